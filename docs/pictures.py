@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.engine.problems._diffusion import FIRST, HORIZON, training_set
 from lemmata.engine.problems._schedules import Schedule
 from lemmata.engine.problems._targets import GaussianMixture
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import spectrum
+from lemmata.subjects.diffusion._diffusion import FIRST, HORIZON, training_set
 from lemmata.subjects.diffusion.reverse_sampling import energy_interval, learn_score, sample_reverse, train_score
 from lemmata.subjects.softmax_training.activations_compared import width_table
 

@@ -7,10 +7,10 @@ import numpy as np
 import optax
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.engine.problems._spurious_rows import spurious_rows
 from lemmata.kernels import gram
 from lemmata.solvers import row_time_coefficients
 from lemmata.subjects.adversaries import learn_row_times, projected_gradient
+from lemmata.subjects.adversaries._spurious_rows import spurious_rows
 
 RADIUS, SEEDS = 0.3, 8
 COLOURS = ("#4c78c8", "#b8962e", "#c2508c")

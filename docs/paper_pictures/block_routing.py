@@ -5,8 +5,8 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binom
 
-from lemmata.engine.problems._routed_keys import sphere_products
 from lemmata.subjects.attention import hit_rate, router_signal_to_noise
+from lemmata.subjects.attention._routed_keys import sphere_products
 from lemmata.subjects.attention.block_routing import recall
 
 LENGTH, DIMENSION, ATTENDED, RUN, DRAWS = 1024, 64, 128, 8, 3000

@@ -3,7 +3,7 @@
 import altair as alt
 import numpy as np
 
-from lemmata.engine.problems._charge_radii import BASES, radii_table
+from lemmata.subjects.regression._charge_radii import BASES, radii_table
 from lemmata.subjects.regression._radii_fits import CHOSEN, GRIDS, inverse, left_out, matrix
 
 NAMES = {"smooth": "one length scale", "odd-even": "odd-even", "two scales": "two length scales"}

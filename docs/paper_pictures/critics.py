@@ -6,9 +6,9 @@ import numpy as np
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.core import key_from
-from lemmata.engine.problems._clouds import EightGaussians
 from lemmata.kernels import RBF
 from lemmata.subjects.dynamics import particle_flow, wasserstein2
+from lemmata.subjects.dynamics._clouds import EightGaussians
 
 POINTS, STEPS, SEEDS = 64, 200, range(8)
 KERNELS = {

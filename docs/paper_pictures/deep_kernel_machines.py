@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.engine.problems._two_row_processes import TwoRowProcesses
 from lemmata.estimators import DeepKernelMachineClassifier
 from lemmata.subjects.machines import deep_kernel_machine, rectify
-from lemmata.subjects.machines.wide_processes import at_width
+from lemmata.subjects.machines.wide_processes import TwoRowProcesses, at_width
 
 SPLITS, TRAINED, INDUCING = 4, 400, 32
 NU = {"0": 0.0, "0.1": 0.1, "1": 1.0, "10": 10.0, "100": 100.0, "inf": math.inf}

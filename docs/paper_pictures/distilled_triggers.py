@@ -4,8 +4,8 @@ import altair as alt
 import jax
 import numpy as np
 
-from lemmata.engine.problems._poisoned_digits import SHAPE, DigitsToPoison
 from lemmata.subjects.adversaries import square_trigger
+from lemmata.subjects.adversaries._poisoned_digits import SHAPE, DigitsToPoison
 
 SPLITS, SIDES, OPACITY = 6, (1, 2, 3, 4, 6, 8), 0.3
 WHOLE, DISTILLED = "200 poisoned digits", "10 distilled from them"

@@ -4,8 +4,8 @@ import altair as alt
 import jax
 import numpy as np
 
-from lemmata.engine.problems._few_shot_tasks import UNRELATED, FewShotTasks, descent
 from lemmata.subjects.dynamics import fine_tune, kernel_behaviour
+from lemmata.subjects.dynamics._few_shot_tasks import UNRELATED, FewShotTasks, descent
 
 TASKS, STEPS = 8, 600
 LOSSES = (0.5, 0.4, 0.3, 0.2)

@@ -4,7 +4,7 @@ import altair as alt
 import jax
 import numpy as np
 
-from lemmata.engine.problems._row_pools import TABLES, RowPools
+from lemmata.subjects.selection.labelled_pools import TABLES, RowPools
 
 SPLITS, RESAMPLES = 40, 4000
 ARMS = {

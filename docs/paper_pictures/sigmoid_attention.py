@@ -9,8 +9,8 @@ import numpy as np
 import optax
 from sklearn.datasets import load_digits
 
-from lemmata.engine.problems._started_heads import StartedHead
 from lemmata.subjects.attention import sigmoid_attention, softmax_attention
+from lemmata.subjects.attention.sigmoids import StartedHead
 
 KINDS = {
     "softmax": softmax_attention,

@@ -6,8 +6,8 @@ import altair as alt
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.engine.problems._labelled_modes import DECAY, LabelledModes, labels_of
 from lemmata.spectra import smoothness, target_power
+from lemmata.subjects.regression._labelled_modes import DECAY, LabelledModes, labels_of
 from lemmata.subjects.regression.smoothness import interval_spectrum
 
 N, S, DRAWS = 2400, 0.6, 40

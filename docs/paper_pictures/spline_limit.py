@@ -4,7 +4,7 @@ import altair as alt
 import jax
 import numpy as np
 
-from lemmata.engine.problems._scattered_values import ScatteredSamples
+from lemmata.subjects.regression._scattered_values import ScatteredSamples
 from lemmata.subjects.regression.spline_limit import process_minus_spline
 
 LEVELS = {"c = b^1.5": 1.5, "c = b²": 2.0, "c = b³": 3.0}

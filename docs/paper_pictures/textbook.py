@@ -4,9 +4,9 @@ import altair as alt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from lemmata.engine.problems._finite_chains import FiniteChain
-from lemmata.engine.problems._ising_models import IsingModel, belief_propagation
-from lemmata.engine.problems._textbook_rows import adaptive_boosting
+from lemmata.subjects.textbook._finite_chains import FiniteChain
+from lemmata.subjects.textbook._ising_models import IsingModel, belief_propagation
+from lemmata.subjects.textbook._textbook_rows import adaptive_boosting
 from lemmata.subjects.textbook.graphical_models import loop_eigenvalues, marginals
 from lemmata.subjects.textbook.markov_chains import distances, second_modulus
 

@@ -4,10 +4,9 @@ import altair as alt
 import numpy as np
 
 from lemmata.architectures import Gelu, LeakyRelu, Relu, tanh
-from lemmata.engine.problems._critical_networks import TwoLineNetwork
-from lemmata.engine.problems._smooth_units import SmoothNetwork
 from lemmata.subjects.field_theory import critical_initialisation, representation_flow
-from lemmata.subjects.field_theory.vertices import vertex_with_skip
+from lemmata.subjects.field_theory._smooth_units import SmoothNetwork
+from lemmata.subjects.field_theory.vertices import TwoLineNetwork, vertex_with_skip
 
 WIDTH, NETWORKS, DEPTHS, LAYERS = 512, 2500, (2, 4, 6, 8, 10, 12), 8
 COLOURS = {"ReLU": "#c2508c", "GELU": "#b8962e", "identity": "#4c78c8", "tanh": "#2f9e77"}

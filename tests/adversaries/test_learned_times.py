@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._spurious_rows import spurious_rows
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import row_time_coefficients
 from lemmata.subjects.adversaries import learn_row_times, projected_gradient
+from lemmata.subjects.adversaries._spurious_rows import spurious_rows
 
 FLIPPED = 4  # of 24 rows: a common time has to fit them, too
 

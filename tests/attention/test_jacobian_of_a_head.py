@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._sigmoid_heads import SigmoidHead
-from lemmata.engine.problems._token_maps import TokenMaps
 from lemmata.errors import DataError, SettingError, ShapeError
 from lemmata.subjects.attention import jacobian_bound, sigmoid_attention, softmax_attention
+from lemmata.subjects.attention.sigmoid_regularity import SigmoidHead
+from lemmata.subjects.attention.sigmoid_universality import TokenMaps
 
 
 def scattered(n=5, p=3, seed=0):

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._contradicted_labels import ContradictedLabels, LabelledFeatures
-from lemmata.engine.problems._poisoned_digits import SHAPE, DigitsToPoison, digits, regression
 from lemmata.subjects.adversaries import distilled_backdoors, square_trigger
+from lemmata.subjects.adversaries._poisoned_digits import SHAPE, DigitsToPoison, digits, regression
+from lemmata.subjects.adversaries.distilled_backdoors import ContradictedLabels, LabelledFeatures
 
 
 def apart(ridge: float) -> ContradictedLabels:

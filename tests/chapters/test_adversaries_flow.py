@@ -10,11 +10,11 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import minimize
 
 from lemmata.engine.claims._relations import Sample
-from lemmata.engine.problems._attacked_flows import AttackedFlows
-from lemmata.engine.problems._attacked_networks import AttackedNetworks, linear_output, output
-from lemmata.engine.problems._spurious_rows import SpuriousRows
 from lemmata.subjects.adversaries import adversarial_flow, robust_overfitting
+from lemmata.subjects.adversaries._attacked_flows import AttackedFlows
+from lemmata.subjects.adversaries._attacked_networks import AttackedNetworks, linear_output, output
 from lemmata.subjects.adversaries._attacked_training import ascent_training, signed_training
+from lemmata.subjects.adversaries._spurious_rows import SpuriousRows
 
 
 def flow(schedule, key):

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.engine.problems._mixed_rows import LabelledSpheres, MixedRowsOfTwoClasses
 from lemmata.subjects.adversaries import mixtures_of_kernels as chapter
+from lemmata.subjects.adversaries.mixtures_of_kernels import LabelledSpheres, MixedRowsOfTwoClasses
 
 SETTING = {"n": 6, "d": 3, "width": 24, "beta": 0.5, "shift": 0.3}
 

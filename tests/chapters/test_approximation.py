@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lemmata.engine.problems._cosine_ramps import CosineRamps
 from lemmata.engine.problems._gauss_legendre import pieces
-from lemmata.engine.problems._ramps import Line
 from lemmata.functions import (
     Cosines,
     CosineSum,
@@ -21,7 +19,9 @@ from lemmata.functions import (
 from lemmata.subjects.approximation import barron_examples, features_without_covers, uniform_features
 from lemmata.subjects.approximation import covering_numbers as covering
 from lemmata.subjects.approximation import ramps as steps
+from lemmata.subjects.approximation._cosine_ramps import CosineRamps
 from lemmata.subjects.approximation._hardest_functions import hardest
+from lemmata.subjects.approximation.ramps import Line
 
 RNG = np.random.default_rng(0)
 

@@ -5,11 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._convolved_keys import ConvolvedKey
-from lemmata.engine.problems._recalled_pairs import RecallContexts
-from lemmata.engine.problems._routed_keys import HiddenRun, sphere_products
 from lemmata.subjects.attention import key_convolutions
+from lemmata.subjects.attention._routed_keys import HiddenRun, sphere_products
 from lemmata.subjects.attention.block_routing import recall
+from lemmata.subjects.attention.key_convolutions import ConvolvedKey, RecallContexts
 
 
 def test_recall_by_hand():

@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
-from lemmata.engine.problems._attention_stacks import NormalStacks
-from lemmata.engine.problems._distinct_reals import Reals
-from lemmata.engine.problems._feature_pairs import FeaturePair
-from lemmata.engine.problems._key_equivalents import UnseenShifts
-from lemmata.engine.problems._unseen_directions import FunctionsOfUnseenDirections
 from lemmata.spectra import effective_dimension, spectrum
-from lemmata.subjects.attention.depth import token_dimensions
+from lemmata.subjects.attention._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
+from lemmata.subjects.attention._feature_pairs import FeaturePair
+from lemmata.subjects.attention.depth import NormalStacks, token_dimensions
 from lemmata.subjects.attention.effective_dimension import degrees_of_freedom
-from lemmata.subjects.attention.expansions import ExpansionsTakeEveryPositiveNorm, PrintedExpansionNorm
-from lemmata.subjects.attention.kernel_signature import ExponentialNegativeSquares, NarrowHeadsAreIndefinite
+from lemmata.subjects.attention.expansions import ExpansionsTakeEveryPositiveNorm, PrintedExpansionNorm, UnseenShifts
+from lemmata.subjects.attention.kernel_signature import ExponentialNegativeSquares, NarrowHeadsAreIndefinite, Reals
+from lemmata.subjects.attention.narrow_heads import FunctionsOfUnseenDirections
 from lemmata.subjects.attention.positive_features import positive_estimates, trigonometric_estimates
 from lemmata.subjects.attention.smoothers import TiedHeadsAreReversible
 

@@ -8,13 +8,21 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lemmata.engine.problems import StaggeredCurves, TwoTermFits, isospin_radii, measured_radii, model_radii
-from lemmata.engine.problems import _measured_radii as room
-from lemmata.engine.problems._charge_radii import HiddenEndsOfChains, HiddenRadii, RadiiTable, radii_table
 from lemmata.errors import DataError, UnknownNameError
 from lemmata.kernels import RBF, OddEvenKernel, gram
 from lemmata.solvers import leave_one_out_residuals
+from lemmata.subjects.regression import _charge_radii as room
 from lemmata.subjects.regression import _radii_fits, isotopes, odd_even
+from lemmata.subjects.regression._charge_radii import (
+    HiddenEndsOfChains,
+    HiddenRadii,
+    RadiiTable,
+    isospin_radii,
+    measured_radii,
+    model_radii,
+    radii_table,
+)
+from lemmata.subjects.regression.odd_even import StaggeredCurves, TwoTermFits
 
 
 def chosen(kind):

@@ -5,9 +5,8 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._held_out_losses import HeldOutLosses
 from lemmata.engine.problems._sampled import sampled_regression
-from lemmata.subjects.generalisation.concentration import HoeffdingHeldOut, hoeffding_radius
+from lemmata.subjects.generalisation.concentration import HeldOutLosses, HoeffdingHeldOut, hoeffding_radius
 
 
 def test_radius_by_hand():

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._noised_regression import NoisedRegressions
 from lemmata.subjects.diffusion.effective_dimension import (
     FlowThroughEffectiveDimension,
     LeaveOneOutDenoiser,
+    NoisedRegressions,
     ScoreErrorThroughEffectiveDimension,
 )
 

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._diffusion import training_set
 from lemmata.engine.problems._schedules import Schedule
 from lemmata.engine.problems._targets import GaussianMixture
 from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.subjects.diffusion._diffusion import training_set
 from lemmata.subjects.diffusion.reverse_sampling import (
     energy_distance,
     energy_interval,

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.engine.problems._diffusion import training_set
-from lemmata.engine.problems._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
 from lemmata.engine.problems._schedules import Schedule, loss_weight, score_from_denoiser
 from lemmata.engine.problems._targets import Cube
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.diffusion._diffusion import training_set
+from lemmata.subjects.diffusion._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
 from lemmata.subjects.diffusion.early_stopping import gap_along_flow
 from lemmata.subjects.diffusion.score_error import LabelMismatch, approximation_bound, gaps, mismatch_bound
 

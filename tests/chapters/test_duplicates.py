@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems import duplicate_rows
+from lemmata.engine.problems._duplicates import duplicate_rows
 from lemmata.engine.problems._singular import singular_cause
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import TangentKernel, erf_network, relu_network
-from lemmata.engine.problems._clouds import EightGaussians, ShiftedClouds
-from lemmata.engine.problems._kinked_critics import LinesOfCritics
 from lemmata.subjects.dynamics import critic, critic_slopes, critics, particle_flows, squared_discrepancy
+from lemmata.subjects.dynamics._clouds import EightGaussians, ShiftedClouds
+from lemmata.subjects.dynamics.critic_slopes import LinesOfCritics
 
 
 def test_the_kink_of_a_kernel_by_its_arccosine_form():

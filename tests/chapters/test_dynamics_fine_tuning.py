@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims._relations import Sample
-from lemmata.engine.problems._few_shot_tasks import (
+from lemmata.subjects.dynamics import REVIEWS, fine_tuning
+from lemmata.subjects.dynamics._few_shot_tasks import (
     UNRELATED,
     UNTIL,
     FewShotTasks,
@@ -15,8 +16,7 @@ from lemmata.engine.problems._few_shot_tasks import (
     loss_before,
     pre_trained,
 )
-from lemmata.engine.problems._gradient_rows import TunedNetworks
-from lemmata.subjects.dynamics import REVIEWS, fine_tuning
+from lemmata.subjects.dynamics._gradient_rows import TunedNetworks
 
 
 def test_a_relative_change_of_the_kernel_halves_with_the_derivative():

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from lemmata.engine.problems._gradient_rows import TunedNetworks, UnevenGradients, output
 from lemmata.subjects.dynamics import sign_kernels
+from lemmata.subjects.dynamics._gradient_rows import TunedNetworks, UnevenGradients, output
 
 
 def problem(population, seed=0):

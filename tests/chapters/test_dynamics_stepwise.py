@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import NNGPKernel, erf_network
-from lemmata.engine.problems._small_starts import SmallStarts, rotation
-from lemmata.engine.problems._view_pairs import NoisyViews
 from lemmata.kernels import Polynomial, gram
 from lemmata.subjects.dynamics import contrastive_matrix, stepwise, stepwise_kernels, stepwise_networks
 from lemmata.subjects.dynamics._crossings import company, crossings
+from lemmata.subjects.dynamics._small_starts import SmallStarts, rotation
 from lemmata.subjects.dynamics._trained_embeddings import correlations, small_network
+from lemmata.subjects.dynamics._view_pairs import NoisyViews
 
 
 def test_features_have_the_kernel_of_degree_two():

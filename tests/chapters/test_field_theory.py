@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from lemmata.architectures import Elementwise, LeakyRelu
-from lemmata.engine.problems._critical_networks import TwoLineNetwork
-from lemmata.engine.problems._smooth_units import GatedUnit, OddUnit, SmoothNetwork
-from lemmata.engine.problems._stepped_networks import UNITS, SteppedNetwork
 from lemmata.subjects.field_theory import representation_flow, shared_information, vertex_growth
+from lemmata.subjects.field_theory._smooth_units import GatedUnit, OddUnit, SmoothNetwork
 from lemmata.subjects.field_theory.aspect_ratios import radial_information
 from lemmata.subjects.field_theory.criticality import critical_point
-from lemmata.subjects.field_theory.vertices import vertex_with_skip
+from lemmata.subjects.field_theory.moving_kernels import UNITS, SteppedNetwork
+from lemmata.subjects.field_theory.vertices import TwoLineNetwork, vertex_with_skip
 
 NETWORKS = 4000
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from lemmata.architectures import relu_network
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems._wide_inputs import Inputs
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import RBF
 from lemmata.subjects.tangent import finite_width as section
+from lemmata.subjects.tangent._wide_inputs import Inputs
 
 EPS = float(np.finfo(float).eps)
 

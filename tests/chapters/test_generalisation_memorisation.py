@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.engine.problems._finite_classes import FiniteClass, FiniteClasses, PrunedNetworks, RealisableClasses
-from lemmata.engine.problems._labelled_points import Memorised, MemorisedRows
-from lemmata.engine.problems._random_labels import (
+from lemmata.subjects.generalisation import finite_classes, memorisation, uniform_convergence
+from lemmata.subjects.generalisation._labelled_points import Memorised, MemorisedRows
+from lemmata.subjects.generalisation._random_labels import (
     FiniteLaw,
     Learners,
     Lunch,
@@ -20,7 +20,7 @@ from lemmata.engine.problems._random_labels import (
     RowsOfChance,
     SignClass,
 )
-from lemmata.subjects.generalisation import finite_classes, memorisation, uniform_convergence
+from lemmata.subjects.generalisation.finite_classes import FiniteClass, FiniteClasses, PrunedNetworks, RealisableClasses
 
 
 def _rate(claim, problem, key, repeats):

@@ -10,10 +10,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._finite_populations import sampled_population
-from lemmata.engine.problems._penalty_scales import Scales
 from lemmata.engine.problems._prompts import sampled_prompt
-from lemmata.engine.problems._proximal_runs import Step, prompt_with_errors, run_of, sampled_step, saturated
 from lemmata.errors import SettingError
 from lemmata.functions import GaussianBumps, barron_parameter
 from lemmata.solvers import lasso_objective, soft_threshold
@@ -21,10 +18,13 @@ from lemmata.subjects.generalisation import lasso_on_features as estimation
 from lemmata.subjects.generalisation import lasso_penalty as penalty
 from lemmata.subjects.generalisation import maxima_of_noise as maxima
 from lemmata.subjects.generalisation import uniform_deviation as deviation
+from lemmata.subjects.generalisation._finite_populations import sampled_population
+from lemmata.subjects.generalisation.lasso_penalty import Scales
 from lemmata.subjects.in_context import risk_bound as risk
 from lemmata.subjects.in_context import risk_scaling as scaling
 from lemmata.subjects.optimisation import inexact_proximal_gradient as inexact
 from lemmata.subjects.optimisation import proximal_gradient as proximal
+from lemmata.subjects.optimisation._proximal_runs import Step, prompt_with_errors, run_of, sampled_step, saturated
 
 POPULATION = {"family": "bumps", "n": 6, "N": 40, "sigma": 0.3}
 

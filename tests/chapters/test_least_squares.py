@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._least_squares import LeastSquares, kernel_features
 from lemmata.engine.problems._sampled import sampled_regression
 from lemmata.kernels import Linear
 from lemmata.subjects.optimisation._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
+from lemmata.subjects.optimisation._least_squares import LeastSquares, kernel_features
 from lemmata.subjects.optimisation.least_squares import (
     ConditionNumberGrowth,
     ConditionNumberIterations,

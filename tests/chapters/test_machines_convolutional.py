@@ -5,10 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._grams_of_images import RandomImages, arc_cosine
-from lemmata.engine.problems._pooled_sites import PooledSites
-from lemmata.engine.problems._stiff_machines import StiffMachines
 from lemmata.subjects.machines import induced_posterior, pool_grams, rectify_grams, replace_gram
+from lemmata.subjects.machines._grams_of_images import RandomImages, arc_cosine
+from lemmata.subjects.machines.convolutional_tops import PooledSites, StiffMachines
 
 
 def test_the_arc_cosine_of_right_angles_and_of_equal_points():

@@ -7,9 +7,9 @@ import pytest
 from scipy import integrate
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems import _random_matrices as matrices
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import Linear
+from lemmata.subjects.high_dimension import _random_matrices as matrices
 from lemmata.subjects.high_dimension import marchenko_pastur as section
 
 

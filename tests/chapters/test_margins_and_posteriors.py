@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lemmata.engine.problems._gibbs_rules import NoisyLinearRules
 from lemmata.engine.problems._margin_rows import SphericalMarginRows, sphere_shadows
 from lemmata.subjects.generalisation import linear_margins, norms_of_layers, support_vectors
+from lemmata.subjects.generalisation.pac_bayes import NoisyLinearRules
 
 
 def test_margins_of_labellings_by_another_programme():

@@ -9,19 +9,17 @@ import pytest
 from numpy.polynomial import Polynomial
 from scipy import stats
 
-from lemmata.engine.problems._heated_mixtures import (
+from lemmata.errors import SettingError
+from lemmata.subjects.diffusion._heated_mixtures import (
     HeatedLaws,
     HeatedMixture,
     fisher_information,
     sampled_heated_mixture,
 )
-from lemmata.engine.problems._location_families import ShiftedNormal
-from lemmata.engine.problems._normal_scores import EqualWidthMixtures, EqualWidths
-from lemmata.engine.problems._score_learning import NormalDataPairs
-from lemmata.engine.problems._two_points import TwoPoints
-from lemmata.errors import SettingError
-from lemmata.subjects.diffusion.score_smoothness import ScoreSeminormConstants
-from lemmata.subjects.diffusion.score_spaces import interpolation_norm
+from lemmata.subjects.diffusion.location_families import ShiftedNormal
+from lemmata.subjects.diffusion.score_learning import NormalDataPairs
+from lemmata.subjects.diffusion.score_smoothness import ScoreSeminormConstants, TwoPoints
+from lemmata.subjects.diffusion.score_spaces import EqualWidthMixtures, EqualWidths, interpolation_norm
 
 V = jnp.asarray(0.4)
 

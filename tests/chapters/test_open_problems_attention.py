@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._attention_teachers import PromptLaw, RankOneTeachers
+from lemmata.subjects.open_problems._attention_teachers import PromptLaw, RankOneTeachers
 from lemmata.subjects.open_problems.descent_in_context import trained_layer
 from lemmata.subjects.open_problems.low_rank_attention import SmallFactorsFindLowerRank
 

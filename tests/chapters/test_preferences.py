@@ -8,10 +8,6 @@ from scipy import integrate, stats
 from scipy.optimize import minimize
 from scipy.special import lambertw
 
-from lemmata.engine.problems._preference_comparisons import Contest, MixedOpinions, Opinions
-from lemmata.engine.problems._preference_pairs import FeaturePairs, LabelledPair, LabelledPairs
-from lemmata.engine.problems._proxy_rewards import HeavyProxy
-from lemmata.engine.problems._tabular_policies import RankedAnswers, TabularPolicies
 from lemmata.subjects.preferences import (
     comparisons,
     covered_answers,
@@ -23,6 +19,10 @@ from lemmata.subjects.preferences import (
     selection,
     selection_weights,
 )
+from lemmata.subjects.preferences._preference_comparisons import Contest, MixedOpinions, Opinions
+from lemmata.subjects.preferences._preference_pairs import FeaturePairs, LabelledPair, LabelledPairs
+from lemmata.subjects.preferences._tabular_policies import RankedAnswers, TabularPolicies
+from lemmata.subjects.preferences.goodhart import HeavyProxy
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._audited_releases import AuditedSums, AuditedTrainings
-from lemmata.engine.problems._gaussian_releases import GaussianRelease, SampledSteps
-from lemmata.engine.problems._neighbouring_laws import PrivateAlgorithms, PrivateChannels
 from lemmata.subjects.privacy import gaussian_delta, gaussian_eps, gaussian_sigma, privacy_spent, threshold_attack
 from lemmata.subjects.stability import accountants, audits, privacy
+from lemmata.subjects.stability._gaussian_releases import GaussianRelease, SampledSteps
+from lemmata.subjects.stability._neighbouring_laws import PrivateAlgorithms, PrivateChannels
+from lemmata.subjects.stability.audits import AuditedSums, AuditedTrainings
 
 
 def release(eps: float, delta: float) -> GaussianRelease:

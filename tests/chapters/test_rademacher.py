@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._kernel_balls import BallLearning, KernelBall, NoisySigns, ball_coefficients
 from lemmata.engine.problems._sampled import sampled_regression
 from lemmata.subjects.generalisation.rademacher import (
+    BallLearning,
+    KernelBall,
     KernelBallRademacher,
+    NoisySigns,
     PrintedGeneralisationInequality,
     RademacherGeneralisation,
+    ball_coefficients,
     rademacher_bound,
     signed_suprema,
 )

@@ -7,10 +7,10 @@ import pytest
 from sklearn.kernel_approximation import RBFSampler
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems._feature_points import FeaturePoints, KernelPoints
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import RBF, Laplace
 from lemmata.subjects.tangent import random_features as section
+from lemmata.subjects.tangent.random_features import FeaturePoints, KernelPoints
 
 
 def regression(kernel, key):

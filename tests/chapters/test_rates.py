@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 import scipy.special
 
-from lemmata.engine.problems._composed_tents import TentCompositions
 from lemmata.engine.problems._impulse_responses import ImpulseResponses, RandomReadouts, modal_states
-from lemmata.engine.problems._paired_views import ViewsInPairs
-from lemmata.engine.problems._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
-from lemmata.engine.problems._sobolev_balls import SectionsOnCircle
-from lemmata.engine.problems._two_point_scores import TwoPointScores
+from lemmata.subjects.approximation._sobolev_balls import SectionsOnCircle
 from lemmata.subjects.approximation.costs import (
     attention,
     blocked_attention,
@@ -22,8 +18,11 @@ from lemmata.subjects.approximation.costs import (
 )
 from lemmata.subjects.approximation.filter_rates import squared_error_of_modes, squared_error_of_readout
 from lemmata.subjects.approximation.sobolev_widths import KernelSectionsWorstError
-from lemmata.subjects.open_problems.aligned_views import descend_by_blocks, spectral_loss
+from lemmata.subjects.open_problems.aligned_views import ViewsInPairs, descend_by_blocks, spectral_loss
+from lemmata.subjects.open_problems.composition import TentCompositions
 from lemmata.subjects.open_problems.linear_recurrences import readable_directions
+from lemmata.subjects.open_problems.score_roughness import TwoPointScores
+from lemmata.subjects.optimisation._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
 from lemmata.subjects.optimisation.conditioning import bessel
 from lemmata.subjects.optimisation.recurrent_training import FrequencyBasin
 

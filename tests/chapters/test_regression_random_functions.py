@@ -7,7 +7,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from lemmata.engine.problems._scattered_values import (
+from lemmata.kernels import PolyharmonicCovariance, gram
+from lemmata.subjects.regression._scattered_values import (
     DiscPoints,
     ScatteredSamples,
     complement,
@@ -15,7 +16,6 @@ from lemmata.engine.problems._scattered_values import (
     power,
     squared_gaps,
 )
-from lemmata.kernels import PolyharmonicCovariance, gram
 from lemmata.subjects.regression.random_functions import gaussian_mixture, saddle_prediction, spline_at
 from lemmata.subjects.regression.spline_limit import PositiveOnDiscs, energy_matrix, process_minus_spline
 

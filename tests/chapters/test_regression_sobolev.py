@@ -7,10 +7,10 @@ from scipy.stats import binom
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.core import key_from
-from lemmata.engine.problems._labelled_modes import Bumps, LabelledModes, interval_modes, labels_of
 from lemmata.kernels import gram
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import spectrum
+from lemmata.subjects.regression._labelled_modes import Bumps, LabelledModes, interval_modes, labels_of
 from lemmata.subjects.regression.smoothness import interval_spectrum
 from lemmata.subjects.regression.sobolev_classifiers import (
     LeastExcessOfBumps,

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._spline_packages import IdentityStack, ScatteredPoints
 from lemmata.engine.sources import reproductions, statements
+from lemmata.subjects.regression._spline_packages import IdentityStack, ScatteredPoints
 from lemmata.subjects.regression.cascades import DeepCascadeGradient, ScaleThreshold, through
 from lemmata.subjects.regression.spline_packages import CurvedDirections, counted_operations
 

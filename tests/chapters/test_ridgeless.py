@@ -8,11 +8,11 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems._linear_designs import draw_design, pose_design
-from lemmata.engine.problems._random_matrices import isotropy
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import Linear
 from lemmata.subjects.high_dimension import double_descent, ridgeless
+from lemmata.subjects.high_dimension._linear_designs import draw_design, pose_design
+from lemmata.subjects.high_dimension._random_matrices import isotropy
 
 CLAIMS = [
     ridgeless.UnderparameterisedVariance(),

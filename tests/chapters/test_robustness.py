@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from lemmata.engine.problems._planar_rules import PlanarRule
-from lemmata.engine.problems._poisoned_rows import Parts
-from lemmata.engine.problems._sphere_errors import SphereErrors
+from lemmata.subjects.robustness._planar_rules import PlanarRule
+from lemmata.subjects.robustness._poisoned_rows import Parts
 from lemmata.subjects.robustness.contamination import _filtered_mean
 from lemmata.subjects.robustness.influence import _fit
-from lemmata.subjects.robustness.spheres import CapsAreFarthest, _distance_to_cap
+from lemmata.subjects.robustness.spheres import CapsAreFarthest, SphereErrors, _distance_to_cap
 
 
 @pytest.fixture(autouse=True)

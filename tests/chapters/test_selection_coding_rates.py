@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 
-from lemmata.engine.problems._coded_features import CodedFeatures, FeatureClouds
-from lemmata.engine.problems._row_pools import RowPool
 from lemmata.subjects.selection import NOISE, coding_rates, greedy_choice, posterior_gram
+from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
+from lemmata.subjects.selection.labelled_pools import RowPool
 
 
 def even(eps: float) -> CodedFeatures:

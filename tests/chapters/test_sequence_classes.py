@@ -7,11 +7,13 @@ import pytest
 from scipy import integrate
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._margins import DiscardedLabels, LabelledMargins
-from lemmata.engine.problems._sequence_classes import HEADS, RandomHeads, Recurrence, StableRecurrences
-from lemmata.engine.problems._thresholds import Thresholds
-from lemmata.subjects.generalisation.contrastive_margins import PrintedContrastiveMargin
-from lemmata.subjects.generalisation.threshold_samples import ThresholdQuestions, ThresholdSamples
+from lemmata.subjects.generalisation._sequence_classes import HEADS, RandomHeads, Recurrence, StableRecurrences
+from lemmata.subjects.generalisation.contrastive_margins import (
+    DiscardedLabels,
+    LabelledMargins,
+    PrintedContrastiveMargin,
+)
+from lemmata.subjects.generalisation.threshold_samples import ThresholdQuestions, Thresholds, ThresholdSamples
 
 
 def test_a_head_that_sees_one_token_gives_its_value(key):

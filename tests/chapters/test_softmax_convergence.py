@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems import _activations as widths
 from lemmata.engine.problems._sampled import draws
 from lemmata.engine.problems._softmax_parameters import logit_bound, radius, required_steps, required_width, step_size
-from lemmata.engine.problems._softmax_training import initialise, sphere_points
-from lemmata.engine.problems._trained_widths import horizon, spread_points
+from lemmata.subjects.softmax_training import _activations as widths
+from lemmata.subjects.softmax_training._softmax_training import initialise, sphere_points
+from lemmata.subjects.softmax_training._trained_widths import horizon, spread_points
 from lemmata.subjects.softmax_training.activations_compared import table_steps, table_width, width_table
 from lemmata.subjects.softmax_training.induction import log_loss_ratio
 

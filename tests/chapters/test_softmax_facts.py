@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._elementary import Argument, Pair
 from lemmata.subjects.softmax_training import softmax_inequalities as facts
+from lemmata.subjects.softmax_training.softmax_inequalities import Argument, Pair
 
 EPS = float(np.finfo(float).eps)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
+from lemmata.engine.problems._regression import Regression
 from lemmata.engine.problems._softmax_kernels import singular_rows
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
 from lemmata.subjects.softmax_training import definiteness, infinite_width

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._moved_units import NoisyUnits, drawn_kernel, kernel_change
 from lemmata.engine.problems._random_units import RandomUnits, unit_rows
 from lemmata.engine.problems._sampled import sampled_regression
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.softmax_training import kernel_perturbation as perturbation
 from lemmata.subjects.softmax_training import kernel_perturbation_proof as perturbation_proof
+from lemmata.subjects.softmax_training._moved_units import NoisyUnits, drawn_kernel, kernel_change
 
 EPS = float(np.finfo(float).eps)
 

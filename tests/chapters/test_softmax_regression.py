@@ -8,13 +8,13 @@ import pytest
 import scipy.linalg
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems._initialised_networks import initialised, stack, tangent_matrix
-from lemmata.engine.problems._softmax_flows import RECORDS, trained
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import RBF
 from lemmata.subjects.softmax_training import coupling, prediction_coupling
 from lemmata.subjects.softmax_training import kernel_regression as regression
 from lemmata.subjects.softmax_training import prediction_speed as speeds
+from lemmata.subjects.softmax_training._initialised_networks import initialised, stack, tangent_matrix
+from lemmata.subjects.softmax_training._softmax_flows import RECORDS, trained
 
 EPS = float(np.finfo(float).eps)
 

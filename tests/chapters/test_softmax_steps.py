@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems import Regression
-from lemmata.engine.problems import _softmax_training as steps
+from lemmata.engine.problems._regression import Regression
 from lemmata.engine.problems._sampled import draws
 from lemmata.engine.problems._softmax_parameters import step_size
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.softmax_training import _softmax_training as steps
 from lemmata.subjects.softmax_training.gradient_bounds import StepBound
 from lemmata.subjects.softmax_training.loss_decomposition import exp_remainder, quadratic_form, terms
 from lemmata.subjects.softmax_training.loss_remainders import ChangeTerm, CurvatureTerm

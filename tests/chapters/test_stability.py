@@ -8,9 +8,8 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._removals import fit, fit_without
 from lemmata.engine.problems._sampled import sampled_regression
-from lemmata.subjects.generalisation.stability import UniformStability, stability_bound
+from lemmata.subjects.generalisation.stability import UniformStability, fit, fit_without, stability_bound
 
 
 def test_the_bound_in_the_convention_of_the_source():

@@ -12,12 +12,12 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._black_boxes import GaussianSample, SampledLaws
-from lemmata.engine.problems._coupled_runs import ConvexRuns, KickedPaths, StronglyConvexRuns
-from lemmata.engine.problems._replaced_rows import FiniteLaws, OpposedRows, huber
-from lemmata.engine.problems._ridge_ladders import NoisySpheres, RowLadders
-from lemmata.engine.problems._signed_noise import SignedNoise, SignedNoises
 from lemmata.subjects.stability import capacity, decomposition, descent, gaps, minimisers
+from lemmata.subjects.stability._replaced_rows import FiniteLaws, OpposedRows, huber
+from lemmata.subjects.stability.capacity import NoisySpheres, RowLadders
+from lemmata.subjects.stability.decomposition import SignedNoise, SignedNoises
+from lemmata.subjects.stability.descent import ConvexRuns, KickedPaths, StronglyConvexRuns
+from lemmata.subjects.stability.gaps import GaussianSample, SampledLaws
 
 
 def opposed(key, n=6):

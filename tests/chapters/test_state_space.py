@@ -6,9 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems import MarkedNoise
 from lemmata.subjects.state_space.legendre_memory import legendre
-from lemmata.subjects.state_space.selection import GatedSumByLinearModels, HoldingByLinearModels
+from lemmata.subjects.state_space.selection import GatedSumByLinearModels, HoldingByLinearModels, MarkedNoise
 
 
 def test_scaled_legendre_polynomials():

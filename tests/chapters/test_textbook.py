@@ -13,28 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso
 
-from lemmata.engine.problems._cube_functions import CoinFunction, CoinFunctions
-from lemmata.engine.problems._finite_chains import FiniteChain, ProposedTargets, RenewedChains, ReversibleChains
-from lemmata.engine.problems._ising_models import IsingModel, IsingModels, belief_propagation
-from lemmata.engine.problems._kernel_sections import Nodes
 from lemmata.engine.problems._margin_rows import generator_of
-from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels, MixtureFits
-from lemmata.engine.problems._small_maps import CouplingFlow, SmallNetworks
-from lemmata.engine.problems._textbook_descents import NoisyQuadratics, SplitLassos
-from lemmata.engine.problems._textbook_rows import (
-    LabelledTable,
-    LinearTargets,
-    TwoValuedTables,
-    adaptive_boosting,
-    best_stump,
-)
-from lemmata.engine.problems._unlabelled_points import (
-    FactoredTable,
-    GroupedPoints,
-    PointsInGroups,
-    SmallGraph,
-    SmallGraphs,
-)
 from lemmata.subjects.textbook import (
     clustering,
     factors,
@@ -50,6 +29,27 @@ from lemmata.subjects.textbook import (
     trees,
     variational,
 )
+from lemmata.subjects.textbook._finite_chains import FiniteChain, ProposedTargets, RenewedChains, ReversibleChains
+from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels, belief_propagation
+from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels, MixtureFits
+from lemmata.subjects.textbook._small_maps import CouplingFlow, SmallNetworks
+from lemmata.subjects.textbook._textbook_rows import (
+    LabelledTable,
+    LinearTargets,
+    TwoValuedTables,
+    adaptive_boosting,
+    best_stump,
+)
+from lemmata.subjects.textbook._unlabelled_points import (
+    FactoredTable,
+    GroupedPoints,
+    PointsInGroups,
+    SmallGraph,
+    SmallGraphs,
+)
+from lemmata.subjects.textbook.concentration import CoinFunction, CoinFunctions
+from lemmata.subjects.textbook.optimisation import NoisyQuadratics, SplitLassos
+from lemmata.subjects.textbook.prediction import Nodes
 
 
 def drawn(population, number: int = 0):

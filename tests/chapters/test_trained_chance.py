@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.chance import ClassesByChanceAreGuessed, MembershipOfClassesByChance
 from lemmata.workflows.examinations._gauges import gauge, price
 

@@ -7,26 +7,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._crowded_readouts import CrowdedReadouts
-from lemmata.engine.problems._falling_losses import FallingLosses
-from lemmata.engine.problems._grokking_models import GrokkingModels
-from lemmata.engine.problems._mislabelled_networks import MislabelledNetworks
-from lemmata.engine.problems._trained_networks import initial, network
 from lemmata.subjects.trained_models import Objective, polish, read_model, read_task, read_trained
+from lemmata.subjects.trained_models._grokking_models import GrokkingModels
+from lemmata.subjects.trained_models._trained_networks import initial, network
 from lemmata.subjects.trained_models.checkpoints import (
     LaterErrorFromMemorisingCheckpoint,
     MemorisingErrorAsPrinted,
     memorised,
 )  # fmt: skip
-from lemmata.subjects.trained_models.falling_losses import LossOnTheLawOfCheckpoints, earlier_losses
+from lemmata.subjects.trained_models.falling_losses import FallingLosses, LossOnTheLawOfCheckpoints, earlier_losses
 from lemmata.subjects.trained_models.superposition import (
+    CrowdedReadouts,
     LargestCosineAsPrinted,
     MeanSquareCosine,
     ReadoutsSpreadWiderThanChance,
     cosines,
     welch,
 )  # fmt: skip
-from lemmata.subjects.trained_models.wrong_labels import ShareOfWrongLabels, WrongLabelsComeFirst
+from lemmata.subjects.trained_models.wrong_labels import MislabelledNetworks, ShareOfWrongLabels, WrongLabelsComeFirst
 from lemmata.workflows.examinations._gauges import gauge
 
 LATER = LaterErrorFromMemorisingCheckpoint()

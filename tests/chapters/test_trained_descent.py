@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._descended_networks import DescendedNetworks
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import gauss_newton_eigenvalues, leave_one_out, read_trained
+from lemmata.subjects.trained_models._descended_networks import DescendedNetworks
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.balance import (
     LargestSingularValueFromTheChange,
     UnitsStayBalanced,

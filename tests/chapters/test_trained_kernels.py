@@ -9,9 +9,9 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
-from lemmata.engine.problems._memorising_networks import MemorisingNetworks
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.kernel_machines import (
     EndKernelLeavesRowsOut,
     ErrorOfTheEndKernel,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.forecasts import forecast
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.more_rows import (
     Curve,
     ErrorWithMoreRows,

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.engine.problems._noised_trainings import NoisedTrainings
-from lemmata.engine.problems._released_memberships import ReleasedMemberships, margins
 from lemmata.errors import LemmataError
 from lemmata.subjects.privacy import gaussian_eps, privacy_spent
 from lemmata.subjects.trained_models import read_trained
@@ -16,7 +14,10 @@ from lemmata.subjects.trained_models.claimed_privacy import (
     ALPHA,
     ClaimCoversItsSteps,
     ClaimedPrivacyBoundsTheAttack,
+    NoisedTrainings,
+    ReleasedMemberships,
     loss_attack,
+    margins,
 )  # fmt: skip
 from lemmata.subjects.trained_models.membership import allowed, found_members
 from lemmata.workflows.examinations._findings import findings
@@ -136,7 +137,7 @@ def test_the_steps_are_counted_by_an_accountant():
 def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
     trained = NoisedTrainings().sample({"noise": 4.0, "steps": 20, "delta": 1e-5}, jax.random.key(0))
     sampled = dataclasses.replace(trained, noised=(0.1, 1.0, 50))
-    monkeypatch.setattr("lemmata.engine.problems._noised_trainings.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("lemmata.subjects.trained_models.claimed_privacy.importlib.util.find_spec", lambda name: None)
     own, _ = status(sampled, STEPS)
     assert own.status == "inapplicable"
     assert own.reason == "it is not so that dp-accounting is installed (pip install 'lemmata[privacy]')"

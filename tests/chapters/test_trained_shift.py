@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import registry
-from lemmata.engine.problems._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models.shift import (
     ErrorInUseByConfidence,
     ErrorInUseByThreshold,

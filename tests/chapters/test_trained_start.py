@@ -8,8 +8,8 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._trained_networks import TrainedNetworks, begin
 from lemmata.subjects.trained_models import read_trained, tangent_kernel
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, begin
 from lemmata.subjects.trained_models.start import (
     LinearFromTheStart,
     at_start,

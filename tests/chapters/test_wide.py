@@ -21,15 +21,15 @@ from lemmata.architectures import (
     fully_connected,
     relu_network,
 )
-from lemmata.engine.problems import Inputs
-from lemmata.engine.problems._drawn_networks import drawn_parameters
-from lemmata.engine.problems._noisy_values import NoisyValues
-from lemmata.engine.problems._training_sets import Fit, TrainingSet
 from lemmata.networks import train
 from lemmata.solvers import kernel_ridge, posterior
 from lemmata.subjects.tangent import bayesian_readout as bayesian
 from lemmata.subjects.tangent import ensembles, parameterisations
 from lemmata.subjects.tangent import layers_at_finite_width as width
+from lemmata.subjects.tangent._drawn_networks import drawn_parameters
+from lemmata.subjects.tangent._training_sets import Fit, TrainingSet
+from lemmata.subjects.tangent._wide_inputs import Inputs
+from lemmata.subjects.tangent.bayesian_readout import NoisyValues
 
 EPS = float(np.finfo(float).eps)
 

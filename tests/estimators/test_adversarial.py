@@ -7,11 +7,11 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from lemmata.architectures import relu_network
-from lemmata.engine.problems._spurious_rows import spurious_rows
 from lemmata.errors import LemmataError
 from lemmata.estimators import AdversarialKernelClassifier
 from lemmata.kernels import gram
 from lemmata.subjects.adversaries import projected_gradient
+from lemmata.subjects.adversaries._spurious_rows import spurious_rows
 
 
 @parametrize_with_checks([AdversarialKernelClassifier(relu_network(depth=1), steps=2, attack_steps=2)])

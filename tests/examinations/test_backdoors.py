@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import registry
-from lemmata.engine.problems._triggered_networks import TriggeredNetworks
 from lemmata.subjects.trained_models.probabilities import halves
-from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
+from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger, TriggeredNetworks
 from lemmata.workflows.examinations._findings import _trigger, findings
 from lemmata.workflows.examinations._gauges import gauge
 

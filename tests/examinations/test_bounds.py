@@ -15,8 +15,8 @@ from tests.cli import model_files
 
 import lemmata
 from lemmata.engine.claims import AtMost
-from lemmata.engine.problems._rectified_networks import RectifiedNetworks
 from lemmata.subjects.trained_models import Trained, bounds, noisy_weights, norms, read_trained
+from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 from lemmata.workflows.examinations import Record, _findings, _gauges
 
 KEY = jax.random.key(7)

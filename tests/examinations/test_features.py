@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.engine.problems._trained_networks import TrainedNetworks
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.kernel_machines import ErrorOfTheEndKernel, ErrorOfTheStartKernel
 from lemmata.subjects.trained_models.start import LinearFromTheStart
 from lemmata.workflows.examinations._features import beside_its_kernels, verb_of

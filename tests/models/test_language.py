@@ -192,7 +192,7 @@ def test_few_rows_of_a_large_model_pass_at_once(monkeypatch):
 
 
 def test_leaving_documents_out_is_training_without_them():
-    from lemmata.engine.problems import _language_models as small
+    from lemmata.subjects.trained_models import documents as small
 
     rng = np.random.default_rng(2)
     moves = rng.dirichlet(np.full(small.TOKENS, 0.7), size=small.TOKENS)

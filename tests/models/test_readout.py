@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._trained_networks import begin
 from lemmata.subjects.trained_models import leave_one_out, linear_layers, part_of, polish, read_model, read_task
 from lemmata.subjects.trained_models._polish import Objective
+from lemmata.subjects.trained_models._trained_networks import begin
 
 RNG = np.random.default_rng(22)
 X = RNG.normal(size=(30, 4))

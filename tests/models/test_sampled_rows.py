@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lemmata.core import key_from
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.errors import SettingError
 from lemmata.subjects.trained_models import (
     Objective,
@@ -19,6 +18,7 @@ from lemmata.subjects.trained_models import (
     read_trained,
     smallest_curvature,
 )
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 SETTING = {"n": 40, "d": 4, "hidden": 5, "decay": 0.02, "noise": 0.1}
 

@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erf
 
-from lemmata.engine.problems._cubic_teachers import TaughtUnit
 from lemmata.errors import DataError, SettingError, ShapeError, SolverError
 from lemmata.subjects.phases import CubicTeacher, held_norm_interaction, hermite_overlaps, mixed_phase, transition
+from lemmata.subjects.phases.cubic_teacher import TaughtUnit
 from lemmata.subjects.samplers import mala
 
 PAPER = CubicTeacher(epsilon=-0.3, weight_variance=0.5, ratio=150 / 8)

@@ -7,9 +7,8 @@ import pytest
 from jax.scipy.special import erf
 from scipy.optimize import root
 
-from lemmata.engine.problems._cubic_teachers import TaughtUnit
 from lemmata.subjects.phases import CubicTeacher, hermite_overlaps, transition
-from lemmata.subjects.phases.cubic_teacher import solved_at
+from lemmata.subjects.phases.cubic_teacher import TaughtUnit, solved_at
 from lemmata.subjects.samplers import langevin
 
 TEACHER, D, N, ROWS, CHAINS = CubicTeacher(epsilon=-0.6, weight_variance=0.5, ratio=4.0), 12, 150, 600, 4

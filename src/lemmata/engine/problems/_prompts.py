@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems._theorem_sizes import parameter_choices, penalty_of_theory
 from lemmata.functions import (
     AbstractFunction,
     AbstractFunctionClass,
@@ -20,9 +22,6 @@ from lemmata.functions import (
     log_pair_cover,
 )
 from lemmata.networks import InContextTransformer
-
-from ._sampled import draws, points_in_ball
-from ._theorem_sizes import parameter_choices, penalty_of_theory
 
 FAMILY = Choice("bumps", ("bumps", "cosines", "networks"), "class of functions")
 

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Real
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
-
-from ._regression import Regression
 
 KERNEL = Choice("rbf", ("linear", "rbf", "laplace"), "kernel; lengthscales are the square root of the dimension")
 DEFINITE_KERNEL = Choice("rbf", ("rbf", "laplace"), "kernel, positive definite on distinct points")

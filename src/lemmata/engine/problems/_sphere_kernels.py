@@ -10,9 +10,8 @@ from jaxtyping import Array, Float, Key
 from scipy.special import gammaln
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-
-from ._random_units import unit_rows
-from ._softmax_kernels import KernelPoints
+from lemmata.engine.problems._random_units import unit_rows
+from lemmata.engine.problems._softmax_kernels import KernelPoints
 
 TOP = 40  # degrees; sigma <= 1 leaves less than 1e-60 beyond them
 _TERMS = 30

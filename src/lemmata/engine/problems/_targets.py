@@ -9,9 +9,8 @@ from jax.scipy.special import i0e, i1e, log_ndtr, logsumexp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Integer, Real
+from lemmata.engine.problems._schedules import Schedule
 from lemmata.errors import SettingError
-
-from ._schedules import Schedule
 
 STD = Real(0.3, 0.05, 1.0, "standard deviation of a component")
 DIMENSION = Integer(2, 1, 8, "dimension of the data")

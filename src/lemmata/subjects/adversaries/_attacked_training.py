@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._spurious_rows import AttackedRows
+from lemmata.subjects.adversaries._spurious_rows import AttackedRows
 
 _SMALL_STEP = 0.2  # of descent under signed attacks, in units of 1 / (largest eigenvalue at its attacked rows)
 STEPS_A_UNIT = 10  # of descent under attacks by ascent, in 1 / (largest eigenvalue)

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Order, Rate, Source, Status
-from lemmata.engine.problems._attacked_flows import AttackedFlow, AttackedFlows
-from lemmata.engine.problems._attacked_networks import AttackedNetwork, AttackedNetworks
 from lemmata.solvers import row_time_coefficients
+from lemmata.subjects.adversaries._attacked_flows import AttackedFlow, AttackedFlows
+from lemmata.subjects.adversaries._attacked_networks import AttackedNetwork, AttackedNetworks
 
 _ORDER = 20  # of Taylor steps shorter than 1 over the speed: 1/21! is below eps
 _STEPS = 512  # of the fourth-order rule, for weights that change

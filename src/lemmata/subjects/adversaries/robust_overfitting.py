@@ -15,10 +15,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Kind, Limit, Order, Source, Status
-from lemmata.engine.problems._attacked_flows import AttackedFlow, AttackedFlows
-from lemmata.engine.problems._spurious_rows import AttackedRows, SpuriousRows
 from lemmata.kernels import gram
 from lemmata.subjects.adversaries import learn_row_times, projected_gradient
+from lemmata.subjects.adversaries._attacked_flows import AttackedFlow, AttackedFlows
+from lemmata.subjects.adversaries._spurious_rows import AttackedRows, SpuriousRows
 from lemmata.subjects.adversaries.adversarial_flow import changing_flow
 
 from ._attacked_training import ascent_training, growth, signed_training

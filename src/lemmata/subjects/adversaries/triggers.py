@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Order, Source
-from lemmata.engine.problems._poisoned_digits import KERNEL, SHAPE, DigitsToPoison, PoisonedDigits
 from lemmata.subjects.adversaries import BackdoorLoss, Poisoned, Trigger, optimise_trigger, square_trigger
+from lemmata.subjects.adversaries._poisoned_digits import KERNEL, SHAPE, DigitsToPoison, PoisonedDigits
 
 _KEY = "chung2024rethinking"
 _OPACITY = 0.3

@@ -15,14 +15,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Order, Rate, Source
-from lemmata.engine.problems._covered_classes import (
+from lemmata.functions import log_pair_cover
+from lemmata.subjects.approximation._covered_classes import (
     RICHNESS,
     ClassesOfCosines,
     FunctionsAtPoints,
     RichClasses,
     SinesAtPoints,
 )
-from lemmata.functions import log_pair_cover
 
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source
-from lemmata.engine.problems._cosine_ramps import CosineClasses, CosineRamps
 from lemmata.functions import representing_coefficients, sample_features
+from lemmata.subjects.approximation._cosine_ramps import CosineClasses, CosineRamps
 
 from .ramps import best_constant
 

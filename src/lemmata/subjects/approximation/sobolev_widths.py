@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Rate, Source, Status
-from lemmata.engine.problems._sobolev_balls import KernelSections, SectionsOnCircle, SobolevBalls
 from lemmata.functions import SobolevBall
+from lemmata.subjects.approximation._sobolev_balls import KernelSections, SectionsOnCircle, SobolevBalls
 
 _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 

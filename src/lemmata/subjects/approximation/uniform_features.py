@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._cosine_ramps import CosineRamps
-from lemmata.engine.problems._covered_classes import AmplitudeLadder, AmplitudeLadders, Covered, CoveredCosines
 from lemmata.functions import Cosines, CosineSum, representing_coefficients
+from lemmata.subjects.approximation._cosine_ramps import CosineRamps
+from lemmata.subjects.approximation._covered_classes import AmplitudeLadder, AmplitudeLadders, Covered, CoveredCosines
 
 from .ramps import best_constant
 

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Order, Source, Status
-from lemmata.engine.problems._routed_keys import HiddenRun, HiddenRuns, RelevantBlocks, RoutedKeys
 from lemmata.subjects.attention import hit_rate, router_signal_to_noise
+from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns, RelevantBlocks, RoutedKeys
 
 _KEY = "xiao2025moba"
 _WEAK, _STRONG = HiddenRuns(ratio=0.3), HiddenRuns(ratio=0.5)

@@ -6,13 +6,61 @@ no n x n array is its construction. This theory controls the result, its derivat
 open times on an accelerator, where small blocks are what is hard, and how good a model with few blocks is.
 """
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Key
+from jaxtyping import Array, Bool, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._token_rows import TokenRows, TokenSequences
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 from lemmata.subjects.attention import attended_pairs, block_attention
+
+
+class TokenRows(eqx.Module):
+    """A sequence for block attention.
+
+    Args:
+        q: queries.
+        k: keys.
+        v: values.
+        block: keys of a block.
+        count: blocks that a query attends.
+    """
+
+    q: Float[Array, "n d"]
+    k: Float[Array, "n d"]
+    v: Float[Array, "n e"]
+    block: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+
+
+class TokenSequences(Population[TokenRows]):
+    """Normal rows, scores of unit variance once divided by sqrt d."""
+
+    free = ("q", "k", "v")
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            n=Integer(37, 2, 400, "positions", corners=(25, 45)),
+            d=Integer(4, 1, 128, "dimension", corners=(3, 6)),
+            block=Integer(5, 1, 128, "keys of a block", corners=(4, 8)),
+            count=Integer(3, 1, 64, "blocks that a query attends", corners=(2, 3)),
+        ).where("blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TokenRows:
+        """Queries, keys, values."""
+        q, k, v = jax.random.normal(key, (3, setting["n"], setting["d"]))
+        return TokenRows(q, k, v, setting["block"], setting["count"])
+
+    def hypotheses(self, problem: TokenRows) -> list[Hypothesis]:
+        """A choice, and one that leaves something out."""
+        n = len(problem.q)
+        return [
+            Hypothesis("attended blocks", problem.count, ">=", 1, "a query attends its own block"),
+            Hypothesis("their keys", problem.count * problem.block, "<", n, "else attention is dense"),
+        ]
+
 
 _KEY = "xiao2025moba"
 _TILE = 4

@@ -8,13 +8,57 @@ to W_q and W_k: a head that learns symmetric semidefinite weights has a space.
 
 import decimal
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Source, Status, Witness
-from lemmata.engine.problems._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
-from lemmata.engine.problems._distinct_reals import DistinctReals, Reals
+from lemmata.engine.claims import (
+    AtLeast,
+    Claim,
+    Control,
+    Equal,
+    Hypothesis,
+    Integer,
+    Population,
+    Real,
+    Source,
+    Space,
+    Status,
+    Witness,
+)
+from lemmata.subjects.attention._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
+
+
+class Reals(eqx.Module):
+    """Real numbers in a given order.
+
+    Args:
+        values: the numbers.
+    """
+
+    values: Float[Array, " n"]
+
+
+class DistinctReals(Population[Reals]):
+    """Independent normal numbers."""
+
+    def settings(self) -> Space:
+        """How many, and how far apart."""
+        return Space(
+            n=Integer(7, 2, 12, "numbers", corners=(3, 9)), size=Real(2.0, 0.5, 4.0, "their standard deviation")
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Reals:
+        """In the order in which they come."""
+        return Reals(setting["size"] * jax.random.normal(key, (setting["n"],)))
+
+    def hypotheses(self, problem: Reals) -> list[Hypothesis]:
+        """No two are equal."""
+        gaps = jnp.diff(jnp.sort(problem.values))
+        return [Hypothesis("the numbers are distinct (least gap)", gaps.min(), ">", 1e-8, "equal ones have rank one")]
+
 
 _CONTROLS = "the signs of the kernel of an attention head"
 _TRAINING = "trained weights, whose queries and keys depend on each other"

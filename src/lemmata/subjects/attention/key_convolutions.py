@@ -7,18 +7,132 @@ are trained together with queries and keys, what an activation does to keys of l
 keys gains where a key knows of the keys before it; that it can gain a whole layer is shown by associative recall.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Int, Key
 from scipy.special import betainc, ndtr
 
-from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Order, Source, Status
-from lemmata.engine.problems._convolved_keys import ConvolvedKey, ConvolvedKeys
-from lemmata.engine.problems._recalled_pairs import RecallContexts, RecalledPairs
-from lemmata.engine.problems._routed_keys import HiddenRun, HiddenRuns
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Order,
+    Population,
+    Source,
+    Space,
+    Status,
+)
 from lemmata.subjects.attention import block_scores, key_convolution, masked_block_attention, router_signal_to_noise
+from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns
 from lemmata.subjects.attention.block_routing import recall
+
+
+class RecalledPairs(eqx.Module):
+    """Tokens at random on the unit sphere; those of the last block are names that values follow earlier.
+
+    Args:
+        tokens: of each context.
+        values: for each token of the last block the position of its value, which is before that block.
+        block: keys of a block.
+        count: blocks that a query attends.
+    """
+
+    tokens: Float[Array, "draws n d"]
+    values: Int[Array, "draws block"]
+    block: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+
+
+class RecallContexts(Population[RecalledPairs]):
+    """Contexts of whole blocks.
+
+    Args:
+        draws: contexts of a problem.
+    """
+
+    draws: int = eqx.field(default=24, static=True)
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            dimension=Integer(8, 6, 64, "dimension of tokens", corners=(7, 10)),
+            block=Integer(4, 4, 32, "keys of a block", corners=(4, 5)),
+            blocks=Integer(16, 6, 64, "blocks", corners=(14, 17)),
+            count=Integer(4, 2, 32, "blocks that a query attends", corners=(3, 4)),
+        ).where("blocks are left out", lambda s: 2 * s["count"] < s["blocks"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RecalledPairs:
+        """Tokens and places."""
+        keys = jax.random.split(key)
+        n, block = setting["blocks"] * setting["block"], setting["block"]
+        tokens = jax.random.normal(keys[0], (self.draws, n, setting["dimension"]))
+        tokens = tokens / jnp.linalg.norm(tokens, axis=2, keepdims=True)
+        values = jax.random.randint(keys[1], (self.draws, block), 1, n - block)
+        names = jnp.take_along_axis(tokens, values[:, :, None] - 1, axis=1)
+        return RecalledPairs(tokens.at[:, -block:].set(names), values, block, setting["count"])
+
+    def hypotheses(self, problem: RecalledPairs) -> list[Hypothesis]:
+        """A value to route to."""
+        n, block = problem.tokens.shape[1], problem.block
+        return [
+            Hypothesis("the last value's position", problem.values.max(), "<", n - block, "else it needs no router")
+        ]
+
+
+class ConvolvedKey(eqx.Module):
+    """Blocks of keys that are convolved before a query scores their means.
+
+    Args:
+        query: of unit length.
+        filters: a weight for each step back and coordinate.
+        excess: the relevant key is larger by this times the query.
+        block: keys of a block.
+        blocks: how many; their scores but the first one's see as many keys.
+    """
+
+    query: Float[Array, " d"]
+    filters: Float[Array, "width d"]
+    excess: Float[Array, ""]
+    block: int = eqx.field(static=True)
+    blocks: int = eqx.field(static=True)
+
+
+class ConvolvedKeys(Population[ConvolvedKey]):
+    """Positive filters that all coordinates share, plus normal ones of a random size that they do not."""
+
+    free = ("query", "filters")
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            dimension=Integer(8, 2, 256, "dimension of keys", corners=(4, 16)),
+            block=Integer(8, 4, 256, "keys of a block", corners=(6, 12)),
+            width=Integer(3, 1, 5, "keys that a filter weighs", corners=(3, 5)),
+        ).where("a filter does not reach beyond the block before", lambda s: s["width"] <= s["block"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ConvolvedKey:
+        """The excess is 1/2 to 2."""
+        keys = jax.random.split(key, 4)
+        d, width = setting["dimension"], setting["width"]
+        query = jax.random.normal(keys[0], (d,))
+        shared = jax.random.uniform(keys[1], (width, 1), minval=0.2)
+        u, v = jax.random.uniform(keys[2], (2,))
+        filters = shared + u * jax.random.normal(keys[3], (width, d))
+        return ConvolvedKey(query / jnp.linalg.norm(query), filters, 0.5 + 1.5 * v, setting["block"], 5)
+
+    def hypotheses(self, problem: ConvolvedKey) -> list[Hypothesis]:
+        """A query of unit length, filters that are not 0, two blocks apart that see all keys they weigh."""
+        return [
+            Hypothesis("| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "a unit query"),
+            Hypothesis("the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "else all scores are 0"),
+            Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last of them share no key"),
+        ]
+
 
 _KEY = "xiao2025moba"
 _WIDTH = 5

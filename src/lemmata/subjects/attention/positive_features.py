@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source
-from lemmata.engine.problems._feature_pairs import FeaturePair, FeaturePairs
+from lemmata.subjects.attention._feature_pairs import FeaturePair, FeaturePairs
 
 _DRAWS = 4000
 _LEMMA = Source("choromanski2021", "Lemma 2", note="with one feature")
@@ -26,7 +26,7 @@ def _lengths(problem: FeaturePair) -> Float[Array, ""]:
 def positive_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) -> Float[Array, " n"]:
     """exp(<omega, x + y> - (|x|² + |y|²) / 2), the product of two positive features.
 
-    >>> from lemmata.engine.problems._feature_pairs import FeaturePair
+    >>> from lemmata.subjects.attention._feature_pairs import FeaturePair
     >>> positive_estimates(FeaturePair(jnp.ones(1), -jnp.ones(1)), jnp.array([[0.0], [3.0]])).round(3).tolist()
     [0.368, 0.368]
 

@@ -13,7 +13,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Order, Source, Status
-from lemmata.engine.problems._bit_decisions import (
+from lemmata.subjects.decisions import optimal_values
+from lemmata.subjects.decisions._bit_decisions import (
     BitDecision,
     BitDecisions,
     ScrambledDecision,
@@ -22,7 +23,6 @@ from lemmata.engine.problems._bit_decisions import (
     kernel_error,
     next_bits,
 )
-from lemmata.subjects.decisions import optimal_values
 
 _KEY = "zhu2024representation"
 

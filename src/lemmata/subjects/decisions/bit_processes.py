@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._bit_decisions import (
+from lemmata.subjects.decisions import essential_terms, optimal_values, total_influence, weight_by_degree
+from lemmata.subjects.decisions._bit_decisions import (
     BitDecision,
     BitDecisions,
     Formula,
@@ -23,7 +24,6 @@ from lemmata.engine.problems._bit_decisions import (
     ScrambledDecisions,
     next_bits,
 )
-from lemmata.subjects.decisions import essential_terms, optimal_values, total_influence, weight_by_degree
 
 _KEY = "zhu2024representation"
 

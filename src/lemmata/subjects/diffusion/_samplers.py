@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.problems._diffusion import FIRST, HORIZON
 from lemmata.engine.problems._schedules import Schedule, score_from_denoiser
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.diffusion._diffusion import FIRST, HORIZON
 
 Score = Callable[[Float[Array, ""], Float[Array, " d"]], Float[Array, " d"]]
 _STEPS = 128

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
-from lemmata.engine.problems._heated_mixtures import (
+from lemmata.subjects.diffusion._heated_mixtures import (
     HeatedLaw,
     HeatedLaws,
     HeatedMixture,

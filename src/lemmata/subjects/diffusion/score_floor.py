@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Source
-from lemmata.engine.problems._heated_mixtures import HeatedLaw, HeatedLaws, fisher_information
+from lemmata.subjects.diffusion._heated_mixtures import HeatedLaw, HeatedLaws, fisher_information
 
 _DRAWS = 1024
 

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._small_starts import SmallStart
 from lemmata.subjects.dynamics import StepwisePrediction, aligned_start, embedding_flow
+from lemmata.subjects.dynamics._small_starts import SmallStart
 
 _TIMES = 400
 _TOLERANCE = 1e-7  # a thousandth of what any claim here resolves

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Serial, TangentKernel, erf_network
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source
-from lemmata.engine.problems._clouds import Clouds, ShiftedClouds
 from lemmata.kernels import RBF, gram
 from lemmata.subjects.dynamics import critic, discriminator_loss
+from lemmata.subjects.dynamics._clouds import Clouds, ShiftedClouds
 
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)

@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Order, Rate, Source
-from lemmata.engine.problems._few_shot_tasks import (
+from lemmata.subjects.dynamics import fine_tuning_kernels, kernel_behaviour, logistic_descent, offset_regression
+from lemmata.subjects.dynamics._few_shot_tasks import (
     STEPS,
     UNRELATED,
     UNTIL,
@@ -24,8 +25,7 @@ from lemmata.engine.problems._few_shot_tasks import (
     UnsolvedTasks,
     Way,
 )
-from lemmata.engine.problems._gradient_rows import TunedNetwork, TunedNetworks, output
-from lemmata.subjects.dynamics import fine_tuning_kernels, kernel_behaviour, logistic_descent, offset_regression
+from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks, output
 
 _OPPOSITE = Control("the other way round", lambda sign, problem: -sign)
 _SIZES = (2.0**-14, 2.0**-13, 2.0**-12)

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._gradient_rows import GradientRows, UnevenGradients
 from lemmata.subjects.dynamics import rank_needed
+from lemmata.subjects.dynamics._gradient_rows import GradientRows, UnevenGradients
 
 _ERROR, _DELTA = 0.5, 0.1
 

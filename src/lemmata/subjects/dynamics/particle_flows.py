@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
-from lemmata.engine.problems._clouds import Clouds, ShiftedClouds
 from lemmata.kernels import RBF
 from lemmata.subjects.dynamics import critic, generator_slopes, particle_flow, squared_discrepancy
+from lemmata.subjects.dynamics._clouds import Clouds, ShiftedClouds
 
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)

@@ -13,8 +13,8 @@ import optax
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Kind, Rate, Source, Status
-from lemmata.engine.problems._gradient_rows import TunedNetwork, TunedNetworks, output
 from lemmata.subjects.dynamics import fine_tuning_kernels
+from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks, output
 
 # So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
 _RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)

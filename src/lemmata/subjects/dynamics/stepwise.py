@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
-from lemmata.engine.problems._small_starts import SmallStart, SmallStarts
 from lemmata.subjects.dynamics import StepwisePrediction, embedding_flow
+from lemmata.subjects.dynamics._small_starts import SmallStart, SmallStarts
 
 from ._crossings import company, crossings, foreseen, learned, squares
 

@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Source, Status
-from lemmata.engine.problems._view_pairs import NoisyViews, ViewPairs
 from lemmata.kernels import Polynomial
 from lemmata.subjects.dynamics import contrastive_matrix, terminal_embedding, terminal_weights
+from lemmata.subjects.dynamics._view_pairs import NoisyViews, ViewPairs
 
 _PAPER = "simon2023stepwise"
 _VIEWS = 7  # views of a problem are drawn with this key, where a claim is about one draw of them

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import NNGPKernel, Serial, erf_network
 from lemmata.engine.claims import Claim, Control, Kind, Limit, Source, Witness
-from lemmata.engine.problems._view_pairs import NoisyViews, ViewPairs
 from lemmata.subjects.dynamics import StepwisePrediction, aligned_start, terminal_embedding
+from lemmata.subjects.dynamics._view_pairs import NoisyViews, ViewPairs
 
 from ._crossings import crossings
 from ._trained_embeddings import correlations, small_network

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._conditional_samples import DomainPairs, LabelledDomains
+from lemmata.subjects.embeddings._conditional_samples import DomainPairs, LabelledDomains
 
 _KEY = "yang2024cod"
 

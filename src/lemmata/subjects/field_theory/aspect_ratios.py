@@ -8,13 +8,73 @@ k1 k2/8 (s² - (14 + 3 k) s³/6), whose maximum is at 4/(14 + 3 k). Neither is o
 controls the information at random weights. It leaves open what it has to do with how well a trained network predicts.
 """
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Key
 from scipy import integrate, special
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._aspect_ratios import AspectRatio, AspectRatios
-from lemmata.subjects.field_theory import shared_information
+from lemmata.architectures import LeakyRelu
+from lemmata.engine.claims import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Control,
+    Hypothesis,
+    Integer,
+    Population,
+    Source,
+    Space,
+    Status,
+)
+from lemmata.subjects.field_theory import optimal_aspect_ratio, shared_information, vertex_growth
+
+
+class AspectRatio(eqx.Module):
+    """Two groups of outputs of a deep and wide critical network of slope `slope` below 0 and 1 above.
+
+    Args:
+        slope: below 0.
+        factor: how many times the estimated optimum a larger ratio of depth to width is.
+        first: outputs of one group.
+        second: outputs of the other.
+    """
+
+    slope: float
+    factor: float
+    first: int = eqx.field(static=True)
+    second: int = eqx.field(static=True)
+
+    @property
+    def growth(self) -> float:
+        """The vertex a layer."""
+        return vertex_growth(LeakyRelu(self.slope))
+
+    @property
+    def estimate(self) -> float:
+        """Where the cubic has its maximum."""
+        return optimal_aspect_ratio(self.growth, self.first + self.second)
+
+
+class AspectRatios(Population[AspectRatio]):
+    """Slopes of 0 to 1, ratios of 1.1 to 4 times the estimate."""
+
+    def settings(self) -> Space:
+        """The two groups."""
+        return Space(
+            first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
+            second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AspectRatio:
+        """A slope and a factor."""
+        slope, more = (float(value) for value in jax.random.uniform(key, (2,)))
+        return AspectRatio(slope, 1.1 * (4.0 / 1.1) ** more, setting["first"], setting["second"])
+
+    def hypotheses(self, problem: AspectRatio) -> list[Hypothesis]:
+        """Beyond the estimate."""
+        return [Hypothesis("the factor over the estimate", problem.factor, ">", 1.0, "it is about larger ratios")]
+
 
 _KEY = "roberts2022principles"
 

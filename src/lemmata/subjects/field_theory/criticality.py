@@ -13,7 +13,8 @@ from jaxtyping import Array, Key
 from scipy.optimize import brentq
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source, Status
-from lemmata.engine.problems._smooth_units import (
+from lemmata.subjects.field_theory import gaussian_moments, representation_flow
+from lemmata.subjects.field_theory._smooth_units import (
     GatedUnit,
     GatedUnits,
     OddUnit,
@@ -22,7 +23,6 @@ from lemmata.engine.problems._smooth_units import (
     SmoothNetworks,
     critical_point_of,
 )
-from lemmata.subjects.field_theory import gaussian_moments, representation_flow
 
 _KEY = "roberts2022principles"
 _NETWORKS = 100

@@ -4,12 +4,74 @@ This theory controls one predictor fixed before the held-out rows are looked at.
 bounded loss; it leaves unexplained why the predictor is good.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._held_out_losses import HeldOutLosses, ZeroOneLosses
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
+from lemmata.engine.problems._regression import Regression
+
+
+class HeldOutLosses(eqx.Module):
+    """Losses of a fixed predictor: on held-out rows, and on the whole population.
+
+    Args:
+        population: the loss on every member of the population, in [0, bound].
+        size: how many rows are held out.
+        bound: the largest possible loss.
+        delta: the failure probability.
+        baseline: the mean loss on the population of predicting a constant, where it is known.
+    """
+
+    population: Float[Array, " p"]
+    size: int = eqx.field(static=True)
+    bound: Float[Array, ""]
+    delta: float = eqx.field(static=True)
+    baseline: Float[Array, ""] | None = None
+
+
+class ZeroOneLosses(Population[HeldOutLosses]):
+    """A predictor with zero-one losses, wrong on a random part of 4096 members."""
+
+    def settings(self) -> Space:
+        """Size of the held-out set and the chance of a large loss."""
+        return Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:
+        """Independent losses."""
+        losses = jax.random.bernoulli(key, setting["p"], (4096,)).astype(float)
+        return HeldOutLosses(losses, setting["m"], jnp.asarray(1.0), 0.05)
+
+    def pose(self, problem: object) -> HeldOutLosses | None:
+        """Squared losses, summed over outputs, of kernel ridge regression on the held-out rows of a regression.
+
+        Predictions are clipped to the range of the training targets, so that the loss is at most the sum over outputs
+        of the squared range of all targets. The held-out rows stand for the population, and as many as there are of
+        them are drawn with replacement: m is the number of rows that the user's own held-out error rests on, so that
+        the radius is the one to quote beside it. The baseline predicts the mean of the training targets.
+        """
+        if not isinstance(problem, Regression):
+            return None
+        regularised = problem.gram + problem.ridge * jnp.eye(len(problem.y))
+        predictions = problem.cross @ jnp.linalg.solve(regularised, problem.y)
+        predictions = jnp.clip(predictions, problem.y.min(axis=0), problem.y.max(axis=0))
+        losses = jnp.sum((predictions - problem.y_test) ** 2, axis=1)
+        targets = jnp.concatenate([problem.y, problem.y_test])
+        bound = jnp.sum((targets.max(axis=0) - targets.min(axis=0)) ** 2)
+        baseline = jnp.mean(jnp.sum((problem.y_test - problem.y.mean(axis=0)) ** 2, axis=1))
+        return HeldOutLosses(losses, len(losses), bound, 0.05, baseline)
+
+    def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
+        """Losses in [0, b]; a predictor that was fixed beforehand."""
+        return [
+            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
+            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),
+            Hypothesis.unchecked(
+                "the predictor was fixed before the held-out rows were drawn",
+                "losses do not tell how their predictor was chosen; a fit to other rows alone is fixed by construction",
+            ),
+        ]
 
 
 def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -> Float[Array, ""]:

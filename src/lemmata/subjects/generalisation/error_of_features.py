@@ -9,11 +9,48 @@ no longer of the order of epsilon + log|N_epsilon|/n, as the proof of Theorem 1 
 is that the error is at most of the order of C_F, and that holds for both.
 """
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Rate, Source, Status
-from lemmata.engine.problems._feature_errors import ErrorParts, ErrorPartsBelowOne
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
+
+
+class ErrorParts(eqx.Module):
+    """What the error epsilon_dis of n random features is made of.
+
+    Args:
+        cover: epsilon, the radius of the cover.
+        share: log|N_epsilon| / n, for a cover of |N_epsilon| pairs.
+    """
+
+    cover: Float[Array, ""]
+    share: Float[Array, ""]
+
+
+class ErrorPartsBelowOne(Population[ErrorParts]):
+    """Log-uniform numbers up to 1.
+
+    Attributes:
+        least: the smallest of them.
+    """
+
+    least: float = 1e-6
+
+    def settings(self) -> Space:
+        """How small they get."""
+        return Space(least=Real(self.least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ErrorParts:
+        """Independent numbers."""
+        return ErrorParts(*jnp.exp(jnp.log(setting["least"]) * jax.random.uniform(key, (2,))))
+
+    def hypotheses(self, problem: ErrorParts) -> list[Hypothesis]:
+        """Numbers of at most 1."""
+        cover = Hypothesis("epsilon is at most 1", problem.cover, "<=", 1.0, "the cover is finer than the class")
+        return [cover, Hypothesis("log|N| is at most n", problem.share, "<=", 1.0, "there are features enough")]
+
 
 _PLACE = "Section A.3, exponent of the features' error"
 _NUMBERS = (1e2, 1e4, 1e6, 1e8)

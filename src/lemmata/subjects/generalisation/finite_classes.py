@@ -6,19 +6,159 @@ member. It assumes independent rows and a class, or a code, that was fixed befor
 networks that training finds should have short descriptions.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
-from lemmata.engine.problems._finite_classes import (
-    DELTA,
-    CodedNetworks,
-    FiniteClass,
-    FiniteClasses,
-    PrunedNetworks,
-    RealisableClasses,
-)
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Source, Space
+
+DELTA = 0.05
+
+
+class FiniteClass(eqx.Module):
+    """Classifiers of which the j-th errs on a row with probability p_j, independently of the others.
+
+    Such a class exists: inputs are strings of independent bits, the j-th is 1 with probability p_j, the j-th classifier
+    answers it, and the label is always 0.
+
+    Args:
+        errors: p_j, one a classifier.
+        rows: N.
+    """
+
+    errors: Float[Array, " classifiers"]
+    rows: int = eqx.field(static=True)
+
+
+class FiniteClasses(Population[FiniteClass]):
+    """Errors near one half, where an empirical error varies most."""
+
+    def settings(self) -> Space:
+        """Classifiers, rows."""
+        return Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(100, 10, 10_000, "rows"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
+        """Errors between 0.45 and 0.55."""
+        errors = jax.random.uniform(key, (setting["classifiers"],), minval=0.45, maxval=0.55)
+        return FiniteClass(errors, setting["rows"])
+
+    def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
+        """Probabilities; a class that does not depend on the rows."""
+        return [
+            Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability"),
+            Hypothesis("the smallest error", problem.errors.min(), ">=", 0.0, "a probability"),
+            Hypothesis.unchecked(
+                "the class was fixed before the rows", "errors do not tell how classifiers were found"
+            ),
+        ]
+
+
+class RealisableClasses(Population[FiniteClass]):
+    """One classifier without error; the others have 0.65 to 1.05 times the error that the theorem allows."""
+
+    def settings(self) -> Space:
+        """Classifiers, rows."""
+        return Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(200, 100, 10_000, "rows"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
+        """The same error for all but the first."""
+        classifiers, rows = setting["classifiers"], setting["rows"]
+        allowed = jnp.log(classifiers / DELTA) / rows
+        errors = jnp.full(classifiers, allowed * jax.random.uniform(key, minval=0.65, maxval=1.05))
+        return FiniteClass(errors.at[0].set(0.0), rows)
+
+    def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
+        """A member without error."""
+        return [
+            Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability"),
+            Hypothesis("the smallest error", problem.errors.min(), "==", 0.0, "the labels are realised by a member"),
+            Hypothesis.unchecked(
+                "the class was fixed before the rows", "errors do not tell how classifiers were found"
+            ),
+        ]
+
+
+class CodedNetworks(eqx.Module):
+    """Networks x -> [v' relu(W x) > 0] with weights in {-1, 0, 1}, and labelled rows to choose among them by.
+
+    An input is uniform on the cube {-1, 1}^d. Its label is the answer of the first network, flipped with a probability.
+    A weight is written as 0 where it is zero and as 10 or 11 where it is 1 or -1, so that pruned networks are short.
+
+    Args:
+        hidden: W of each network.
+        readout: v of each network.
+        flips: the probability of a flipped label; 1/2 makes labels pure noise.
+        rows: which corner of the cube each row is.
+        labels: of the rows.
+    """
+
+    hidden: Float[Array, "networks k d"]
+    readout: Float[Array, "networks k"]
+    flips: Float[Array, ""]
+    rows: Int[Array, " rows"]
+    labels: Bool[Array, " rows"]
+
+    @property
+    def answers(self) -> Bool[Array, "networks corners"]:
+        """What each network says at each corner of the cube."""
+        return network_answers(self.hidden, self.readout)
+
+    @property
+    def bits(self) -> Float[Array, " networks"]:
+        """The length of each network's code: one bit a weight, and one more where it is not zero."""
+        zero = jnp.concatenate([self.hidden.reshape(len(self.hidden), -1), self.readout], axis=1) == 0
+        return jnp.sum(jnp.where(zero, 1.0, 2.0), axis=1)
+
+    @property
+    def empirical_errors(self) -> Float[Array, " networks"]:
+        """The share of rows that each network gets wrong."""
+        return jnp.mean(self.answers[:, self.rows] != self.labels, axis=1)
+
+
+def network_answers(
+    hidden: Float[Array, "networks k d"], readout: Float[Array, "networks k"]
+) -> Bool[Array, "networks corners"]:
+    """[v' relu(W x) > 0] at all x of {-1, 1}^d."""
+    d = hidden.shape[-1]
+    corners = 2.0 * ((jnp.arange(2**d)[:, None] >> jnp.arange(d)) & 1) - 1.0
+    units = jnp.maximum(jnp.einsum("nkd,cd->nkc", hidden, corners), 0.0)
+    return jnp.einsum("nk,nkc->nc", readout, units) > 0
+
+
+class PrunedNetworks(Population[CodedNetworks]):
+    """600 sparse networks; labels are noise in half of the problems, one in ten to three are flipped in the rest."""
+
+    def settings(self) -> Space:
+        """Inputs, hidden units, rows."""
+        return Space(
+            inputs=Integer(5, 3, 8, "inputs", corners=(4, 6)),
+            units=Integer(3, 1, 8, "hidden units", corners=(2, 3)),
+            rows=Integer(200, 20, 5000, "rows", corners=(150, 300)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> CodedNetworks:
+        """Each network has its own share of weights that are not zero, 0.1 to 0.6."""
+        d, k, rows = setting["inputs"], setting["units"], setting["rows"]
+        share_key, weight_key, noise_key, row_key, flip_key = jax.random.split(key, 5)
+        share = jax.random.uniform(share_key, (600, 1, 1), minval=0.1, maxval=0.6)
+        place = jax.random.uniform(weight_key, (600, k, d + 1), minval=-1.0) / share
+        weights = jnp.where(jnp.abs(place) < 1, jnp.sign(place), 0.0)
+        noise, rate = jax.random.uniform(noise_key, (2,))
+        flips = jnp.where(noise < 0.5, 0.5, 0.1 + 0.2 * rate)
+        chosen = jax.random.randint(row_key, (rows,), 0, 2**d)
+        hidden, readout = weights[..., :d], weights[..., d]
+        truth = network_answers(hidden[:1], readout[:1])[0, chosen]
+        return CodedNetworks(hidden, readout, flips, chosen, truth ^ jax.random.bernoulli(flip_key, flips, (rows,)))
+
+    def hypotheses(self, problem: CodedNetworks) -> list[Hypothesis]:
+        """Weights that the code can write."""
+        weights = jnp.abs(jnp.concatenate([problem.hidden, problem.readout[..., None]], axis=-1))
+        other = jnp.max(jnp.minimum(weights, jnp.abs(weights - 1)))
+        return [
+            Hypothesis("weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no other words"),
+            Hypothesis.unchecked("the code was fixed before the rows", "it would have to be part of the description"),
+        ]
 
 
 def _wrong(problem: FiniteClass, key: Key[Array, ""]) -> Array:

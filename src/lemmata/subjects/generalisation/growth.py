@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Kind, Source
-from lemmata.engine.problems._labelled_points import GeneralPoints, GeneralPositions
 from lemmata.engine.problems._set_systems import (
     BinomialSum,
     BinomialSums,
@@ -24,6 +23,7 @@ from lemmata.engine.problems._set_systems import (
     SignArchitecture,
     SignArchitectures,
 )
+from lemmata.subjects.generalisation._labelled_points import GeneralPoints, GeneralPositions
 
 from ._labellings import cover_count, halfspace_labellings, shattered_points
 

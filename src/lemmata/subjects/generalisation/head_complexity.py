@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Rate, Source, Status
-from lemmata.engine.problems._sequence_classes import HeadOutputs, RandomHeads
+from lemmata.subjects.generalisation._sequence_classes import HeadOutputs, RandomHeads
 
 _SIGNS = 128
 _HEADS = (1.0, 2.0, 4.0, 8.0, 16.0)

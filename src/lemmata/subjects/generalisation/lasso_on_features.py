@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._finite_populations import (
+from lemmata.subjects.generalisation._finite_populations import (
     DELTA,
     FinitePopulation,
     FinitePopulations,
     likely_penalty,
     sufficient_penalty,
 )
-from lemmata.engine.problems._finite_populations import least_penalty as least_penalty
+from lemmata.subjects.generalisation._finite_populations import least_penalty as least_penalty
 
 from .uniform_deviation import deviation, deviation_bound
 

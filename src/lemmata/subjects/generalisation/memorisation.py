@@ -15,8 +15,8 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Kind, Source
-from lemmata.engine.problems._labelled_points import Memorised, MemorisedRows
-from lemmata.engine.problems._random_labels import (
+from lemmata.subjects.generalisation._labelled_points import Memorised, MemorisedRows
+from lemmata.subjects.generalisation._random_labels import (
     Learners,
     Lunch,
     RowsOfChance,

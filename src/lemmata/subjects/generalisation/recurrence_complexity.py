@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Rate, Source, Status
-from lemmata.engine.problems._sequence_classes import Recurrence, StableRecurrences
+from lemmata.subjects.generalisation._sequence_classes import Recurrence, StableRecurrences
 
 _MEMORIES = (4.0, 8.0, 16.0)
 _DRAWS = 384

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source, Witness
-from lemmata.engine.problems._labelled_points import HalvedNodes, PointsOnLine, SineNodes, UniformPoints
+from lemmata.subjects.generalisation._labelled_points import HalvedNodes, PointsOnLine, SineNodes, UniformPoints
 
 
 class SinesShatter(Claim[SineNodes]):

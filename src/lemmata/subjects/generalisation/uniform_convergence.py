@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
-from lemmata.engine.problems._random_labels import FiniteLaw, PowerDraws, RareKinds, ThresholdRows
+from lemmata.subjects.generalisation._random_labels import FiniteLaw, PowerDraws, RareKinds, ThresholdRows
 
 _DELTA = 0.05
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._finite_populations import DELTA, FinitePopulation, FinitePopulations
-from lemmata.engine.problems._finite_populations import deviation as deviation
+from lemmata.subjects.generalisation._finite_populations import DELTA, FinitePopulation, FinitePopulations
+from lemmata.subjects.generalisation._finite_populations import deviation as deviation
 
 
 def deviation_bound(

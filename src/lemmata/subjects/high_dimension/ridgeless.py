@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
-from lemmata.engine.problems._linear_designs import LinearDesign, LinearDesigns
+from lemmata.subjects.high_dimension._linear_designs import LinearDesign, LinearDesigns
 
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _NOISES = 16

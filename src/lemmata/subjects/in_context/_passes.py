@@ -4,9 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._forward_passes import sizes_of
 from lemmata.engine.problems._prompts import Prompt
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
+from lemmata.subjects.in_context._forward_passes import sizes_of
 
 
 def dense_tokens(prompt: Prompt, layers: int | None = None) -> Float[Array, "L D T"]:

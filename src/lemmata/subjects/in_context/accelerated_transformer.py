@@ -13,9 +13,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Order, Rate, Source
-from lemmata.engine.problems._forward_passes import DensePasses, MomentumPasses, sizes_of
 from lemmata.engine.problems._prompts import Prompt
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, momentum, proximal_gradient
+from lemmata.subjects.in_context._forward_passes import DensePasses, MomentumPasses, sizes_of
 
 from ._passes import dense_rounding, dense_tokens, intended_tokens
 

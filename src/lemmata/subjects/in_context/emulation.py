@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._forward_passes import DensePasses
 from lemmata.engine.problems._prompts import Prompt
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
+from lemmata.subjects.in_context._forward_passes import DensePasses
 
 from ._passes import attention_alone, dense_rounding, dense_tokens, inexact_update, intended_tokens, path_of
 

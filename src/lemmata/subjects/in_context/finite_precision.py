@@ -14,11 +14,11 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Rate, Source
-from lemmata.engine.problems._forward_passes import ForwardPasses, sizes_of
-from lemmata.engine.problems._forward_passes import reachable as reachable
-from lemmata.engine.problems._logistic_products import Products, ProductsAroundTau, UniformProducts
 from lemmata.engine.problems._prompts import Prompt
 from lemmata.functions import barron_parameter
+from lemmata.subjects.in_context._forward_passes import ForwardPasses, sizes_of
+from lemmata.subjects.in_context._forward_passes import reachable as reachable
+from lemmata.subjects.in_context._logistic_products import Products, ProductsAroundTau, UniformProducts
 
 from ._best_temperature import PRECISIONS as PRECISIONS
 from ._best_temperature import best_temperature as best_temperature

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._forward_passes import ForwardPasses, discrepancy, sizes_of
 from lemmata.engine.problems._prompts import Prompt
 from lemmata.functions import barron_parameter
 from lemmata.networks import temperature_asked
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, soft_threshold
+from lemmata.subjects.in_context._forward_passes import ForwardPasses, discrepancy, sizes_of
 
 from ._errors import (
     at_temperature,

@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source
-from lemmata.engine.problems._grams_of_images import ImageGrams, RandomImages, arc_cosine
 from lemmata.subjects.machines import (
     ConvolutionalGrams,
     Norm,
@@ -24,6 +23,7 @@ from lemmata.subjects.machines import (
     rectify_grams,
     replace_gram,
 )
+from lemmata.subjects.machines._grams_of_images import ImageGrams, RandomImages, arc_cosine
 
 _KEY = "milsom2024convolutional"
 _NETWORKS = 512

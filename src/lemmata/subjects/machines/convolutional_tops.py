@@ -6,15 +6,202 @@ divergence from the prior resists. The theory controls how far approximate varia
 Gram matrices move with nu. It leaves open whether moving them helps on rows that were not trained on.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
+from scipy.optimize import minimize
 
-from lemmata.engine.claims import AtMost, Claim, Control, Kind, Limit, Order, Source, Status
-from lemmata.engine.problems._pooled_sites import PooledSites, Sites
-from lemmata.engine.problems._stiff_machines import StiffMachine, StiffMachines
-from lemmata.subjects.machines import pool_grams
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Hypothesis,
+    Integer,
+    Kind,
+    Limit,
+    Order,
+    Population,
+    Real,
+    Source,
+    Space,
+    Status,
+)
+from lemmata.subjects.machines import ConvolutionalGrams, induced_posterior, pool_grams, rectify_grams, replace_gram
+from lemmata.subjects.machines._grams_of_images import arc_cosine
+
+
+class StiffMachine(eqx.Module):
+    """Grams of a layer, and targets of its images through a ReLU, pooling and a Gaussian process with noise.
+
+    Args:
+        grams: the prior's.
+        targets: a column an output.
+        noise: variance of the labels' noise.
+    """
+
+    grams: ConvolutionalGrams
+    targets: Float[Array, "n k"]
+    noise: Float[Array, ""]
+
+    def bound(self, factor: Float[np.ndarray, "p p"]) -> float:
+        """The bound at G = L V V' L'.
+
+        Args:
+            factor: V.
+        """
+        return float(_bound(self.grams, self.targets, self.noise, factor)[0])
+
+    def best(self, stiffness: float, start: np.ndarray | None = None) -> tuple[np.ndarray, float]:
+        """The V of the maximiser G = L V V' L' of bound - stiffness divergence, L L' = K_ii, and the bound there.
+
+        Args:
+            stiffness: nu.
+            start: a V to start from; the identity by default.
+        """
+        p = len(self.grams.inducing)
+        lower = np.tril_indices(p)
+
+        def loss(entries: np.ndarray) -> tuple[float, np.ndarray]:
+            factor = np.zeros((p, p))
+            factor[lower] = entries
+            bound, slope = _bound(self.grams, self.targets, self.noise, factor)
+            own = np.diagonal(factor)
+            divergence = 0.5 * (np.sum(factor**2) - p) - np.sum(np.log(np.abs(own)))
+            slope = stiffness * (factor - np.diag(1 / own)) - np.asarray(slope)
+            return stiffness * divergence - float(bound), slope[lower]
+
+        first = (np.eye(p) if start is None else start)[lower]
+        found = minimize(
+            loss, first, jac=True, method="L-BFGS-B", options={"maxiter": 200, "ftol": 1e-15, "gtol": 1e-9}
+        )
+        factor = np.zeros((p, p))
+        factor[lower] = found.x
+        return factor, self.bound(factor)
+
+
+@jax.jit
+@jax.value_and_grad
+def _through(factor: Array, grams: ConvolutionalGrams, targets: Array, noise: Array) -> Array:
+    half = jnp.linalg.cholesky(grams.inducing) @ factor
+    top = pool_grams(rectify_grams(replace_gram(grams, half @ half.T)))
+    return induced_posterior(top, targets, noise).bound
+
+
+def _bound(grams: ConvolutionalGrams, targets: Array, noise: Array, factor: np.ndarray) -> tuple[Array, Array]:
+    return _through(jnp.asarray(factor), grams, targets, noise)
+
+
+class StiffMachines(Population[StiffMachine]):
+    """Images of random sites, and targets that their pooled ReLU features tell."""
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            n=Integer(10, 4, 40, "images", corners=(10, 10)),
+            inducing=Integer(3, 2, 6, "inducing points", corners=(3, 3)),
+            noise=Real(0.1, 0.01, 1.0, "variance of the labels' noise"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
+        """Normal features of four sites an image; labels by one direction of them, through a ReLU, plus noise."""
+        draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        n, p, noise = setting["n"], setting["inducing"], setting["noise"]
+        points = draw.normal(size=(p + 4 * n, 5))
+        told = np.maximum(points[p:] @ draw.normal(size=5), 0.0).reshape(n, 4).mean(axis=1)
+        targets = (told - told.mean()) / told.std() + np.sqrt(noise) * draw.normal(size=n)
+        joint = arc_cosine(points @ points.T / 5)
+        cross = joint[p:, :p].reshape(n, 2, 2, p)
+        variance = np.diagonal(joint)[p:].reshape(n, 2, 2)
+        grams = ConvolutionalGrams(*map(jnp.asarray, (joint[:p, :p], cross, variance)))
+        return StiffMachine(grams, jnp.asarray(targets[:, None]), jnp.asarray(noise))
+
+    def hypotheses(self, problem: StiffMachine) -> list[Hypothesis]:
+        """A prior that has an inverse, and labels with noise."""
+        values = np.linalg.eigvalsh(np.asarray(problem.grams.inducing))
+        return [
+            Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted"),
+            Hypothesis("the labels' noise", problem.noise, ">", 0.0, "the bound divides by it"),
+        ]
+
+
+class PooledSites(eqx.Module):
+    """Covariances of p inducing points and of S sites of each of n images.
+
+    Args:
+        joint: of the inducing points, then of all sites, in full.
+        inducing: p.
+        images: n.
+    """
+
+    joint: Float[np.ndarray, "all all"]
+    inducing: int = eqx.field(static=True)
+    images: int = eqx.field(static=True)
+
+    @property
+    def blocks(self) -> Float[np.ndarray, "n S S"]:
+        """Of the sites of each image with each other."""
+        own = self.joint[self.inducing :, self.inducing :]
+        sites = len(own) // self.images
+        return np.array([own[i : i + sites, i : i + sites] for i in range(0, len(own), sites)])
+
+    @property
+    def exact(self) -> Float[np.ndarray, " n"]:
+        """The variance of each image's mean over sites: the mean over all pairs of them."""
+        return self.blocks.mean(axis=(1, 2))
+
+    @property
+    def mean_variance(self) -> Float[np.ndarray, " n"]:
+        """The mean variance of each image's sites, which the variance of their mean never exceeds."""
+        return np.trace(self.blocks, axis1=1, axis2=2) / self.blocks.shape[1]
+
+    @property
+    def carried(self) -> ConvolutionalGrams:
+        """What a machine keeps of the covariances."""
+        p, n = self.inducing, self.images
+        cross = self.joint[p:, :p].reshape(n, 1, -1, p)
+        variance = np.diagonal(self.joint)[p:].reshape(n, 1, -1)
+        return ConvolutionalGrams(*map(jax.numpy.asarray, (self.joint[:p, :p], cross, variance)))
+
+    @property
+    def spread(self) -> float:
+        """The condition number of the inducing Gram matrix."""
+        return float(np.linalg.cond(self.joint[: self.inducing, : self.inducing]))
+
+
+class Sites(Population[PooledSites]):
+    """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
+
+    The features of spanned sites are sums of those of inducing points; the others stand behind a ReLU.
+    """
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            n=Integer(2, 1, 6, "images", corners=(2, 3)),
+            sites=Integer(6, 2, 30, "sites of an image", corners=(4, 8)),
+            inducing=Integer(5, 2, 12, "inducing points", corners=(4, 6)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PooledSites:
+        """Normal features, windows of three where they overlap."""
+        draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        n, sites, p = setting["n"], setting["sites"], setting["inducing"]
+        kind = draw.integers(3)
+        if kind == 0:
+            points = np.concatenate([np.eye(p), draw.normal(size=(n * sites, p))])
+            return PooledSites(points @ points.T, p, n)
+        signals = draw.normal(size=(n, 1 if kind == 1 else sites + 2, 2)) + np.zeros((n, sites + 2, 2))
+        windows = np.concatenate([signals[:, i : i + sites] for i in range(3)], axis=2)
+        points = np.concatenate([draw.normal(size=(p, 6)), windows.reshape(n * sites, 6)])
+        return PooledSites(arc_cosine(points @ points.T / 6), p, n)
+
+    def hypotheses(self, problem: PooledSites) -> list[Hypothesis]:
+        """Covariances of inducing points that have an inverse."""
+        values = np.linalg.eigvalsh(problem.joint[: problem.inducing, : problem.inducing])
+        return [Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted")]
+
 
 _KEY = "milsom2024convolutional"
 _pooled = jax.jit(pool_grams, static_argnames="residuals")

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source
-from lemmata.engine.problems._attention_teachers import PromptLaw, PromptLaws
+from lemmata.subjects.open_problems._attention_teachers import PromptLaw, PromptLaws
 
 _STEPS, _WARM, _BATCH, _STEP = 300, 100, 8, 0.08
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PyTree
 
 from lemmata.engine.claims import Claim, Control, Order, Source
-from lemmata.engine.problems._attention_teachers import RankOneTeachers, TaughtHead
+from lemmata.subjects.open_problems._attention_teachers import RankOneTeachers, TaughtHead
 
 _STEPS = 600
 _CONTROLS = "the rank of the form that descent finds for a head of attention"

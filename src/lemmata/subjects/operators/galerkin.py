@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Rate, Source, Status
-from lemmata.engine.problems._attended_fields import AttendedField, AttendedFields
 from lemmata.subjects.operators import galerkin_attention, galerkin_weights
+from lemmata.subjects.operators._attended_fields import AttendedField, AttendedFields
 
 _KEY = "wei2023superresolution"
 _LEAST = 0.01

@@ -13,8 +13,8 @@ from jax.scipy.ndimage import map_coordinates
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Status
-from lemmata.engine.problems._attended_fields import AttendedField, AttendedFields, ResolvedField, ResolvedFields
 from lemmata.subjects.operators import galerkin_attention, pixel_centres
+from lemmata.subjects.operators._attended_fields import AttendedField, AttendedFields, ResolvedField, ResolvedFields
 
 _KEY = "wei2023superresolution"
 _NODES, _DRAWS = 40, 16

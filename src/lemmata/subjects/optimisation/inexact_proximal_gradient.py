@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Rate, Source, Status
-from lemmata.engine.problems._proximal_runs import InexactRuns, Penalised, PenalisedRuns, Run, run_of
 from lemmata.solvers import lasso_objective
+from lemmata.subjects.optimisation._proximal_runs import InexactRuns, Penalised, PenalisedRuns, Run, run_of
 
 _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Status
-from lemmata.engine.problems import Regression
 from lemmata.engine.problems._kernel_regressions import KernelRegressions
-from lemmata.engine.problems._least_squares import DefiniteDescents, KernelDescents, LeastSquares
+from lemmata.engine.problems._regression import Regression
 from lemmata.kernels import gram
+from lemmata.subjects.optimisation._least_squares import DefiniteDescents, KernelDescents, LeastSquares
 
 from ._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
 

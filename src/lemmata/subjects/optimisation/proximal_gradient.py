@@ -15,9 +15,9 @@ from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source, Status
 from lemmata.engine.problems._prompts import Prompt, Prompts
-from lemmata.engine.problems._proximal_runs import NormalPoints, Point, SaturatedSteps, Step
 from lemmata.functions import representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
+from lemmata.subjects.optimisation._proximal_runs import NormalPoints, Point, SaturatedSteps, Step
 
 _STEPS = (32.0, 64.0, 128.0, 256.0)
 

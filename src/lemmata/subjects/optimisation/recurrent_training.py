@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source, Status
-from lemmata.engine.problems._recurrent_fits import (
+from lemmata.subjects.optimisation._recurrent_fits import (
     FrequencyFit,
     FrequencyFits,
     ImpulseFit,

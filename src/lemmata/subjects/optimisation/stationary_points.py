@@ -4,12 +4,84 @@ This theory controls the least norm of a gradient that descent has met on a smoo
 known bound of the curvature; it says nothing about the loss, which may stay high.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._descents import TanhDescent, TanhDescents
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
+
+
+class TanhDescent(eqx.Module):
+    """Descent on a half-quadratic loss of a network with fixed signs as readout, or on a ramp.
+
+    The network is f(x) = m^(-1/2) sum_j a_j tanh(<w_j, x>) with a_j = +-1, its loss the mean of (f - y)²/2. The ramp is
+    Huber's function of a number, u²/2 up to 1 and |u| - 1/2 beyond.
+
+    Args:
+        weights: the first w, flattened; its first entry is where descent on the ramp starts.
+        signs: a.
+        x: inputs.
+        y: targets.
+        ramp: whether the function is the ramp of the first entry.
+        steps: of descent, of size 1/smoothness.
+    """
+
+    weights: Float[Array, " p"]
+    signs: Float[Array, " m"]
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    ramp: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+
+    def loss(self, weights: Float[Array, " p"]) -> Float[Array, ""]:
+        """The function; its infimum is at least 0."""
+        hidden = jnp.tanh(self.x @ weights.reshape(len(self.signs), -1).T)
+        residual = hidden @ self.signs / jnp.sqrt(len(self.signs)) - self.y
+        size = jnp.abs(weights[0])
+        bent = jnp.where(size <= 1, size**2 / 2, size - 0.5)
+        return jnp.where(self.ramp > 0, bent, jnp.mean(residual**2) / 2)
+
+    @property
+    def smoothness(self) -> Float[Array, ""]:
+        """A bound of the curvature wherever the loss is at most that of the start; 1 for the ramp.
+
+        The gradient of f has norm at most |x|, its second derivative at most 0.77 |x|²/sqrt(m), since |tanh''| <= 0.77,
+        and a residual is at most sqrt(2 n loss).
+        """
+        n, square = len(self.y), jnp.sum(self.x**2, axis=1).max()
+        residual = jnp.sqrt(2 * n * self.loss(self.weights))
+        bound = square * (1 + 0.77 * residual / jnp.sqrt(len(self.signs)))
+        return jnp.where(self.ramp > 0, 1.0, bound)
+
+
+class TanhDescents(Population[TanhDescent]):
+    """Normal weights, inputs and targets; in half of the problems the ramp, started steps + 1 from its minimum."""
+
+    free = ("weights", "x", "y")
+
+    def settings(self) -> Space:
+        """Units, rows, steps."""
+        return Space(
+            units=Integer(6, 1, 64, "hidden units", corners=(3, 3)),
+            n=Integer(10, 1, 200, "training rows", corners=(20, 20)),
+            steps=Integer(40, 2, 2000, "steps of descent", corners=(80, 80)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TanhDescent:
+        """Two inputs a row."""
+        keys = jax.random.split(key, 5)
+        units, n, steps = setting["units"], setting["n"], setting["steps"]
+        ramp = jax.random.bernoulli(keys[0]).astype(float)
+        weights = jax.random.normal(keys[1], (2 * units,))
+        weights = weights.at[0].set(jnp.where(ramp > 0, steps + 1.0, weights[0]))
+        signs = jax.random.rademacher(keys[2], (units,), float)
+        x, y = jax.random.normal(keys[3], (n, 2)), jax.random.normal(keys[4], (n,))
+        return TanhDescent(weights, signs, x, y, ramp, steps)
+
+    def hypotheses(self, problem: TanhDescent) -> list[Hypothesis]:
+        """A loss that is not at its infimum."""
+        return [Hypothesis("the first loss is positive", problem.loss(problem.weights), ">", 0.0, "else all is done")]
 
 
 class LeastGradient(Claim[TanhDescent]):

@@ -10,9 +10,9 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._moment_rates import GradientHistories, GradientHistory
-from lemmata.engine.problems._training_matrices import MatrixTraining, MatrixTrainings
 from lemmata.subjects.optimisers import updates_of
+from lemmata.subjects.optimisers._moment_rates import GradientHistories, GradientHistory
+from lemmata.subjects.optimisers._training_matrices import MatrixTraining, MatrixTrainings
 
 _WHOLE = -1
 _RATE = 0.1

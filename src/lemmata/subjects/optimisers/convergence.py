@@ -12,9 +12,9 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Limit, Source, Status
-from lemmata.engine.problems._gradient_games import PeriodicGame, PeriodicGames
-from lemmata.engine.problems._moment_rates import GradientHistories, GradientHistory
 from lemmata.subjects.optimisers import updates_of
+from lemmata.subjects.optimisers._gradient_games import PeriodicGame, PeriodicGames
+from lemmata.subjects.optimisers._moment_rates import GradientHistories, GradientHistory
 
 _ROUNDS = (300.0, 3000.0, 30000.0)
 

@@ -11,13 +11,13 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._gradient_matrices import (
+from lemmata.subjects.optimisers import scale_by_shampoo, scale_by_soap, updates_of
+from lemmata.subjects.optimisers._gradient_matrices import (
     GradientMatrices,
     GradientSequences,
     PositiveTable,
     PositiveTables,
 )
-from lemmata.subjects.optimisers import scale_by_shampoo, scale_by_soap, updates_of
 
 _WHOLE = -1
 _QUINTIC = (3.4445, -4.7750, 2.0315)

@@ -13,8 +13,8 @@ import optax
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._noisy_steps import StoredMatrices, StoredMatrix
 from lemmata.subjects.optimisers import adam_mini, shampoo, soap
+from lemmata.subjects.optimisers._noisy_steps import StoredMatrices, StoredMatrix
 
 _RATE = 0.1
 _METHODS: tuple[Callable[[], optax.GradientTransformation], ...] = (

@@ -12,7 +12,8 @@ import optax
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems._noisy_steps import (
+from lemmata.subjects.optimisers import updates_of
+from lemmata.subjects.optimisers._noisy_steps import (
     MixedMemories,
     MixedMemory,
     NoisyMinima,
@@ -22,7 +23,6 @@ from lemmata.engine.problems._noisy_steps import (
     UnequalTuning,
     UnequalTunings,
 )
-from lemmata.subjects.optimisers import updates_of
 
 _PROBES = 256
 _ROUNDS = 512

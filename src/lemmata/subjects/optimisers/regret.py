@@ -10,9 +10,9 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Limit, Rate, Source, Status
-from lemmata.engine.problems._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
-from lemmata.engine.problems._noisy_steps import RareFeatures, TwoFeatures
 from lemmata.subjects.optimisers import updates_of
+from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
+from lemmata.subjects.optimisers._noisy_steps import RareFeatures, TwoFeatures
 
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:

@@ -13,9 +13,9 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Source
-from lemmata.engine.problems._gradient_matrices import GradientMatrices, GradientSequences
-from lemmata.engine.problems._noisy_steps import StoredMatrices, StoredMatrix
 from lemmata.subjects.optimisers import updates_of
+from lemmata.subjects.optimisers._gradient_matrices import GradientMatrices, GradientSequences
+from lemmata.subjects.optimisers._noisy_steps import StoredMatrices, StoredMatrix
 
 _WHOLE = -1
 _EVERY, _STEPS = 2, 4

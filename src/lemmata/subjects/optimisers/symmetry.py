@@ -14,8 +14,8 @@ import optax
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._training_matrices import MatrixTraining, MatrixTrainings
 from lemmata.subjects.optimisers import shampoo
+from lemmata.subjects.optimisers._training_matrices import MatrixTraining, MatrixTrainings
 
 _WHOLE = -1
 _RATE = 0.02

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._preference_comparisons import MixedOpinions, Opinions
+from lemmata.subjects.preferences._preference_comparisons import MixedOpinions, Opinions
 
 _NEWTON = 14
 

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems._preference_comparisons import (
+from lemmata.subjects.preferences._preference_comparisons import (
     ComparisonGraphs,
     Contest,
     Contests,

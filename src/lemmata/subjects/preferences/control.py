@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._tabular_policies import TabularPolicies, TabularPolicy
 from lemmata.subjects.preferences import divergence, tilted
+from lemmata.subjects.preferences._tabular_policies import TabularPolicies, TabularPolicy
 
 _STEPS = 12
 _RATE = 0.3  # the step of mirror descent times beta

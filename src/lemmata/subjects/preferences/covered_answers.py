@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Kind, Rate, Source
-from lemmata.engine.problems._tabular_policies import ProxyErrors, TabularPolicies, TabularPolicy
 from lemmata.subjects.preferences import chi_squared, divergence
+from lemmata.subjects.preferences._tabular_policies import ProxyErrors, TabularPolicies, TabularPolicy
 
 _DRAWS = 4096
 _NEARBY = (0.2, 0.1, 0.05, 0.025)

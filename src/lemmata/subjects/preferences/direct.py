@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Witness
-from lemmata.engine.problems._preference_pairs import (
+from lemmata.subjects.preferences import tilted
+from lemmata.subjects.preferences._preference_pairs import (
     ComparedRewards,
     FeaturePair,
     FeaturePairs,
@@ -18,7 +19,6 @@ from lemmata.engine.problems._preference_pairs import (
     UnseenAnswer,
     UnseenAnswers,
 )
-from lemmata.subjects.preferences import tilted
 
 _NEWTON = 12
 

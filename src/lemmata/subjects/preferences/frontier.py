@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source
-from lemmata.engine.problems._tabular_policies import RankedAnswers, Rankings, SubGaussianRewards, TabularPolicy
 from lemmata.subjects.preferences import divergence, divergence_bound, expected_normal_maximum
+from lemmata.subjects.preferences._tabular_policies import RankedAnswers, Rankings, SubGaussianRewards, TabularPolicy
 
 
 class DivergenceFrontier(Claim[TabularPolicy]):

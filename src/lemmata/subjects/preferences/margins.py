@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._preference_pairs import LabelledPair, LabelledPairs
+from lemmata.subjects.preferences._preference_pairs import LabelledPair, LabelledPairs
 
 _STEPS = 300
 

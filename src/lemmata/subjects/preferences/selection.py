@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._tabular_policies import FewAnswers, RankedAnswers, Rankings, ShortRankings
 from lemmata.subjects.preferences import best_of_n_law, divergence_bound
+from lemmata.subjects.preferences._tabular_policies import FewAnswers, RankedAnswers, Rankings, ShortRankings
 
 
 class LawOfBestOfN(Claim[FewAnswers]):

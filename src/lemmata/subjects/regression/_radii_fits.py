@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs
 
-from lemmata.engine.problems._charge_radii import BASES, RadiiTable, radii_table
 from lemmata.kernels import RBF, OddEvenKernel, gram
+from lemmata.subjects.regression._charge_radii import BASES, RadiiTable, radii_table
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
 # Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source, Status
-from lemmata.engine.problems._charge_radii import RadiiHalf, RadiiHalves
+from lemmata.subjects.regression._charge_radii import RadiiHalf, RadiiHalves
 
 from ._radii_fits import judged_error
 

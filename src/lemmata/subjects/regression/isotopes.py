@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source, Status
-from lemmata.engine.problems._charge_radii import (
+from lemmata.subjects.regression._charge_radii import (
     LAST,
     HiddenEnds,
     HiddenEndsOfChains,

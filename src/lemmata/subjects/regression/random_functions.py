@@ -13,7 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._scattered_values import (
+from lemmata.kernels import PolyharmonicCovariance
+from lemmata.solvers import polyharmonic_spline, universal_kriging
+from lemmata.subjects.regression._scattered_values import (
     ScatteredSamples,
     ScatteredValues,
     affine_columns,
@@ -22,8 +24,6 @@ from lemmata.engine.problems._scattered_values import (
     power,
     squared_gaps,
 )
-from lemmata.kernels import PolyharmonicCovariance
-from lemmata.solvers import polyharmonic_spline, universal_kriging
 
 _KEY = "bakhvalov2025random"
 _STEP, _REACH = 0.25, 42.0

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source, Status
-from lemmata.engine.problems._labelled_modes import DECAY, IntervalTargets, LabelledModes, interval_modes, labels_of
 from lemmata.spectra import Spectrum, smoothness
+from lemmata.subjects.regression._labelled_modes import DECAY, IntervalTargets, LabelledModes, interval_modes, labels_of
 
 _KEY = "lai2024optimality"
 _TRUNCATION = 100

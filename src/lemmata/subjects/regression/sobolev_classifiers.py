@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems._labelled_modes import (
+from lemmata.subjects.regression._labelled_modes import (
     DECAY,
     Bumps,
     BumpTargets,

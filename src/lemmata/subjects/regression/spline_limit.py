@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source, Status
-from lemmata.engine.problems._scattered_values import (
+from lemmata.subjects.regression._scattered_values import (
     DiscPoints,
     FilledDiscs,
     ScatteredSamples,

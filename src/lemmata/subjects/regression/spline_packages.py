@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Status
-from lemmata.engine.problems._spline_packages import (
+from lemmata.subjects.regression._spline_packages import (
     GenericPoints,
     IdentityStack,
     IdentityStacks,

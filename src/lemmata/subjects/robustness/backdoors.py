@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Parts, SeparatedParts, Votes
 from lemmata.subjects.robustness import partition_certificate, spiked_overlap
+from lemmata.subjects.robustness._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Parts, SeparatedParts, Votes
 
 
 def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:

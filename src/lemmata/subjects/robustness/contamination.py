@@ -12,7 +12,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Source
-from lemmata.engine.problems._poisoned_rows import Contaminated, ContaminatedDraws, ShiftedRows, ShiftedRowSamples
+from lemmata.subjects.robustness._poisoned_rows import Contaminated, ContaminatedDraws, ShiftedRows, ShiftedRowSamples
 
 _LENGTHS = (1.5, 3.0)
 

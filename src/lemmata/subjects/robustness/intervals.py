@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Source
-from lemmata.engine.problems._relu_boxes import LinearChain, LinearChains, ReluBox, ReluBoxes
 from lemmata.subjects.robustness import Ball, ReluNetwork, interval_bounds
+from lemmata.subjects.robustness._relu_boxes import LinearChain, LinearChains, ReluBox, ReluBoxes
 
 
 def _output_bounds(problem: ReluBox, share: float = 1.0) -> Array:

@@ -10,7 +10,6 @@ from jaxtyping import Array, Key
 from scipy import optimize
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Order, Source, Status
-from lemmata.engine.problems._relu_boxes import ReluBox, ReluBoxes
 from lemmata.errors import SolverError
 from lemmata.subjects.robustness import (
     Ball,
@@ -22,6 +21,7 @@ from lemmata.subjects.robustness import (
     pre_activation_bounds,
     triangle,
 )
+from lemmata.subjects.robustness._relu_boxes import ReluBox, ReluBoxes
 
 _ROW = np.ones((1, 1))
 _ONE_LAYER = (1, 1)

@@ -14,9 +14,9 @@ from scipy import optimize, stats
 
 from lemmata.answers import share_interval
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Rate, Source
-from lemmata.engine.problems._interval_rules import Drawn, DrawnClasses, IntervalRule, IntervalRules
-from lemmata.engine.problems._planar_rules import PlanarRule, PlanarRules
 from lemmata.subjects.robustness import smoothed_radius
+from lemmata.subjects.robustness._interval_rules import Drawn, DrawnClasses, IntervalRule, IntervalRules
+from lemmata.subjects.robustness._planar_rules import PlanarRule, PlanarRules
 
 _COHEN = Source("cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain it")
 _FAR = 40.0

@@ -14,7 +14,8 @@ from jax.scipy.special import betaln, gammaln
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Rate, Source, Status
-from lemmata.engine.problems._attempted_problems import (
+from lemmata.subjects.scaling import allocate, pass_at_k
+from lemmata.subjects.scaling._attempted_problems import (
     Attempted,
     AttemptedProblems,
     BetaDifficulties,
@@ -24,7 +25,6 @@ from lemmata.engine.problems._attempted_problems import (
     SharedBudget,
     SharedBudgets,
 )
-from lemmata.subjects.scaling import allocate, pass_at_k
 
 from ._search import lowest_point
 

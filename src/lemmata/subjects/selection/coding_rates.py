@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._coded_features import CodedFeatures, FeatureClouds
 from lemmata.subjects.selection import kernel_coding_rate
+from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
 
 _KEY = "luo2023kecor"
 _BISECTIONS = 100

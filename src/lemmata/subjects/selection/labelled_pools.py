@@ -6,12 +6,116 @@ rows tell about a random function of the kernel, and what a model gains by their
 decide how far they agree.
 """
 
-import jax.numpy as jnp
-from jaxtyping import Array, Key
+import functools
 
-from lemmata.engine.claims import Claim, Control, Order, Source, Status
-from lemmata.engine.problems._row_pools import RowPool, RowPools
-from lemmata.subjects.selection import Rule
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+from lemmata.architectures import TangentKernel, relu_network
+from lemmata.engine.claims import Choice, Claim, Control, Hypothesis, Integer, Order, Population, Source, Space, Status
+from lemmata.kernels import gram
+from lemmata.subjects.selection import NOISE, Candidates, Rule, select
+
+TABLES = ("digits", "cancer", "wine")
+_POOL = {"digits": 200, "cancer": 200, "wine": 90}
+_TESTED = {"digits": 400, "cancer": 300, "wine": 80}
+
+
+def table(name: str) -> tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
+    """Rows, and their classes: pixels in [0, 1], or measurements in standard deviations; all divided by sqrt d."""
+    load = {"digits": load_digits, "cancer": load_breast_cancer, "wine": load_wine}[name]
+    x, classes = load(return_X_y=True)
+    x = x / 16 if name == "digits" else (x - x.mean(axis=0)) / x.std(axis=0)
+    return x / np.sqrt(x.shape[1]), classes
+
+
+@functools.cache
+def table_gram(name: str) -> Float[np.ndarray, "n n"]:
+    """The tangent kernel of a ReLU network with one hidden layer on all rows of a table, of mean diagonal 1."""
+    found = np.asarray(gram(TangentKernel(relu_network(1, bias_std=0.3)), jnp.asarray(table(name)[0])))
+    return found / np.diagonal(found).mean()
+
+
+class RowPool(eqx.Module):
+    """Rows in random order: the first have labels, those up to `pool` may get one, the others are to be called.
+
+    Args:
+        gram: a kernel of all rows, of mean diagonal about 1.
+        labels: indicators of the classes.
+        pool: rows that have a label or may get one.
+        start: rows that have one.
+        batch: rows that get one at a time.
+        rounds: how often.
+    """
+
+    gram: Float[np.ndarray, "n n"]
+    labels: Float[np.ndarray, "n C"]
+    pool: int = eqx.field(static=True)
+    start: int = eqx.field(static=True)
+    batch: int = eqx.field(static=True)
+    rounds: int = eqx.field(static=True)
+
+    def outputs(self, chosen: Int[np.ndarray, " m"]) -> Float[np.ndarray, "n C"]:
+        """Kernel ridge regression on the chosen rows, of indicators minus 1/C, at all rows."""
+        own = self.gram[np.ix_(chosen, chosen)] + NOISE * np.eye(len(chosen))
+        level = 1 / self.labels.shape[1]
+        return level + self.gram[:, chosen] @ np.linalg.solve(own, self.labels[chosen] - level)
+
+    def curve(self, order: Int[np.ndarray, " labelled"]) -> Float[np.ndarray, " rounds"]:
+        """The accuracy on the rows to be called after each round."""
+        truth = self.labels[self.pool :].argmax(1)
+        sizes = [self.start + (r + 1) * self.batch for r in range(self.rounds)]
+        return np.array([(self.outputs(order[:m])[self.pool :].argmax(1) == truth).mean() for m in sizes])
+
+    def chosen(self, rule: Rule, *, entropy_weight: float = 0.0, seed: int = 0) -> Int[np.ndarray, " labelled"]:
+        """Rows in the order in which they get labels, chosen round by round by a rule of `select`.
+
+        Probabilities are the regression's outputs, cut off below 1/100 and made to sum to 1.
+        """
+        order, seen = np.arange(self.start), self.gram[: self.pool, : self.pool]
+        for number in range(self.rounds):
+            p = np.maximum(self.outputs(order)[: self.pool], 0.01)
+            labelled = np.isin(np.arange(self.pool), order)
+            rows = Candidates(seen, labelled, p / p.sum(axis=1, keepdims=True))
+            drawn = 1000 * seed + number
+            order = np.append(order, select(rows, self.batch, rule, seed=drawn, entropy_weight=entropy_weight))
+        return order
+
+
+class RowPools(Population[RowPool]):
+    """Random splits of a bundled table."""
+
+    table: str = eqx.field(default="digits", static=True)
+
+    def settings(self) -> Space:
+        """Sizes of the choice."""
+        return Space(
+            start=Integer(10, 5, 20, "rows with labels"),
+            batch=Integer(10, 2, 12, "rows that get one at a time", corners=(8, 10)),
+            rounds=Integer(4, 1, 5, "rounds", corners=(3, 4)),
+            table=Choice(self.table, (self.table,), "table of rows"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RowPool:
+        """A permutation of the rows, cut where the pool ends."""
+        name = setting["table"]
+        classes = table(name)[1]
+        rows = np.asarray(jax.random.permutation(key, len(classes)))[: _POOL[name] + _TESTED[name]]
+        labels = np.eye(classes.max() + 1)[classes[rows]]
+        seen = table_gram(name)[np.ix_(rows, rows)]
+        return RowPool(seen, labels, _POOL[name], setting["start"], setting["batch"], setting["rounds"])
+
+    def hypotheses(self, problem: RowPool) -> list[Hypothesis]:
+        """Rows to choose from."""
+        taken = problem.start + problem.rounds * problem.batch
+        return [
+            Hypothesis("the pool has more rows than get labels", problem.pool, ">=", taken, "else there is no choice")
+        ]
+
 
 _KEY = "luo2023kecor"
 _WEIGHT = 0.3

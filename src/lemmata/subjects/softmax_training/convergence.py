@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._activations import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
 from lemmata.engine.problems._softmax_parameters import required_steps, required_width
-from lemmata.engine.problems._softmax_training import DELTA, Training, loss_decrease
-from lemmata.engine.problems._trained_widths import ERROR, WIDTHS, SlowTargets, horizon
+from lemmata.subjects.softmax_training._activations import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
+from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, loss_decrease
+from lemmata.subjects.softmax_training._trained_widths import ERROR, WIDTHS, SlowTargets, horizon
 
 _MULTIPLES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SLOW, _ONE = SlowTargets(), SlowTargets(outputs=1)

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source, Status
-from lemmata.engine.problems._initialised_networks import Initialised, stack
-from lemmata.engine.problems._softmax_flows import (
+from lemmata.subjects.softmax_training._initialised_networks import Initialised, stack
+from lemmata.subjects.softmax_training._softmax_flows import (
     RECORDS,
     Flow,
     Flows,

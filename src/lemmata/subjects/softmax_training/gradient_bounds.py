@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Source, Status
-from lemmata.engine.problems._softmax_runs import PushedUnits
-from lemmata.engine.problems._softmax_training import DELTA, Training, positive_eigenvalue
+from lemmata.subjects.softmax_training._softmax_runs import PushedUnits
+from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, positive_eigenvalue
 
 _CONSTANT = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
 

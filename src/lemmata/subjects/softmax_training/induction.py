@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Source, Status
-from lemmata.engine.problems._softmax_runs import RunsWithinRadius
-from lemmata.engine.problems._softmax_training import DELTA, Training, loss_decrease
+from lemmata.subjects.softmax_training._softmax_runs import RunsWithinRadius
+from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, loss_decrease
 
 _SETTING = "the constant that Omega hides is 1, the constant C > 10 of B is 10; nd is n k"
 _STEPS = 8

@@ -11,8 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Limit, Rate, Source
-from lemmata.engine.problems._moved_units import NoisyLayers, NoisyUnits, drawn_kernel, drawn_problem, kernel_change
 from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits
+from lemmata.subjects.softmax_training._moved_units import (
+    NoisyLayers,
+    NoisyUnits,
+    drawn_kernel,
+    drawn_problem,
+    kernel_change,
+)
 
 from ._units import READING
 

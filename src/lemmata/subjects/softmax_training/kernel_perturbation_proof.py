@@ -8,17 +8,42 @@ most R < 0.01. It leaves unexplained, as printed, how five bounds that add up to
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._logit_scales import LogitScale, LogitScales
-from lemmata.engine.problems._moved_units import MovedLayers, MovedUnits, drawn_problem
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Population, Source, Space, Status
 from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits
 from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.softmax_training._moved_units import MovedLayers, MovedUnits, drawn_problem
 
 from ._units import READING
+
+
+class LogitScale(eqx.Module):
+    """The bound B on logits, alone."""
+
+    bound: Float[Array, ""]
+
+
+class LogitScales(Population[LogitScale]):
+    """B uniform between 1 and 4."""
+
+    free = ("bound",)
+
+    def settings(self) -> Space:
+        """None."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LogitScale:
+        """One number."""
+        return LogitScale(jax.random.uniform(key, minval=1.0, maxval=4.0))
+
+    def hypotheses(self, problem: LogitScale) -> list[Hypothesis]:
+        """B >= 1 by Definition 4.1."""
+        return [Hypothesis("B is at least 1", problem.bound, ">=", 1.0, "Definition 4.1")]
+
 
 _LOOSE = "powers of exp(B) are at least 148 where 1 is enough: no near control"
 

@@ -14,10 +14,15 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._initialised_networks import Initialised, InitialisedNetworks, gamma_descent, stack
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.solvers import Trajectory, gradient_descent, gradient_flow
 from lemmata.spectra import Spectrum
+from lemmata.subjects.softmax_training._initialised_networks import (
+    Initialised,
+    InitialisedNetworks,
+    gamma_descent,
+    stack,
+)
 
 _STEPS = 20
 _ROUNDING = 16.0

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._softmax_runs import Descent, Descents
-from lemmata.engine.problems._softmax_training import Training, output_change, vec
+from lemmata.subjects.softmax_training._softmax_runs import Descent, Descents
+from lemmata.subjects.softmax_training._softmax_training import Training, output_change, vec
 
 from .network import naive_outputs
 

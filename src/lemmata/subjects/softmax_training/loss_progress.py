@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._softmax_runs import (
+from lemmata.subjects.softmax_training._softmax_runs import (
     Descent,
     Descents,
     SoftmaxRuns,
     against_smallest_eigenvalue,
     along_smallest_eigenvector,
 )
-from lemmata.engine.problems._softmax_training import DELTA, Training, short_step
+from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, short_step
 
 from .loss_decomposition import quadratic_form, terms
 from .network import naive_outputs

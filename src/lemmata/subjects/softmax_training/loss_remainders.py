@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Rate, Source, Status
-from lemmata.engine.problems._softmax_runs import SoftmaxRuns, beyond_targets, towards_one_sign
-from lemmata.engine.problems._softmax_training import DELTA, Training, coarse_step, output_change, short_step
+from lemmata.subjects.softmax_training._softmax_runs import SoftmaxRuns, beyond_targets, towards_one_sign
+from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, coarse_step, output_change, short_step
 
 from .loss_decomposition import exp_curvature, exp_remainder, terms
 

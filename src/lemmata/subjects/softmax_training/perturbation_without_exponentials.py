@@ -21,12 +21,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Limit, Source
-from lemmata.engine.problems._moved_units import kernel_change, kernel_moves, steepest
-from lemmata.engine.problems._paired_units import PairedLayers, PairedUnits
 from lemmata.engine.problems._random_units import DELTA
 from lemmata.engine.problems._sampled import draws, paired_signs
 from lemmata.engine.problems._softmax_kernels import KernelPoints, SpherePoints
 from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.softmax_training._moved_units import kernel_change, kernel_moves, steepest
+from lemmata.subjects.softmax_training._paired_units import PairedLayers, PairedUnits
 
 _SOURCE = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 1", note="without exp(B); not in the source")
 _ENTRY = "the change of an entry of the tangent kernel"

@@ -6,15 +6,58 @@ by less than half of its smallest eigenvalue; it leaves unexplained how far it m
 logarithm as written, is `softmax_training.coupling.prediction_perturbation_as_printed`.
 """
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source, Status
-from lemmata.engine.problems._initialised_networks import Initialised, tangent_matrix
-from lemmata.engine.problems._scaled_readouts import ScaledReadouts
-from lemmata.engine.problems._softmax_flows import Flow, Flows, NearbyFlows, NearbyInputs
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Hypothesis,
+    Kind,
+    Population,
+    Rate,
+    Real,
+    Source,
+    Space,
+    Status,
+)
+from lemmata.subjects.softmax_training._initialised_networks import Initialised, initialised, tangent_matrix
+from lemmata.subjects.softmax_training._softmax_flows import Flow, Flows, NearbyFlows, NearbyInputs, nearby, trained
 
 from .coupling import differences
+
+_ANGLE, _LENGTH = 0.5, 0.9
+
+
+class ScaledReadouts(Population[NearbyInputs]):
+    """Networks of width 256 in 3 dimensions whose readouts are c a, a of signs, and two inputs at an angle of 1/2.
+
+    The test point lies along the inputs' difference and has length 0.9.
+
+    Args:
+        scales: the c.
+    """
+
+    scales: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
+
+    def settings(self) -> Space:
+        """The standard deviation of the weights."""
+        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NearbyInputs:
+        """One network, trained at every scale."""
+        start = nearby(initialised(jax.random.normal(key, (128 + 3, 4)), 2, 1, 256, setting["sigma"]), _ANGLE)
+        far = start.x_test / (start.x_test[0] @ start.x_test[0]) ** 0.5 * _LENGTH
+        scaled = lambda c: eqx.tree_at(lambda s: (s.sign, s.x_test), start, (c * start.sign, far))
+        return NearbyInputs(tuple(trained(scaled(c)) for c in self.scales))
+
+    def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
+        """At every scale the kernel moves by less than half of lambda."""
+        return [Hypothesis("the kernel moves little", (2 * problem.moved / problem.smallest).max(), "<=", 1.0, "twice")]
+
 
 _CONTROLS = "the distance of a trained network's predictions from the regression with its tangent kernel"
 _ORDER = NearbyFlows().inverse_angles

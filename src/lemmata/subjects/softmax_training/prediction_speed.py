@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._initialised_networks import NetworksUnderway, Underway, stack, tangent_matrix
+from lemmata.subjects.softmax_training._initialised_networks import NetworksUnderway, Underway, stack, tangent_matrix
 
 from .kernel_regression import features
 from .network import naive_outputs

@@ -12,7 +12,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Source, Status
-from lemmata.engine.problems._gaussian_releases import SampledGaussians, SampledSteps
+from lemmata.subjects.stability._gaussian_releases import SampledGaussians, SampledSteps
 
 from .privacy import gaussian_delta
 

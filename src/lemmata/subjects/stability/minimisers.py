@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._replaced_rows import FiniteLaw, FiniteLaws, OpposedRows, ReplacedRows
+from lemmata.subjects.stability._replaced_rows import FiniteLaw, FiniteLaws, OpposedRows, ReplacedRows
 
 _STEPS = 400
 _DRAWS = 16

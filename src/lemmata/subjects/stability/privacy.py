@@ -12,8 +12,8 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._gaussian_releases import GaussianRelease, GaussianReleases
-from lemmata.engine.problems._neighbouring_laws import Channel, NeighbouringLaws, PrivateAlgorithms, PrivateChannels
+from lemmata.subjects.stability._gaussian_releases import GaussianRelease, GaussianReleases
+from lemmata.subjects.stability._neighbouring_laws import Channel, NeighbouringLaws, PrivateAlgorithms, PrivateChannels
 
 _CAPTION = "Figure 8.14"
 _PANELS, _REACH, _ROUNDS = 16, 12.0, 100

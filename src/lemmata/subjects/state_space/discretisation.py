@@ -10,14 +10,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Source
-from lemmata.engine.problems._single_modes import (
+from lemmata.subjects.state_space import discretise, impulse_response, run
+from lemmata.subjects.state_space._single_modes import (
     ProbedSystem,
     ProbedSystems,
     StableAndGrowingModes,
     SteppedModes,
 )
-from lemmata.engine.problems._state_space_systems import SampledSystem, SampledSystems
-from lemmata.subjects.state_space import discretise, impulse_response, run
+from lemmata.subjects.state_space._state_space_systems import SampledSystem, SampledSystems
 
 from ._integration import integrated
 

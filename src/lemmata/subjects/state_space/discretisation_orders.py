@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
-from lemmata.engine.problems._single_modes import DrivenMode, DrivenModes
 from lemmata.subjects.state_space import DiagonalMatrix, DiscreteSystem, discretise, run
+from lemmata.subjects.state_space._single_modes import DrivenMode, DrivenModes
 
 _PLACE = "Section 2.3, discretisation"
 

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Source
-from lemmata.engine.problems._state_space_systems import (
+from lemmata.subjects.state_space import convolve, impulse_response, resolvent_response, run, scan
+from lemmata.subjects.state_space._state_space_systems import (
     FilteredNoise,
     FilteredSequence,
     LowRankSystems,
     StructuredSystem,
 )
-from lemmata.subjects.state_space import convolve, impulse_response, resolvent_response, run, scan
 
 
 def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:

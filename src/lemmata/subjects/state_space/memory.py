@@ -6,13 +6,65 @@ of the accuracy. There is no curse of memory for power laws. It assumes poles th
 unexplained whether descent finds them; rates that are trained linearly near the border of stability are another matter.
 """
 
+import math
+
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Kind, Rate, Source
-from lemmata.engine.problems._pole_sums import MixedModes, SlowModes
-from lemmata.engine.problems._power_laws import PowerLaw, PowerLaws
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    EqualInMean,
+    Hypothesis,
+    Kind,
+    Population,
+    Rate,
+    Real,
+    Source,
+    Space,
+)
+from lemmata.engine.problems._sampled import draws
+from lemmata.subjects.state_space._pole_sums import MixedModes, SlowModes
+
+
+class PowerLaw(eqx.Module):
+    """t^-p by exponentials whose rates are a geometric sequence.
+
+    Args:
+        power: p.
+        spacing: the logarithm h of the ratio of neighbouring rates.
+        shift: where the sequence begins, as a share of h.
+    """
+
+    power: Float[Array, ""]
+    spacing: Float[Array, ""]
+    shift: Float[Array, ""]
+
+
+class PowerLaws(Population[PowerLaw]):
+    """Powers around 1, rates that are some e apart."""
+
+    def settings(self) -> Space:
+        """Power, spacing."""
+        return Space(
+            power=Real(1.0, 0.3, 2.0, "p, about"),
+            spacing=Real(1.0, 0.6, 1.5, "logarithm of the ratio of rates, about"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PowerLaw:
+        """Moved by some per cent; a shift between -1/2 and 1/2."""
+        (normal,) = draws(key, (3,))
+        power, spacing = setting["power"] * jnp.exp(0.1 * normal[0]), setting["spacing"] * jnp.exp(0.03 * normal[1])
+        return PowerLaw(power, spacing, 0.5 * jnp.tanh(normal[2]))
+
+    def hypotheses(self, problem: PowerLaw) -> list[Hypothesis]:
+        """The first harmonic of the error stands out."""
+        second = math.pi**2 / problem.spacing
+        return [Hypothesis("pi²/h", second, ">", 5.0, "later harmonics are smaller by about exp(-pi²/h)")]
+
 
 _SUMS = Source("beylkin2005", "Section 2", note="exponential sums for power functions, by the trapezoidal rule")
 _TIMES = 400

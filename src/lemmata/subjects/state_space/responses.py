@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._state_space_systems import DrivenSystem, DrivenSystems
+from lemmata.subjects.state_space._state_space_systems import DrivenSystem, DrivenSystems
 
 from ._integration import exponential, integrated
 

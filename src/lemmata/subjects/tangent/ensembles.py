@@ -12,12 +12,12 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import NNGPKernel, TangentKernel, relu_network
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source
-from lemmata.engine.problems._drawn_networks import drawn_parameters
-from lemmata.engine.problems._training_sets import Fit, SphericalFits, trace_step
 from lemmata.kernels import gram
 from lemmata.networks import train
 from lemmata.solvers import gradient_flow
 from lemmata.spectra import Spectrum
+from lemmata.subjects.tangent._drawn_networks import drawn_parameters
+from lemmata.subjects.tangent._training_sets import Fit, SphericalFits, trace_step
 
 _SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.

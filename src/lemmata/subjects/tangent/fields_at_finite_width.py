@@ -21,7 +21,7 @@ from lemmata.architectures import (
     StateSpace,
 )
 from lemmata.engine.claims import Rate
-from lemmata.engine.problems._wide_inputs import WideSequences
+from lemmata.subjects.tangent._wide_inputs import WideSequences
 
 from .layers_at_finite_width import AbstractTangentWidth
 

@@ -13,9 +13,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems._drawn_networks import relative_distance
-from lemmata.engine.problems._wide_inputs import Inputs, TableInputs
 from lemmata.kernels import gram
+from lemmata.subjects.tangent._drawn_networks import relative_distance
+from lemmata.subjects.tangent._wide_inputs import Inputs, TableInputs
 
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 

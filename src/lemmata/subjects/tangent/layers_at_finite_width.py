@@ -28,9 +28,9 @@ from lemmata.architectures import (
     with_masks,
 )
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems import Inputs, WideInputs
-from lemmata.engine.problems._drawn_networks import drawn_parameters, relative_distance
 from lemmata.kernels import gram
+from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
+from lemmata.subjects.tangent._wide_inputs import Inputs, WideInputs
 
 WIDTHS = (24.0, 96.0, 384.0)
 

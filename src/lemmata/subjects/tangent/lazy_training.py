@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems._training_sets import SmallTargets, TrainingSet, trace_step
+from lemmata.subjects.tangent._training_sets import SmallTargets, TrainingSet, trace_step
 
 from .finite_width import relu_tangent_gram
 

@@ -16,9 +16,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Erf, Serial, fully_connected, tangent_gram
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems._drawn_networks import drawn_parameters, relative_distance
-from lemmata.engine.problems._training_sets import TrainingSet, TrainingSets, trace_step
 from lemmata.networks import train
+from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
+from lemmata.subjects.tangent._training_sets import TrainingSet, TrainingSets, trace_step
 
 _WIDTHS = (64.0, 256.0, 1024.0)
 _DEEP_WIDTHS = (32.0, 96.0, 288.0)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._textbook_rows import BoostedRun, BoostedRuns
+from lemmata.subjects.textbook._textbook_rows import BoostedRun, BoostedRuns
 
 _SOURCE = Source("younes2024introduction", "Abstract, boosting")
 _MARGIN = 0.1

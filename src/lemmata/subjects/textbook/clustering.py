@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._unlabelled_points import GroupedPoints, PointsInGroups
+from lemmata.subjects.textbook._unlabelled_points import GroupedPoints, PointsInGroups
 
 _KEY = "younes2024introduction"
 

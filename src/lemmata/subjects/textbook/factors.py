@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels
-from lemmata.engine.problems._unlabelled_points import FactoredTable, FactoredTables
+from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels
+from lemmata.subjects.textbook._unlabelled_points import FactoredTable, FactoredTables
 
 _SOURCE = Source("younes2024introduction", "Abstract, factor analysis")
 _STEPS = 60

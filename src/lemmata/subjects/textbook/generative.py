@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._finite_chains import PairsOfLaws, TwoLaws
-from lemmata.engine.problems._small_maps import CouplingFlow, CouplingFlows
+from lemmata.subjects.textbook._finite_chains import PairsOfLaws, TwoLaws
+from lemmata.subjects.textbook._small_maps import CouplingFlow, CouplingFlows
 
 _SOURCE = Source("younes2024introduction", "Abstract, deep generative models")
 _STEP, _NEWTON = 1e-30, 30

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._ising_models import IsingModel, IsingModels
+from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
 
 _KEY = "younes2024introduction"
 

@@ -12,7 +12,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._textbook_rows import LabelledTable, LinearTargets, TwoClouds
+from lemmata.subjects.textbook._textbook_rows import LabelledTable, LinearTargets, TwoClouds
 
 _SOURCE = Source("younes2024introduction", "Abstract, linear methods")
 _COMPONENTS = 2

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._unlabelled_points import PointCloud, PointClouds, SmallGraph, SmallGraphs
+from lemmata.subjects.textbook._unlabelled_points import PointCloud, PointClouds, SmallGraph, SmallGraphs
 
 _SOURCE = Source("younes2024introduction", "Abstract, manifold learning")
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Source
-from lemmata.engine.problems._finite_chains import FiniteChain, RenewedChains, ReversibleChains
+from lemmata.subjects.textbook._finite_chains import FiniteChain, RenewedChains, ReversibleChains
 
 _SOURCE = Source("younes2024introduction", "Abstract, Markov chains", note="as known for finite chains")
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._small_maps import SmallNetwork, SmallNetworks
-from lemmata.engine.problems._textbook_rows import LabelledTable, NearlyOrthogonalRows
+from lemmata.subjects.textbook._small_maps import SmallNetwork, SmallNetworks
+from lemmata.subjects.textbook._textbook_rows import LabelledTable, NearlyOrthogonalRows
 
 _SOURCE = Source("younes2024introduction", "Abstract, neural networks")
 _STEP = 1e-30

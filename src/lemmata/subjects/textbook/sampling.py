@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
 from lemmata.engine.problems._margin_rows import generator_of
+from lemmata.subjects.textbook._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
 
 _SOURCE = Source("younes2024introduction", "Abstract, sampling")
 _PROPOSALS, _DRAWS, _REPEATS = 400, 40, 160

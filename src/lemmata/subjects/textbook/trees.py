@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 from sklearn.tree import DecisionTreeClassifier
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._textbook_rows import LabelledTable, TwoValuedTables
+from lemmata.subjects.textbook._textbook_rows import LabelledTable, TwoValuedTables
 
 _KEY = "younes2024introduction"
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source, Status
-from lemmata.engine.problems._ising_models import IsingModel, IsingModels
-from lemmata.engine.problems._mixture_fits import FactorModel, FactorModels, MixtureFit, MixtureFits
+from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
+from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels, MixtureFit, MixtureFits
 
 from .graphical_models import log_mean_weight
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 _ROWS = 32
 _FACTOR = 2.0

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._descended_networks import DescendedNetworks, known_rate, without_decay
 from lemmata.subjects.trained_models import Rescaling, Trained, find_rescalings
+from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, known_rate, without_decay
 
 from .curvature import sharpness
 from .start import at_start, begun

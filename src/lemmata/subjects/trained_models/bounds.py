@@ -16,9 +16,9 @@ from jaxtyping import Array, Key
 from scipy import special, stats
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._rectified_networks import RectifiedNetworks
 from lemmata.subjects.bounds import OccamBound, kl_upper, occam_bound
 from lemmata.subjects.trained_models import AbstractModel, Trained
+from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
 from .probabilities import halves
 

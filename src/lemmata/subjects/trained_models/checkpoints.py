@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._grokking_models import GrokkingModels
-from lemmata.engine.problems._trained_networks import stationary
 from lemmata.subjects.trained_models import Trained, leave_one_out
+from lemmata.subjects.trained_models._grokking_models import GrokkingModels
+from lemmata.subjects.trained_models._trained_networks import stationary
 
 from .leaving_out import measured_share, predicted_share
 

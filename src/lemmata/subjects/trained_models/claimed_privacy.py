@@ -4,15 +4,127 @@ This theory controls from below how private a training was. It asks for training
 alone has parted; it leaves unexplained how far a weak attack stays below, which says nothing in favour of a training.
 """
 
+import importlib.util
+import math
+
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._noised_trainings import NoisedTrainings
-from lemmata.engine.problems._released_memberships import ReleasedMemberships
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Real, Source, Space
 from lemmata.subjects.privacy import ThresholdAttack, gaussian_eps, privacy_spent, threshold_attack
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import Trained, read_model, read_task
+
+
+def margins(params: dict, x: Array) -> Array:
+    """Logits -x'w/2 and x'w/2 of two classes."""
+    return (x @ params["w"])[:, None] * jnp.array([-0.5, 0.5])
+
+
+def noisy_sum(
+    rng: np.random.Generator, x: Float[np.ndarray, "n d"], y: np.ndarray, eps: float
+) -> dict[str, Float[np.ndarray, " d"]]:
+    """The sum of the rows, each with the sign of its class, plus Laplace noise of scale 1/eps a coordinate.
+
+    Rows of 1-norm at most 1 move the sum by at most 1 in that norm, so that it is eps-private for a row more or less.
+    """
+    return {"w": (2 * y - 1) @ x + rng.laplace(scale=1 / eps, size=x.shape[1])}
+
+
+class ReleasedMemberships(Population[Trained]):
+    """n training rows and as many held-out ones, each a unit vector of its own, in two classes by chance.
+
+    The model is one step of descent from 0 on the mean of -(2y - 1) x'w, with Laplace noise: it claims the privacy that
+    it has, and a row's margin is its membership plus noise, so that no attack by the loss could do better.
+    """
+
+    def settings(self) -> Space:
+        """Rows, and the privacy."""
+        return Space(
+            n=Integer(300, 50, 2000, "training rows, and held-out ones", corners=(200, 400)),
+            eps=Real(1.5, 0.01, 20.0, "privacy of the release", corners=(1.0, 2.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        """Classes and noise."""
+        rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), setting["n"]
+        x, y = np.eye(2 * n), rng.integers(0, 2, 2 * n)
+        y[:2] = 0, 1  # both classes are seen
+        model = read_model((margins, noisy_sum(rng, x[:n], y[:n], setting["eps"])))
+        task = read_task(model, x[:n], y[:n])
+        held = x[n:], task.encode(y[n:])
+        return Trained(model, task, x[:n], task.encode(y[:n]), held, claimed=(setting["eps"], 1e-6))
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """What an attack asks for: a claim that it may refute, and rows on both sides."""
+        held = 0 if problem.held is None else int(problem.fresh.sum())
+        own = float((~problem.copies.within).sum())
+        return [
+            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+                       "--epsilon and --delta, or claimed="),
+            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
+            Hypothesis.unchecked("chance alone parted training rows and held-out ones",
+                                 "else the attack sees the difference between their laws"),
+        ]  # fmt: skip
+
+
+_ROWS, _FEATURES = 40, 4
+
+
+def concentrated_budget(noise: float, steps: int, delta: float) -> float:
+    """Rho + 2 (rho log 1/delta)^1/2 with rho = steps/(2 noise²): the eps of zero-concentrated privacy."""
+    rho = steps / (2 * noise**2)
+    return rho + 2 * math.sqrt(rho * math.log(1 / delta))
+
+
+class NoisedTrainings(Population[Trained]):
+    """Descent on all rows with clipped gradients and normal noise, which claims what concentrated privacy gives it."""
+
+    def settings(self) -> Space:
+        """Noise, steps and delta."""
+        return Space(
+            noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
+            steps=Integer(20, 1, 10_000, "steps", corners=(10, 40)),
+            delta=Real(1e-5, 1e-12, 0.1, "delta of the privacy", corners=(5e-6, 2e-5)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        """Rows, and noisy steps on them; each setting is varied by up to a factor of 2."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        noise, steps, delta = setting["noise"] * 2 ** rng.uniform(-1, 1), setting["steps"], setting["delta"]
+        x, y = rng.normal(size=(_ROWS, _FEATURES)), rng.permutation(np.arange(_ROWS) % 2)
+        x, w = x / np.linalg.norm(x, axis=1, keepdims=True), np.zeros(_FEATURES)
+        for _ in range(steps):
+            slope = (1 / (1 + np.exp(-x @ w)) - y) @ x  # each row's gradient is at most 1 long: clipped at 1
+            w = w - (slope + noise * rng.normal(size=_FEATURES)) / _ROWS
+        model = read_model((margins, {"w": jnp.asarray(w)}))
+        task = read_task(model, x, y)
+        claimed = concentrated_budget(noise, steps, delta), delta
+        return Trained(model, task, x, task.encode(y), claimed=claimed, noised=(1.0, noise, steps))
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """What an accountant asks for."""
+        known = problem.noised is not None
+        found = [
+            Hypothesis("the program states its noisy steps", float(known), ">=", 1.0,
+                       'privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
+            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+                       "--epsilon and --delta, or claimed="),
+        ]  # fmt: skip
+        if problem.claimed is not None:
+            found.append(Hypothesis("delta of the claim", problem.claimed[1], ">", 0.0, "normal noise has no other"))
+        if known and problem.noised is not None and problem.noised[0] < 1:
+            there = float(importlib.util.find_spec("dp_accounting") is not None)
+            remedy = "pip install 'lemmata[privacy]'"
+            found.append(Hypothesis(f"dp-accounting is installed ({remedy})", there, ">=", 1.0, "rows are sampled"))
+        return [
+            *found,
+            Hypothesis.unchecked("each row took part by a coin of its own, and its gradient was clipped",
+                                 "batches of a fixed size, or shuffled ones, have other budgets"),
+        ]  # fmt: skip
+
 
 ALPHA = 0.05
 _LEAST = 1e-12  # a delta of 0, to rounding

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import Trained, largest_eigenvalue
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 _FACTOR = 1.4
 _STEPS = 60

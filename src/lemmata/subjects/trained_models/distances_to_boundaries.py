@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._descended_networks import DescendedNetworks, without_decay
-from lemmata.engine.problems._separated_networks import SeparatedNetworks
 from lemmata.subjects.trained_models import Trained, margins, product_of_norms
+from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, without_decay
+from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
 
 from .refits import trainable
 

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._descended_networks import DescendedNetworks, known_rate
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, known_rate
 
 from .curvature import sharpness
 

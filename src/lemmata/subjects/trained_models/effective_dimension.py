@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._separated_networks import SeparatedNetworks
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import DimensionEstimate, Trained, dimension_by_products
+from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .refits import trainable
 

@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._grokking_models import GrokkingModels
 from lemmata.subjects.trained_models import Objective, Trained, polish
+from lemmata.subjects.trained_models._grokking_models import GrokkingModels
 
 from .checkpoints import LaterErrorFromMemorisingCheckpoint, memorised, memorising
 from .leaving_out import LIMITS, predicted_share

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._memorising_networks import MemorisingNetworks
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import KernelMachine, Trained
+from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
 from lemmata.subjects.trained_models._tangent_kernel import MOST_ROWS, kernel_bytes, kernel_passes
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 from .leaving_out import HeldOutErrorFromTrainingRows, mean_limits, measured_share, predicted_share
 from .start import begun

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._last_features import last_features, readout_places
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .start import at_start, begun
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._memorising_networks import MemorisingNetworks
-from lemmata.engine.problems._trained_networks import stationary
 from lemmata.subjects.trained_models import Trained, leave_one_out, part_of
+from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
+from lemmata.subjects.trained_models._trained_networks import stationary
 
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows

@@ -11,8 +11,8 @@ from scipy import stats
 
 from lemmata.answers import share_interval
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"

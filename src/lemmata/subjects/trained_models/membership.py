@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 from .leaving_out import measured_share
 

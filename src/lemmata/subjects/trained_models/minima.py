@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import SmallestCurvature, Trained, leave_one_out, smallest_curvature
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows

@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.forecasts import forecast
 from lemmata.subjects.trained_models import Refits, Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import measured_share
 from .refits import trainable

@@ -15,10 +15,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._rectified_networks import RectifiedNetworks
 from lemmata.subjects.bounds import kl_upper, pac_bayes_budget
 from lemmata.subjects.bounds._gaussian_rules import SampledRules, scale_of
 from lemmata.subjects.trained_models import AbstractModel, Trained
+from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
 from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor
 from .refits import random_halves, trainable

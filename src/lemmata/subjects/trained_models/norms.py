@@ -13,9 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._rectified_networks import RectifiedNetworks
 from lemmata.subjects.bounds import rademacher
 from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
 from .attacks import attacked, first_order_radii, smallest_attacks
 from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor

@@ -10,8 +10,8 @@ from jaxtyping import Array, Bool, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import SHOWN, Trained, shown_rows
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .refits import EffectOfOneRow, warm_effects
 

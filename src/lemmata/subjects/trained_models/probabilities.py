@@ -11,8 +11,8 @@ from scipy import stats
 from scipy.special import logsumexp, softmax
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import Trained, temperature
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import LIMITS, measured_share
 

@@ -10,9 +10,9 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import Trained, shown_rows, tangent_kernel
 from lemmata.subjects.trained_models._row_effects import SHOWN
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 from .leaving_out import predicted_share
 from .start import at_start, begun, kernel_errors

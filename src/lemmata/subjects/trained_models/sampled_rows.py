@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.errors import MemoryPlanError
 from lemmata.subjects.trained_models import AbstractModel, SampledRows, Trained, leave_one_out, leave_sampled_rows_out
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import LIMITS, HeldOutErrorFromTrainingRows, mean_limits, predicted_share
 

@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models import Trained, find_shift, labels_needed
+from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models._shift import LEVEL
 
 from .leaving_out import measured_share

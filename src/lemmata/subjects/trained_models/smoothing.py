@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, spread_ratio
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 _FEWEST = 4
 _UNITS = 4.0

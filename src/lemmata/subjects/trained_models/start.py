@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models import AbstractModel, Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 LAZY = 0.1
 _LEVEL = 0.95

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.engine.problems._trained_networks import TrainedNetworks, stationary
 from lemmata.subjects.trained_models import Trained, whole_and_without
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 _REMOVED = 4
 _STEPS = 100

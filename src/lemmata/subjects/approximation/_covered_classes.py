@@ -1,0 +1,231 @@
+"""Classes of functions with their covers: of pairs (f, x) of function and point, or of functions."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._conditions import in_unit_ball
+from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.functions import Cosines, CosineSum, UniversalFeatures, features_of, log_ball_cover
+
+RICHNESS = (1.0, 2.0, 4.0, 8.0)
+"""How many frequencies the classes of `RichClasses` have."""
+
+
+class AmplitudeLadder(eqx.Module):
+    """The class of all a sin(x), |a| <= 6/11, and b sin(k x), |b| <= 5/(11 k), on [-1, 1]: C_F = 1.
+
+    The multiples of sin on a ladder of amplitudes, at points of a grid, cover all pairs: wherever b sin(k x) is, one of
+    the multiples is near.
+
+    Args:
+        frequency: k.
+        sharpness: tau.
+        x: points of [-1, 1].
+        epsilon: the precision.
+    """
+
+    frequency: Float[Array, ""]
+    sharpness: Float[Array, ""]
+    x: Float[Array, " m"]
+    epsilon: float = eqx.field(static=True)
+
+    @property
+    def amplitudes(self) -> Float[Array, " s"]:
+        """Steps of the ladder, 2 epsilon apart at most."""
+        return jnp.linspace(-6 / 11, 6 / 11, 1 + math.ceil(6 / 11 / self.epsilon))
+
+    def wave(self, x: Float[Array, " m"]) -> Float[Array, " m"]:
+        """The steepest b sin(k x).
+
+        Args:
+            x: points.
+        """
+        return 5 / 11 * jnp.sin(self.frequency * x) / self.frequency
+
+    def uncovered(self) -> Float[Array, ""]:
+        """The largest distance in value of the pairs (wave, x) from their pairs of the cover, whose x is near."""
+        grid = jnp.linspace(0.0, 1.0, 1 + math.ceil(1 / self.epsilon))
+        outward = grid[jnp.minimum(jnp.searchsorted(grid, jnp.abs(self.x)), len(grid) - 1)]
+        sine = jnp.sin(jnp.sign(self.x) * outward)
+        wanted = jnp.clip(self.wave(self.x) / sine, -6 / 11, 6 / 11)
+        gap = 12 / 11 / (len(self.amplitudes) - 1)
+        step = jnp.round((wanted + 6 / 11) / gap) * gap - 6 / 11
+        return jnp.abs(self.wave(self.x) - step * sine).max()
+
+
+class AmplitudeLadders(Population[AmplitudeLadder]):
+    """Frequencies near 4, epsilon = 1e-4, the tau for which the bound of Lemma 1's proof is least."""
+
+    def settings(self) -> Space:
+        """None."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AmplitudeLadder:
+        """A frequency between 3.8 and 4.2, 32 points."""
+        drawn = jax.random.uniform(key, (33,))
+        return AmplitudeLadder(3.8 + 0.4 * drawn[0], jnp.sqrt(0.75e4), 2 * drawn[1:] - 1, 1e-4)
+
+    def hypotheses(self, problem: AmplitudeLadder) -> list[Hypothesis]:
+        """The multiples of sin cover the other functions; tau > 4."""
+        return [
+            Hypothesis("the cover covers", problem.uncovered(), "<=", problem.epsilon, "definition (23)"),
+            Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1"),
+        ]
+
+
+class Covered(eqx.Module):
+    """Functions of a class of cosines, those of a cover next to them, and features of the class.
+
+    Args:
+        functions: the class.
+        parameters: amplitude times cosine and sine of the phase, of each frequency of each function.
+        features: the features.
+        x: points of the unit ball.
+        epsilon: the precision.
+    """
+
+    functions: Cosines
+    parameters: Float[Array, "k two m"]
+    features: UniversalFeatures
+    x: Float[Array, "n d"]
+    epsilon: float = eqx.field(static=True)
+
+    def nearby(self) -> Float[Array, "k two m"]:
+        """Parameters of the cover: cut down to multiples of size epsilon / sqrt(2)."""
+        unit = self.functions.sizes * self.epsilon / math.sqrt(2)
+        return jnp.trunc(self.parameters / unit) * unit
+
+    def log_cover(self) -> float:
+        """The logarithm of |N|: (1 + 2 sqrt(2)/epsilon)^2m functions, and the cover of the ball."""
+        m, d = self.functions.atoms.shape
+        return 2 * m * math.log1p(2 * math.sqrt(2) / self.epsilon) + log_ball_cover(d, self.epsilon)
+
+    def of(self, parameters: Float[Array, "two m"]) -> CosineSum:
+        """The function with these parameters.
+
+        Args:
+            parameters: amplitude times cosine and sine of the phase.
+        """
+        sizes, phases = jnp.hypot(*parameters), jnp.arctan2(parameters[1], parameters[0])
+        return CosineSum(self.functions.atoms, self.functions.sizes, sizes, phases)
+
+
+class CoveredCosines(Population[Covered]):
+    """Frequencies near 6 long, 16 functions, 32 points."""
+
+    def settings(self) -> Space:
+        """Sizes and precision."""
+        return Space(
+            d=Integer(2, 1, 20, "dimension"),
+            m=Integer(2, 1, 16, "frequencies"),
+            n=Integer(2048, 1, 4096, "features"),
+            tau=Real(16.0, 4.1, 1e4, "sharpness"),
+            epsilon=Real(0.002, 1e-6, 1.0, "precision"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Covered:
+        """Normal frequencies, normal parameters brought into the class."""
+        m, d, n = setting["m"], setting["d"], setting["n"]
+        atoms, omega, parameters, x = draws(key, (m, d), (n, 2), (16, 2, m), (32, d + 1))
+        functions = Cosines(6 * atoms / d**0.5, jnp.full(m, 1 / m))
+        inside = parameters / jnp.maximum(jnp.hypot(parameters[:, :1], parameters[:, 1:]), 1.0)
+        features = features_of(functions, omega, setting["tau"])
+        return Covered(functions, inside / m, features, points_in_ball(x), setting["epsilon"])
+
+    def hypotheses(self, problem: Covered) -> list[Hypothesis]:
+        """The cover; tau > 4; points in the ball."""
+        apart = jnp.hypot(*jnp.moveaxis(problem.parameters - problem.nearby(), 1, 0)) / problem.functions.sizes
+        used = jnp.hypot(*jnp.moveaxis(problem.parameters, 1, 0)) / problem.functions.sizes
+        return [
+            Hypothesis("f-hat is close to f", apart.max(), "<=", problem.epsilon, "at each frequency, over its size"),
+            Hypothesis("f is in the class", used.max(), "<=", 1.0, "amplitudes, over their largest"),
+            Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
+            in_unit_ball(problem.x, "points"),
+        ]
+
+
+class FunctionsAtPoints(eqx.Module):
+    """Random pairs (f, x) of a class.
+
+    Args:
+        x: points, one a pair.
+        values: (f(x) - f(0)) / C_F, one a pair.
+        epsilon: the precision.
+        dimension: d.
+    """
+
+    x: Float[Array, "m d"]
+    values: Float[Array, " m"]
+    epsilon: float = eqx.field(static=True)
+    dimension: int = eqx.field(static=True)
+
+
+class SinesAtPoints(Population[FunctionsAtPoints]):
+    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them with the steepest phase.
+
+    Each has a first moment of at most 1, and C_F = 1 for all asks most of the cover.
+    """
+
+    def settings(self) -> Space:
+        """Dimension and precision."""
+        return Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FunctionsAtPoints:
+        """Normal k, uniform b, phases and points."""
+        d = setting["d"]
+        drawn = jax.random.normal(key, (256, 2 * d + 3))
+        uniform, x = jax.scipy.stats.norm.cdf(drawn[:, :2]), points_in_ball(drawn[:, 2 : d + 3])
+        k = 0.3 * drawn[:, d + 3 :]
+        length = jnp.linalg.norm(k, axis=1)
+        phase = jnp.where(jnp.arange(256) % 2 == 0, 0.0, jnp.pi * uniform[:, 1])
+        waves = (jnp.sin(jnp.sum(k * x, axis=1) + phase) - jnp.sin(phase)) / length
+        return FunctionsAtPoints(x, (2 * uniform[:, 0] - 1) * waves, setting["epsilon"], d)
+
+    def hypotheses(self, problem: FunctionsAtPoints) -> list[Hypothesis]:
+        """Pairs of the ball, values of a class with C_F = 1."""
+        return [in_unit_ball(problem.x, "points"), _normalised(problem.values)]
+
+
+class ClassesOfCosines(eqx.Module):
+    """Classes of cosines with 1, 2, 4 and 8 frequencies and the same C_F, at random points.
+
+    Args:
+        values: (f(x) - f(0)) / C_F: rung, function, point.
+        x: points.
+        epsilon: the precision.
+    """
+
+    values: Float[Array, "r k m"]
+    x: Float[Array, " m"]
+    epsilon: float = eqx.field(static=True)
+
+
+class RichClasses(Population[ClassesOfCosines]):
+    """128 functions a class, sin(k z) and 1 - cos(k z) with k up to m and coefficients +-1; as many points."""
+
+    def settings(self) -> Space:
+        """None: the classes are the rungs."""
+        return Space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ClassesOfCosines:
+        """Random signs, uniform points."""
+        signs, x = draws(key, (2, 128, 8), (128, 2))
+        points = points_in_ball(x)[:, 0]
+        order = jnp.pi * jnp.arange(1.0, 9.0)
+        waves = jnp.stack([jnp.sin(order[:, None] * points), jnp.cos(order[:, None] * points) - 1])
+        terms = jnp.sign(signs)[..., None] * (waves / order[:, None])[:, None]
+        sums = jnp.stack([terms[:, :, : int(m)].sum(axis=(0, 2)) / (2 * m) for m in RICHNESS])
+        return ClassesOfCosines(sums, points, 0.05)
+
+    def hypotheses(self, problem: ClassesOfCosines) -> list[Hypothesis]:
+        """Values of classes with C_F = 1."""
+        return [_normalised(problem.values)]
+
+
+def _normalised(values: Float[Array, "*s"]) -> Hypothesis:
+    return Hypothesis("|f(x) - f(0)| is at most C_F", jnp.abs(values).max(), "<=", 1.0, "the first moment")

@@ -1,0 +1,90 @@
+"""Pools of features whose mean over the pool is exact, and draws from them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._conditions import in_unit_ball
+from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.functions import ramp
+
+_POOL, _POINTS, _COPIES = 1024, 24, 64
+
+
+class FeaturePool(eqx.Module):
+    """Ramps phi_theta(x) = phi(tau (<u, x> - t)), theta = (u, t) uniform over a pool, of which some are drawn.
+
+    Args:
+        x: points of the unit ball.
+        directions: u, of unit length.
+        thresholds: t, between -2 and 1.
+        sharpness: tau.
+        chosen: numbers of the features that are drawn, with replacement.
+        copies: further draws of as many, each a number of the pool, or minus one less than it for the sign -1.
+    """
+
+    x: Float[Array, "m d"]
+    directions: Float[Array, "p d"]
+    thresholds: Float[Array, " p"]
+    sharpness: Float[Array, ""]
+    chosen: Int[Array, " n"]
+    copies: Int[Array, "c n"]
+
+    @property
+    def values(self) -> Float[Array, "m p"]:
+        """phi_theta(x), point by feature."""
+        return ramp(self.sharpness * (self.x @ self.directions.T - self.thresholds))
+
+    def complexity(self) -> Float[Array, ""]:
+        """W_n = E (1/n) (max_x - min_x) sum_i eps_i phi_i(x), the mean over 64 draws of features and signs."""
+        count, number = self.copies.shape
+        index = jnp.where(self.copies < 0, -1 - self.copies, self.copies)
+        signed = jnp.zeros((count, len(self.thresholds)))
+        signed = signed.at[jnp.arange(count)[:, None], index].add(jnp.where(self.copies < 0, -1.0, 1.0))
+        sums = self.values @ signed.T / number
+        return (sums.max(axis=0) - sums.min(axis=0)).mean()
+
+
+class FeaturePools(Population[FeaturePool]):
+    """1024 features with uniform directions and thresholds, 24 points uniform in the unit ball.
+
+    Attributes:
+        dimension: d, unless a setting says otherwise.
+        features: n, unless a setting says otherwise.
+        least: how many features a claim needs; its corners have as many.
+    """
+
+    free = ("x", "thresholds")
+    dimension: int = 2
+    features: int = 256
+    least: int = 32
+
+    def settings(self) -> Space:
+        """Dimension, features, sharpness."""
+        fixed = (self.features, self.features) if self.least == self.features else None
+        return Space(
+            d=Integer(self.dimension, 1, 20, "dimension"),
+            n=Integer(self.features, self.least, 1024, "features", corners=fixed),
+            tau=Real(16.0, 4.1, 1e4, "sharpness"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePool:
+        """A pool, points, and draws from the pool."""
+        d, n = setting["d"], setting["n"]
+        pool, chosen, copies = jax.random.split(key, 3)
+        x, u, t = draws(pool, (_POINTS, d + 1), (_POOL, d), (_POOL,))
+        return FeaturePool(
+            points_in_ball(x),
+            u / jnp.linalg.norm(u, axis=1, keepdims=True),
+            3 * jax.scipy.stats.norm.cdf(t) - 2,
+            jnp.asarray(setting["tau"]),
+            jax.random.randint(chosen, (n,), 0, _POOL),
+            jax.random.randint(copies, (_COPIES, n), -_POOL, _POOL),
+        )
+
+    def hypotheses(self, problem: FeaturePool) -> list[Hypothesis]:
+        """Points in the ball; thresholds in their interval."""
+        far = jnp.maximum(problem.thresholds - 1, -2 - problem.thresholds).max()
+        return [in_unit_ball(problem.x, "points"), Hypothesis("thresholds lie in [-2, 1]", far, "<=", 0.0, "Lemma 5")]

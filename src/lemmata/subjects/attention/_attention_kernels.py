@@ -1,0 +1,134 @@
+"""Attention heads as kernels of pairs of tokens: query and key weights, with tokens to evaluate them on."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+
+
+class AttentionKernel(eqx.Module):
+    """The function kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of a head of width d on tokens of R^p, and tokens.
+
+    Args:
+        query: W_q.
+        key: W_k.
+        tokens: one token a row.
+    """
+
+    query: Float[Array, "d p"]
+    key: Float[Array, "d p"]
+    tokens: Float[Array, "T p"]
+
+    @property
+    def exponent(self) -> Float[Array, "p p"]:
+        """M = W_q' W_k / sqrt(d), so that kappa(x, y) = exp(x' M y)."""
+        return self.query.T @ self.key / len(self.query) ** 0.5
+
+    @property
+    def symmetric(self) -> Float[Array, "p p"]:
+        """M_s = (M + M') / 2."""
+        return (self.exponent + self.exponent.T) / 2
+
+    @property
+    def attention(self) -> Float[Array, "T T"]:
+        """The smoother: row i holds the shares that token i gives to the tokens."""
+        return jax.nn.softmax(self.tokens @ self.exponent @ self.tokens.T, axis=1)
+
+
+def _weights(query: Float[Array, "d p"], key: Float[Array, "d p"]) -> tuple[Array, Array]:
+    """Scaled so that tokens with coordinates of variance 1 have logits of variance 1."""
+    scale = query.shape[1] ** -0.5
+    return scale * query, scale * key
+
+
+def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """How many eigenvalues of a symmetric matrix are positive and how many negative, beyond 1e-10 of the largest.
+
+    >>> from lemmata.subjects.attention._attention_kernels import inertia
+    >>> [float(count) for count in inertia(jnp.diag(jnp.array([2.0, 0.0, -1.0, -3.0])))]
+    [1.0, 2.0]
+
+    Args:
+        matrix: the symmetric matrix.
+    """
+    values = jnp.linalg.eigvalsh(matrix)
+    floor = 1e-10 * jnp.abs(values).max()
+    return jnp.sum(values > floor).astype(float), jnp.sum(values < -floor).astype(float)
+
+
+class NarrowHeads(Population[AttentionKernel]):
+    """Independent normal queries and keys, of a head that is narrower than its tokens.
+
+    Args:
+        d: the default width of the head.
+        p: the default dimension of the tokens.
+        below: p < 2d where True, p >= 2d elsewhere.
+    """
+
+    free = ("query", "key", "tokens")
+    d: int = 4
+    p: int = 12
+    below: bool = False
+
+    def settings(self) -> Space:
+        """Width of the head and of the tokens."""
+        space = Space(d=Integer(self.d, 2, 64, "width of the head"), p=Integer(self.p, 3, 256, "width of the tokens"))
+        if self.below:
+            return space.where("p is above d and below 2d", lambda s: s["d"] < s["p"] < 2 * s["d"])
+        return space.where("p is at least 2d", lambda s: s["p"] >= 2 * s["d"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
+        """Normal weights, and as many tokens as coordinates."""
+        d, p = setting["d"], setting["p"]
+        query, key_weight, tokens = draws(key, (d, p), (d, p), (p, p))
+        return AttentionKernel(*_weights(query, key_weight), tokens)
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        """Queries and keys in general position."""
+        stacked = jnp.concatenate([problem.query, problem.key])
+        values = jnp.linalg.svd(stacked, compute_uv=False)
+        why = "common directions of queries and keys change the signature"
+        name = "rows of W_q and W_k are in general position (least singular value over the largest)"
+        return [Hypothesis(name, values[-1] / values[0], ">", 1e-8, why)]
+
+
+class TokenHeads(Population[AttentionKernel]):
+    """Normal tokens, and a head with independent normal queries and keys, or one that uses its queries as keys.
+
+    Args:
+        tied: whether W_k = W_q.
+        tokens: the default number of tokens.
+        p: their default dimension.
+        d: the default width of the head.
+        size: the default standard deviation of the coordinates.
+    """
+
+    free = ("tokens",)
+    tied: bool = False
+    tokens: int = 12
+    p: int = 6
+    d: int = 4
+    size: float = 1.0
+
+    def settings(self) -> Space:
+        """Tokens, their width, the head's, and their size."""
+        return Space(
+            tokens=Integer(self.tokens, 2, 128, "tokens"),
+            p=Integer(self.p, 1, 64, "width of the tokens"),
+            d=Integer(self.d, 1, 64, "width of the head"),
+            size=Real(self.size, 0.05, 4.0, "standard deviation of the tokens' coordinates"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
+        """Normal weights and tokens."""
+        d, p = setting["d"], setting["p"]
+        query, key_weight, tokens = draws(key, (d, p), (d, p), (setting["tokens"], p))
+        return AttentionKernel(*_weights(query, query if self.tied else key_weight), setting["size"] * tokens)
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        """Logits whose exponentials float64 can hold."""
+        largest = jnp.abs(problem.tokens @ problem.exponent @ problem.tokens.T).max()
+        return [Hypothesis("the logits are moderate", largest, "<", 300.0, "exponentials must not overflow")]

@@ -1,0 +1,77 @@
+"""Pairs of points of one length, for random features of the kernel exp(<x, y>)."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+
+
+class FeaturePair(eqx.Module):
+    """Two points at which one random feature estimates exp(<x, y>).
+
+    Args:
+        x: the first.
+        y: the second.
+    """
+
+    x: Float[Array, " p"]
+    y: Float[Array, " p"]
+
+    @property
+    def kernel(self) -> Float[Array, ""]:
+        """S = exp(<x, y>)."""
+        return jnp.exp(self.x @ self.y)
+
+    @property
+    def sum_square(self) -> Float[Array, ""]:
+        """|x + y|²."""
+        return jnp.sum((self.x + self.y) ** 2)
+
+    @property
+    def difference_square(self) -> Float[Array, ""]:
+        """|x - y|²."""
+        return jnp.sum((self.x - self.y) ** 2)
+
+    def frequencies(self, key: Key[Array, ""], number: int) -> Float[Array, "n p"]:
+        """Standard normal frequencies omega.
+
+        Args:
+            key: randomness.
+            number: how many.
+        """
+        return jax.random.normal(key, (number, len(self.x)))
+
+
+class FeaturePairs(Population[FeaturePair]):
+    """Points with normal directions and one length, apart or equal.
+
+    Args:
+        equal: whether y = x.
+        radius: the default length.
+    """
+
+    equal: bool = False
+    radius: float = 0.5
+
+    def settings(self) -> Space:
+        """Dimension and length."""
+        return Space(
+            p=Integer(8, 2, 256, "dimension"),
+            radius=Real(self.radius, 0.1, 0.8, "length of the points", corners=(0.3, 0.6 if not self.equal else 0.5)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
+        """Independent directions, or one."""
+        p = setting["p"]
+        x, y = (setting["radius"] * z / jnp.linalg.norm(z) for z in draws(key, (p,), (p,)))
+        return FeaturePair(x, x if self.equal else y)
+
+    def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
+        """Lengths at which a sample shows the variance."""
+        longest = jnp.maximum(jnp.linalg.norm(problem.x), jnp.linalg.norm(problem.y))
+        why = "fourth moments grow as exp(2 |x + y|²), and a sample of them says nothing"
+        found = [Hypothesis("the points are short", longest, "<=", 0.8, why, rounding=1e-9)]
+        return [*found, Hypothesis("x + y is not 0", problem.sum_square, ">", 1e-6, "the variance is then 0")]

@@ -1,0 +1,186 @@
+"""Decision processes of bits with random goals, scrambled ones, and random formulas."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems._set_systems import generator_of
+from lemmata.subjects.decisions import BitProcess, majority_process, parity_process, scrambled_process
+
+
+class BitDecision(eqx.Module):
+    """A process of n bits in which one state is looked for, over a horizon.
+
+    Args:
+        goal: the bits that are looked for.
+        action: one of the actions.
+        bits: n.
+        horizon: the number of states whose rewards count.
+        degree: of the polynomials that its parts are fitted by.
+    """
+
+    goal: Int[np.ndarray, ""]
+    action: Int[np.ndarray, ""]
+    bits: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    degree: int = eqx.field(static=True)
+
+    @property
+    def parity(self) -> BitProcess:
+        """Pairs of bits are flipped."""
+        return parity_process(self.bits, int(self.goal))
+
+    @property
+    def majority(self) -> BitProcess:
+        """Bits are set where a counter points to."""
+        return majority_process(self.bits, int(self.goal))
+
+    @property
+    def wrong(self) -> Int[np.ndarray, " states"]:
+        """The number of bits in which each setting of n bits differs from the goal."""
+        return np.bitwise_count(np.arange(2**self.bits) ^ int(self.goal)).astype(int)
+
+
+class BitDecisions(Population[BitDecision]):
+    """Random goals. The horizon is above twice the bits, so that every goal in reach is reached.
+
+    Args:
+        bits: by default.
+    """
+
+    bits: int = 6
+
+    def settings(self) -> Space:
+        """Bits, horizon."""
+        return Space(
+            bits=Integer(self.bits, 3, 9, "bits", corners=(self.bits - 1, self.bits + 1)),
+            spare=Integer(5, 1, 50, "states beyond twice the bits"),
+            degree=Integer(2, 1, 4, "degree of polynomials", corners=(1, 2)),
+        ).where("the degree is at least 2 below the bits", lambda s: s["degree"] < s["bits"] - 1)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BitDecision:
+        """A goal and an action at random."""
+        rng, n = generator_of(key), setting["bits"]
+        goal, action = np.asarray(rng.integers(2**n)), np.asarray(rng.integers(1, n * (n - 1) // 2 + 1))
+        return BitDecision(goal, action, n, 2 * n + setting["spare"], setting["degree"])
+
+    def hypotheses(self, problem: BitDecision) -> list[Hypothesis]:
+        """Time to get there."""
+        return [
+            Hypothesis("the horizon", problem.horizon, ">", 2 * problem.bits, "else far states have the value 0, too")
+        ]
+
+
+class ScrambledDecision(eqx.Module):
+    """A process whose following states are parities, and whose reward is one bit.
+
+    Args:
+        masks: the bits that are added up for each following bit.
+        horizon: the number of states whose rewards count.
+    """
+
+    masks: Int[np.ndarray, " bits"]
+    horizon: int = eqx.field(static=True)
+
+    @property
+    def process(self) -> BitProcess:
+        """The process itself."""
+        return scrambled_process(len(self.masks), self.masks)
+
+
+class ScrambledDecisions(Population[ScrambledDecision]):
+    """Parities of more than half of the bits each."""
+
+    def settings(self) -> Space:
+        """Bits, horizon."""
+        return Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ScrambledDecision:
+        """Sets of more than n/2 bits at random."""
+        rng, n = generator_of(key), setting["bits"]
+        sizes = rng.integers(n // 2 + 1, n + 1, n)
+        masks = [sum(1 << int(bit) for bit in rng.permutation(n)[:size]) for size in sizes]
+        return ScrambledDecision(np.array(masks), setting["horizon"])
+
+    def hypotheses(self, problem: ScrambledDecision) -> list[Hypothesis]:
+        """Hard parities."""
+        least = np.bitwise_count(problem.masks).min()
+        return [
+            Hypothesis("bits in the shortest parity", float(least), ">", len(problem.masks) / 2, "else a bit is easy")
+        ]
+
+
+class Formula(eqx.Module):
+    """A disjunction of conjunctions of literals.
+
+    Args:
+        truth: its value in each state.
+        width: the largest number of literals in a conjunction.
+    """
+
+    truth: Bool[np.ndarray, " states"]
+    width: Float[Array, ""]
+
+
+class Formulas(Population[Formula]):
+    """Half of them random terms of one width, half the parity of as many bits, written as its terms."""
+
+    def settings(self) -> Space:
+        """Bits, width, terms."""
+        return Space(
+            bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")
+        ).where("a term has at most all bits", lambda s: s["width"] <= s["bits"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Formula:
+        """Bits and signs of each term at random."""
+        rng, n, width = generator_of(key), setting["bits"], setting["width"]
+        states, truth = np.arange(2**n), np.zeros(2**n, bool)
+        chosen = lambda: sum(1 << int(bit) for bit in rng.permutation(n)[:width])
+        if rng.random() < 0.5:
+            truth = np.bitwise_count(states & chosen()) % 2 == 1
+        for _ in range(0 if truth.any() else setting["terms"]):
+            literals = chosen()
+            truth = truth | (states & literals == int(rng.integers(2**n)) & literals)
+        return Formula(truth, jnp.asarray(float(width)))
+
+    def hypotheses(self, problem: Formula) -> list[Hypothesis]:
+        """Not constant."""
+        share = float(problem.truth.mean())
+        return [
+            Hypothesis("states that it holds in", share, ">", 0.0, "a formula without terms"),
+            Hypothesis("states that it holds in", share, "<=", 1.0, "its share is at most 1"),
+        ]
+
+
+def explained(values: Float[np.ndarray, " states"], degree: int) -> float:
+    """The share of the variance of a function of bits that least squares by monomials up to a degree explains."""
+    n = len(values).bit_length() - 1
+    states = np.arange(len(values))
+    monomials = states[np.bitwise_count(states) <= degree]
+    signs = 1.0 - 2.0 * (np.bitwise_count(states[:, None] & monomials) % 2)
+    assert len(states) == 2**n
+    left = values - signs @ np.linalg.lstsq(signs, values, rcond=None)[0]
+    return float(1 - left @ left / (len(values) * values.var()))
+
+
+def next_bits(process: BitProcess, action: int) -> Bool[np.ndarray, "bits states"]:
+    """Each bit of the following state under an action, as a function of the state."""
+    return np.array([process.following[action] >> bit & 1 for bit in range(process.bits)], bool)
+
+
+def kernel_error(values: Float[np.ndarray, " states"], rows: int, key: Key[Array, ""]) -> float:
+    """Squared error of an infinitely wide ReLU network at other states, over the variance there.
+
+    Kernel regression by the tangent kernel of one hidden layer, ridge 1e-3, on random states with bits as signs.
+    """
+    bits, order = len(values).bit_length() - 1, np.asarray(jax.random.permutation(key, len(values)))
+    signs = 1.0 - 2.0 * (order[:, None] >> np.arange(bits) & 1)
+    cosine = np.clip(signs @ signs[:rows].T / bits, -1.0, 1.0)
+    angle = np.arccos(cosine)
+    kernel = (np.sqrt(1 - cosine**2) + 2 * (np.pi - angle) * cosine) / np.pi  # covariance and its derivative's
+    own, y = kernel[:rows] + 1e-3 * np.eye(rows), values[order]
+    found = y[:rows].mean() + kernel[rows:] @ np.linalg.solve(own, y[:rows] - y[:rows].mean())
+    return float(np.mean((found - y[rows:]) ** 2) / np.var(y[rows:]))

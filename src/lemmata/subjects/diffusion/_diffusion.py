@@ -1,0 +1,196 @@
+"""Noised data: targets under schedules, looked at in times and places, or drawn from."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems._schedules import Schedule, sampled_schedule
+from lemmata.engine.problems._targets import (
+    DIMENSION,
+    STD,
+    AbstractTarget,
+    Cube,
+    GaussianMixture,
+    Sphere,
+    sampled_mixture,
+)
+
+FIRST, EARLY, HORIZON = 0.02, 1 / 7, 2.0
+_PARTICLES = 256
+
+
+class Diffused(eqx.Module):
+    """A target under a schedule, looked at in a few times and places.
+
+    Args:
+        target: the law of the data.
+        schedule: how it is forgotten.
+        times: times t_i > 0.
+        points: places x_i.
+    """
+
+    target: AbstractTarget
+    schedule: Schedule
+    times: Float[Array, " n"]
+    points: Float[Array, "n d"]
+
+
+def training_set(
+    key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int, horizon: float = 1.0, first: float = 0.0
+) -> tuple[Float[Array, " n"], Float[Array, "n d"], Float[Array, "n d"]]:
+    """Times t_i uniform on [first, horizon], places x(t_i)_i and noisy labels x(0)_i: Section 6.1.
+
+    Args:
+        key: randomness.
+        target: the law of x(0).
+        schedule: how data are forgotten.
+        n: pairs.
+        horizon: T.
+        first: T_0.
+    """
+    time_key, data_key, noise_key = jax.random.split(key, 3)
+    times = jax.random.uniform(time_key, (n,), minval=first, maxval=horizon)
+    clean = target.sample(data_key, n)
+    return times, schedule.noised(noise_key, times, clean), clean
+
+
+def look(key: Key[Array, ""], target: AbstractTarget, schedule: Schedule, n: int = 8) -> Diffused:
+    """Times uniform on [0.05, 1] and places drawn from p_t."""
+    time_key, data_key, noise_key = jax.random.split(key, 3)
+    times = jax.random.uniform(time_key, (n,), minval=0.05)
+    return Diffused(target, schedule, times, schedule.noised(noise_key, times, target.sample(data_key, n)))
+
+
+def pose_rows(problem: object) -> Diffused | None:
+    """A user's first rows, scaled into the unit ball and blurred by 0.2, as the law of the data."""
+    if not isinstance(problem, Regression):
+        return problem if isinstance(problem, Diffused) else None
+    rows = jnp.asarray(problem.x[:32], float)
+    longest = jnp.linalg.norm(rows, axis=1).max()
+    means = rows / jnp.where(longest > 0, longest, 1.0)
+    return look(jax.random.key(0), GaussianMixture(means, jnp.full(len(rows), 1 / len(rows)), 0.2), Schedule())
+
+
+def positive_times(problem: Diffused) -> list[Hypothesis]:
+    """That there is some noise at every time."""
+    why = "at t = 0 there may be no density, and the denoiser may jump"
+    return [Hypothesis("times are positive", problem.times.min(), ">", 0.0, why)]
+
+
+class NoisedMixtures(Population[Diffused]):
+    """Mixtures of four normal laws under random schedules; of a user's data, the first 32 rows blurred by 0.2."""
+
+    pose = staticmethod(pose_rows)
+
+    def settings(self) -> Space:
+        """Dimension, spread."""
+        return Space(d=DIMENSION, std=STD)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
+        """Eight times and places."""
+        target_key, schedule_key, look_key = jax.random.split(key, 3)
+        return look(look_key, sampled_mixture(target_key, setting["d"], setting["std"]), sampled_schedule(schedule_key))
+
+    def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
+        """Some noise."""
+        return positive_times(problem)
+
+
+class NoisedSpheres(Population[Diffused]):
+    """Data on unit spheres of the line, the plane or space under random schedules."""
+
+    def settings(self) -> Space:
+        """Dimension."""
+        return Space(d=Integer(2, 1, 3, "dimension of the data"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
+        """Eight times and places."""
+        schedule_key, look_key = jax.random.split(key)
+        return look(look_key, Sphere(setting["d"]), sampled_schedule(schedule_key))
+
+    def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
+        """Some noise."""
+        return positive_times(problem)
+
+
+class NoisedCubes(Population[Diffused]):
+    """Data uniform on cubes under random schedules.
+
+    Args:
+        everywhere: 64 times log-uniform on [1e-4, 1] and places uniform in a box twice as large as the cube, in place
+            of 8 times uniform on [0.05, 1] and draws of x(t).
+    """
+
+    free = ("points",)
+    everywhere: bool = False
+
+    def settings(self) -> Space:
+        """Dimension."""
+        return Space(d=DIMENSION)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
+        """A cube, with times and places."""
+        cube = Cube(setting["d"])
+        if not self.everywhere:
+            schedule_key, look_key = jax.random.split(key)
+            return look(look_key, cube, sampled_schedule(schedule_key))
+        schedule_key, time_key, place_key = jax.random.split(key, 3)
+        times = 10 ** jax.random.uniform(time_key, (64,), minval=-4.0, maxval=0.0)
+        places = 2 * cube.half * jax.random.uniform(place_key, (64, setting["d"]), minval=-1.0)
+        return Diffused(cube, sampled_schedule(schedule_key), times, places)
+
+    def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
+        """Some noise."""
+        return positive_times(problem)
+
+
+class Sampled(eqx.Module):
+    """Draws of a target at the ends of a diffusion.
+
+    Args:
+        target: the law of the data.
+        schedule: g.
+        clean: draws of x(0).
+        first: other draws, of x(FIRST).
+        early: other draws, of x(EARLY).
+        last: other draws, of x(HORIZON).
+    """
+
+    target: GaussianMixture
+    schedule: Schedule
+    clean: Float[Array, "n d"]
+    first: Float[Array, "n d"]
+    early: Float[Array, "n d"]
+    last: Float[Array, "n d"]
+
+
+class NoisedDraws(Population[Sampled]):
+    """Draws from a random mixture of four normal laws under a random schedule.
+
+    Args:
+        largest: dimension.
+    """
+
+    largest: int = 8
+
+    def settings(self) -> Space:
+        """Dimension, spread."""
+        return Space(d=Integer(2, 1, self.largest, "dimension of the data"), std=STD)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Sampled:
+        """Four independent sets of 256 draws."""
+        target_key, schedule_key, data_key, noise_key = jax.random.split(key, 4)
+        target, schedule = sampled_mixture(target_key, setting["d"], setting["std"]), sampled_schedule(schedule_key)
+        clean = target.sample(data_key, 4 * _PARTICLES)
+        times = jnp.repeat(jnp.asarray([0.0, FIRST, EARLY, HORIZON]), _PARTICLES)
+        return Sampled(target, schedule, *jnp.split(schedule.noised(noise_key, times, clean), 4))
+
+    def hypotheses(self, problem: Sampled) -> list[Hypothesis]:
+        """A schedule that forgets (Assumption 6.3), and second moments."""
+        return [
+            *problem.schedule.hypotheses(),
+            Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite"),
+        ]

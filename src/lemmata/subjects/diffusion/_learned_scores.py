@@ -1,0 +1,222 @@
+"""Softmax networks trained on noised data, beside the kernel regressions that their error is split into."""
+
+import dataclasses
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._conditions import in_unit_ball
+from lemmata.engine.problems._schedules import Schedule, sampled_schedule
+from lemmata.engine.problems._targets import DIMENSION, TARGET, AbstractTarget, sampled_target
+from lemmata.networks import SoftmaxNetwork
+from lemmata.subjects.diffusion._diffusion import training_set
+
+_SIGMA, _TEST, _CENTRES = 1.0, 128, 16
+
+
+class Learned(eqx.Module):
+    """A trained network, and what the decomposition of its error compares it with, on test points.
+
+    Args:
+        target: the law of the data.
+        schedule: how data are forgotten.
+        times: of the test points.
+        places: x(t) of the test points.
+        inputs: training inputs (t_i, x(t_i)) divided by the longest of them.
+        labels: clean data x(0)_i.
+        truth: F* at the training points.
+        member: F_H at the training points.
+        values: eigenvalues, rising, of H at the initial weights on training points, in the order output, point.
+        vectors: its eigenvectors, one a column.
+        cross: H between test and training points.
+        rate: m eta, the learning rate on H.
+        steps: tau, the number of steps.
+        norm: |F_H|², the squared norm in the space of H.
+        f_network: the trained network at the test points.
+        f_kernel: kernel regression after as many steps.
+        f_pseudo: the same with labels F_H(x_i) + y_i - F*(x_i).
+        f_member: F_H at the test points.
+        f_truth: F* at the test points.
+    """
+
+    target: AbstractTarget
+    schedule: Schedule
+    times: Float[Array, " p"]
+    places: Float[Array, "p k"]
+    inputs: Float[Array, "n d"]
+    labels: Float[Array, "n k"]
+    truth: Float[Array, "n k"]
+    member: Float[Array, "n k"]
+    values: Float[Array, " kn"]
+    vectors: Float[Array, "kn kn"]
+    cross: Float[Array, "kp kn"]
+    rate: Float[Array, ""]
+    steps: Float[Array, ""]
+    norm: Float[Array, ""]
+    f_network: Float[Array, "p k"]
+    f_kernel: Float[Array, "p k"]
+    f_pseudo: Float[Array, "p k"]
+    f_member: Float[Array, "p k"]
+    f_truth: Float[Array, "p k"]
+
+
+def flat(rows: Float[Array, "n k"]) -> Float[Array, " kn"]:
+    return rows.T.reshape(-1)
+
+
+def rows(flat: Float[Array, " kn"], k: int) -> Float[Array, "n k"]:
+    return flat.reshape(k, -1).T
+
+
+def _matrix(network: SoftmaxNetwork, params: dict, x: Array, other: Array) -> Float[Array, "kn kt"]:
+    return network.tangent(params, x, other).reshape(network.outputs * len(x), network.outputs * len(other))
+
+
+def train_beside_kernel(
+    network: SoftmaxNetwork, params: dict, x: Array, labels: Array, others: Array, matrix: Array, rate: Array, steps
+) -> tuple[dict, Float[Array, "kn s"]]:
+    """Gradient descent of a network, and of kernel regressions with H at its initial weights, for the same steps.
+
+    W <- W - rate/m Delta W(W) and gamma <- gamma - rate (H gamma - vec(Y)), for each column of targets.
+
+    Args:
+        network: the network.
+        params: its initial parameters.
+        x: training inputs.
+        labels: targets of the network.
+        others: targets of kernel regressions, one a column, each in the order output, point.
+        matrix: H on the training inputs.
+        rate: m eta.
+        steps: number of steps.
+    """
+
+    def step(_, state):
+        weight, gamma = state
+        slope = network.gradient({**params, "weight": weight}, x, labels)
+        return weight - rate / network.width * slope, gamma - rate * (matrix @ gamma - others)
+
+    weight, gamma = jax.lax.fori_loop(0, steps, step, (params["weight"], jnp.zeros_like(others)))
+    return {**params, "weight": weight}, gamma
+
+
+def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law: str = "cube", d: int = 2) -> Learned:
+    """A network trained on noised draws, with comparisons.
+
+    F_H is the regression of F* on 16 points of its own, stopped after a number of steps that is log-uniform up to 1000;
+    the number of steps of the network is log-uniform up to `horizon`.
+
+    Args:
+        key: randomness.
+        n: training points.
+        width: of the network.
+        horizon: the largest number of steps.
+        law: of the data, cube, mixture or sphere.
+        d: dimension of the data.
+    """
+    keys = jax.random.split(key, 7)
+    target, schedule = sampled_target(keys[5], law, d), sampled_schedule(keys[0])
+    network = SoftmaxNetwork(width=width, outputs=d, sigma=_SIGMA)
+    times, places, labels = training_set(keys[1], target, schedule, n + _TEST + _CENTRES)
+    raw = jnp.concatenate([times[:, None], places], axis=1)
+    raw = raw / jnp.linalg.norm(raw[:n], axis=1).max()
+    x, test, centres = raw[:n], raw[n : n + _TEST], raw[n + _TEST :]
+    truth = jax.vmap(lambda t, x: target.denoiser(schedule, t, x))(times, places)
+    params, _ = network.init(keys[2], d + 1)
+
+    own = _matrix(network, params, centres, centres)
+    passes = (10 ** jax.random.uniform(keys[3], maxval=3.0)).astype(int)
+    aim, pace = flat(truth[n + _TEST :]), 1 / jnp.abs(own).sum(axis=1).max()
+    fit = lambda _, c: c + pace * (aim - own @ c)
+    coefficients = jax.lax.fori_loop(0, passes, fit, jnp.zeros_like(aim))
+    member = rows(_matrix(network, params, raw[: n + _TEST], centres) @ coefficients, d)
+
+    matrix, cross = _matrix(network, params, x, x), _matrix(network, params, test, x)
+    # The one decomposition of a trial: several in one compiled program can wait for each other without end.
+    values, vectors = jnp.linalg.eigh(matrix)
+    rate = 1 / values[-1]
+    steps = jnp.floor(10 ** jax.random.uniform(keys[4], minval=0.0, maxval=math.log10(horizon)))
+    pseudo = member[:n] + labels[:n] - truth[:n]
+    targets = jnp.stack([flat(labels[:n]), flat(pseudo)], axis=1)
+    final, gamma = train_beside_kernel(network, params, x, labels[:n], targets, matrix, rate, steps.astype(int))
+    return Learned(
+        target, schedule, times[n : n + _TEST], places[n : n + _TEST], x, labels[:n], truth[:n], member[:n], values,
+        vectors, cross, rate, steps, coefficients @ own @ coefficients,
+        network.predict(final, test), rows(cross @ gamma[:, 0], d),
+        rows(cross @ gamma[:, 1], d), member[n:], truth[n : n + _TEST],
+    )  # fmt: skip
+
+
+_SIZES = {
+    "n": Integer(16, 8, 32, "training points"),
+    "width": Integer(64, 16, 1024, "hidden units, half of them the other half's mirror images", step=2),
+    "horizon": Real(200.0, 10.0, 10_000.0, "largest number of steps"),
+}
+
+
+def _of_any_law(problem: Learned) -> list[Hypothesis]:
+    """Second moments, and a schedule that the data can be noised with."""
+    second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
+    return [
+        Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are mean squares"),
+        *problem.schedule.hypotheses(),
+    ]
+
+
+class TrainedScores(Population[Learned]):
+    """Softmax networks trained on noised draws of data with a known denoiser, at inputs (t, x(t)).
+
+    Args:
+        law: of the data, by default.
+        dimension: of the data, by default.
+    """
+
+    law: str = "cube"
+    dimension: int = 2
+
+    def settings(self) -> Space:
+        """Training points, width, steps, and the law of the data."""
+        law, d = dataclasses.replace(TARGET, default=self.law), dataclasses.replace(DIMENSION, default=self.dimension)
+        allowed = lambda setting: setting["target"] != "sphere" or setting["d"] <= 3
+        return Space(**_SIZES, target=law, d=d).where("a sphere has dimension 1, 2 or 3", allowed)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
+        """A trained network."""
+        return sampled_learned(key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"])
+
+    def hypotheses(self, problem: Learned) -> list[Hypothesis]:
+        """Those of every law."""
+        return _of_any_law(problem)
+
+
+class TrainedOnSquares(Population[Learned]):
+    """Softmax networks trained on noised draws of data that are uniform on a square.
+
+    These lie in the unit ball, which mixtures of normal laws do not, and their denoiser is Lipschitz uniformly in time,
+    which that of a sphere is not.
+    """
+
+    def settings(self) -> Space:
+        """Training points, width, steps."""
+        return Space(**_SIZES)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
+        """A trained network."""
+        return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
+
+    def hypotheses(self, problem: Learned) -> list[Hypothesis]:
+        """Assumptions 6.1 to 6.4, and the width that the theorems ask for."""
+        smallest = problem.values[0]
+        return [
+            *_of_any_law(problem),
+            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
+            in_unit_ball(problem.labels, "labels", "Assumption 6.1"),
+            Hypothesis("H is positive definite (smallest eigenvalue)", smallest, ">", 1e-14, "Assumption 6.2"),
+            Hypothesis("F* is Lipschitz in x at all times", problem.target.lipschitz, "<", jnp.inf, "Assumption 6.4"),
+            Hypothesis.violated(
+                "the width is of the order n³ d³ exp(18 B) / lambda²", "above 1e20 here; the bound is tried at less"
+            ),
+        ]

@@ -1,0 +1,69 @@
+"""Points of which two views are seen, with noise of their own: for kernels, for linear models, for small networks."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.dynamics._small_starts import rotation
+
+
+class ViewPairs(eqx.Module):
+    """n clean points z_i, the deviations of two noises, and new points.
+
+    Args:
+        clean: z_i, one a row.
+        deviation: a square root of the covariance of each view's noise.
+        new: other points.
+        dimension: outputs of a model of them.
+    """
+
+    clean: Float[Array, "n m"]
+    deviation: Float[Array, "m m"]
+    new: Float[Array, "p m"]
+    dimension: int = eqx.field(static=True)
+
+    def views(self, key: Key[Array, ""]) -> tuple[Float[Array, "n m"], Float[Array, "n m"]]:
+        """Two views x_i = z_i + A e_i, x_i' = z_i + A e_i' with independent standard normal e."""
+        noise = jax.random.normal(key, (2, *self.clean.shape)) @ self.deviation.T
+        return self.clean + noise[0], self.clean + noise[1]
+
+
+class NoisyViews(Population[ViewPairs]):
+    """Clean points with standard deviations that fall from coordinate to coordinate, in rotated axes; noise in some.
+
+    The noise is largest where the points vary least: in the last coordinate its variance is `noise` times the largest
+    of the points', in the first it is a tenth of that, and geometric between. With `fixed` a verification varies the
+    noise and not the rows, since every number of rows is compiled anew.
+    """
+
+    rows: int = 60
+    inputs: int = 4
+    outputs: int = 2
+    decay: float = 0.5
+    noise: float = 1.5
+    fixed: bool = False
+
+    def settings(self) -> Space:
+        """Rows, and noise."""
+        corners = (self.rows, self.rows) if self.fixed else None
+        return Space(
+            n=Integer(self.rows, 8, 1000, "pairs of views", corners=corners),
+            noise=Real(self.noise, 0.0, 10.0, "variance of the noise in the coordinate of the least variance"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ViewPairs:
+        """Standard normal coordinates times their deviations."""
+        keys, m = jax.random.split(key, 3), self.inputs
+        axes = rotation(keys[0], m)
+        sizes = self.decay ** (jnp.arange(m) / 2)
+        noise = jnp.sqrt(setting["noise"] * 10.0 ** (jnp.arange(m) / (m - 1) - 1))
+        clean = jax.random.normal(keys[1], (setting["n"], m)) * sizes @ axes.T
+        new = jax.random.normal(keys[2], (6, m)) * sizes @ axes.T
+        return ViewPairs(clean, (axes * noise) @ axes.T, new, self.outputs)
+
+    def hypotheses(self, problem: ViewPairs) -> list[Hypothesis]:
+        """More pairs than coordinates."""
+        n, m = problem.clean.shape
+        return [Hypothesis("more pairs of views than coordinates", n, ">", m, "else modes are those of the sample")]

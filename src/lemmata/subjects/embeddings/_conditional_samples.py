@@ -1,0 +1,235 @@
+"""Pairs of samples of representations given labels, and two domains with finitely many labels."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._set_systems import generator_of
+from lemmata.subjects.embeddings import conditional_covariance_distance, conditional_mean_distance
+
+
+class ConditionalSamples(eqx.Module):
+    """Representations z and labels y of a source and a target, under linear kernels, whose features are z and y.
+
+    Args:
+        z_s: of the source.
+        y_s: of the source.
+        z_t: of the target.
+        y_t: of the target.
+        ridge: e.
+    """
+
+    z_s: Float[Array, "n d"]
+    y_s: Float[Array, "n q"]
+    z_t: Float[Array, "m d"]
+    y_t: Float[Array, "m q"]
+    ridge: float = eqx.field(static=True)
+
+    @property
+    def mean_distance(self) -> Float[Array, ""]:
+        """From Gram matrices."""
+        (s, t), (a, b) = (self.z_s, self.z_t), (self.y_s, self.y_t)
+        return conditional_mean_distance((s @ s.T, a @ a.T), (t @ t.T, b @ b.T), (s @ t.T, a @ b.T), self.ridge)
+
+    @property
+    def covariance_distance(self) -> Float[Array, ""]:
+        """From Gram matrices."""
+        (s, t), (a, b) = (self.z_s, self.z_t), (self.y_s, self.y_t)
+        return conditional_covariance_distance((s @ s.T, a @ a.T), (t @ t.T, b @ b.T), s @ t.T, self.ridge)
+
+    @property
+    def spread(self) -> float:
+        """The condition number of the second moments of labels with the ridge, squared."""
+        return (1 + max(float(jnp.sum(y**2)) / len(y) for y in (self.y_s, self.y_t)) / self.ridge) ** 2
+
+    def operator(self, target: bool) -> tuple[np.ndarray, np.ndarray]:
+        """U and R of one of the samples by their moments, in coordinates."""
+        z, y = (np.asarray(own) for own in ((self.z_t, self.y_t) if target else (self.z_s, self.y_s)))
+        ridge = self.ridge * np.eye(y.shape[1])
+        u = z.T @ y / len(y) @ np.linalg.inv(y.T @ y / len(y) + ridge)
+        z, y = z - z.mean(axis=0), y - y.mean(axis=0)
+        moved = z.T @ y / len(y)
+        return u, z.T @ z / len(z) - moved @ np.linalg.solve(y.T @ y / len(y) + ridge, moved.T)
+
+
+class ConditionalPairs(Population[ConditionalSamples]):
+    """Linear maps of normal labels with noise.
+
+    Args:
+        between: whether the target's conditional law is near the source's.
+    """
+
+    between: bool = False
+
+    def settings(self) -> Space:
+        """Rows, columns, ridge."""
+        return Space(
+            rows=Integer(40, 10, 400, "rows of the source"), columns=Integer(3, 1, 6, "columns of z"),
+            labels=Integer(2, 1, 4, "columns of y"), ridge=Real(0.1, 0.01, 10.0, "ridge"),
+        ).where("more rows than columns", lambda s: s["rows"] > 2 * (s["columns"] + s["labels"]))  # fmt: skip
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ConditionalSamples:
+        """Unlike numbers of rows."""
+        rng, n, d, q = generator_of(key), setting["rows"], setting["columns"], setting["labels"]
+        slope = rng.normal(size=(q, d))
+        other = slope + 0.3 * rng.normal(size=(q, d)) if self.between else rng.normal(size=(q, d))
+        y_s, y_t = rng.normal(size=(n, q)), rng.normal(size=(n + 5, q))
+        z_s, z_t = y_s @ slope + rng.normal(size=(n, d)), y_t @ other + 2 * rng.normal(size=(n + 5, d))
+        z_s, y_s, z_t, y_t = map(jnp.asarray, (z_s, y_s, z_t, y_t))
+        return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
+
+    def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
+        """A ridge."""
+        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operator need not exist")]
+
+
+class ShiftedLabels(Population[ConditionalSamples]):
+    """The same conditional law z = b y in both, without noise; the labels of the target are wider.
+
+    The columns of y_s are labels of one number; those of the target are `wider` times a normal number.
+    """
+
+    def settings(self) -> Space:
+        """Rows, ridge, how much wider."""
+        return Space(
+            rows=Integer(40, 10, 400, "rows"), columns=Integer(3, 1, 6, "columns of z"),
+            ridge=Real(0.3, 0.001, 10.0, "ridge", corners=(0.2, 0.6)),
+            wider=Real(3.0, 1.5, 10.0, "deviation of the target's labels", corners=(2.5, 4.0)),
+        )  # fmt: skip
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ConditionalSamples:
+        """A direction of length one at random."""
+        rng, n = generator_of(key), setting["rows"]
+        direction = rng.normal(size=(1, setting["columns"]))
+        direction /= np.linalg.norm(direction)
+        y_s, y_t = rng.normal(size=(n, 1)), setting["wider"] * rng.normal(size=(n, 1))
+        z_s, y_s, z_t, y_t = map(jnp.asarray, (y_s @ direction, y_s, y_t @ direction, y_t))
+        return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
+
+    def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
+        """Shifted."""
+        ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
+        return [Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift")]
+
+
+class NormalConditionals(eqx.Module):
+    """Z = b y + s times a normal number in either domain, y standard normal, all of one column.
+
+    Args:
+        slopes: b of source and target.
+        noises: s of source and target.
+        ridge: e.
+    """
+
+    slopes: Float[np.ndarray, " 2"]
+    noises: Float[np.ndarray, " 2"]
+    ridge: float = eqx.field(static=True)
+
+    @property
+    def residuals(self) -> Float[np.ndarray, " 2"]:
+        """R of either."""
+        return self.noises**2 + self.slopes**2 * self.ridge / (1 + self.ridge)
+
+    @property
+    def variances(self) -> Float[Array, ""]:
+        """The difference of the two R."""
+        return jnp.asarray(np.abs(np.diff(self.residuals))[0])
+
+    def draw(self, key: Key[Array, ""], rows: int) -> ConditionalSamples:
+        """So many pairs from each."""
+        rng = generator_of(key)
+        y_s, y_t, e_s, e_t = jnp.asarray(rng.normal(size=(4, rows, 1)))
+        first, second = self.slopes[0] * y_s + self.noises[0] * e_s, self.slopes[1] * y_t + self.noises[1] * e_t
+        return ConditionalSamples(first, y_s, second, y_t, self.ridge)
+
+
+class SpreadPairs(Population[NormalConditionals]):
+    """Random slopes; the target's noise is the larger one."""
+
+    def settings(self) -> Space:
+        """Ridge."""
+        wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
+        return Space(ridge=Real(0.1, 0.01, 1.0, "ridge"), wider=wider)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NormalConditionals:
+        """Slopes between -1 and 1, noise of the source about 1."""
+        rng = generator_of(key)
+        noises = np.array([1.0, setting["wider"]]) * rng.uniform(0.9, 1.1, 2)
+        return NormalConditionals(rng.uniform(-1, 1, 2), noises, setting["ridge"])
+
+    def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
+        """Noise."""
+        return [Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "else a root has no slope")]
+
+
+class LabelledDomains(eqx.Module):
+    """Finitely many labels; given each, z is normal in the source and in the target, and w z is the prediction.
+
+    Args:
+        labels: y.
+        source: probabilities of the labels in the source.
+        target: those in the target.
+        means: of z given each label, in the source and in the target.
+        variances: likewise.
+        weight: w.
+    """
+
+    labels: Float[np.ndarray, " K"]
+    source: Float[np.ndarray, " K"]
+    target: Float[np.ndarray, " K"]
+    means: Float[np.ndarray, "2 K"]
+    variances: Float[np.ndarray, "2 K"]
+    weight: Float[np.ndarray, ""]
+
+    def errors(self, domain: int) -> Float[np.ndarray, " K"]:
+        """The mean squared error given each label."""
+        return (self.weight * self.means[domain] - self.labels) ** 2 + self.weight**2 * self.variances[domain]
+
+    def moments(self, domain: int) -> Float[np.ndarray, "2 K"]:
+        """Means of z² and of z given each label: the conditional mean operator of the features z², z."""
+        return np.stack([self.means[domain] ** 2 + self.variances[domain], self.means[domain]])
+
+
+class DomainPairs(Population[LabelledDomains]):
+    """Random domains.
+
+    Args:
+        shift: what differs: the law of the labels, or the law of z given them.
+    """
+
+    shift: str = "labels"
+
+    def settings(self) -> Space:
+        """Labels."""
+        return Space(labels=Integer(4, 2, 12, "labels"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
+        """In half of the problems the worst case: errors at one label alone, or moments that move along the loss."""
+        rng, count = generator_of(key), setting["labels"]
+        labels, worst = rng.normal(size=count), rng.random() < 0.5
+        source = rng.dirichlet(np.full(count, 3.0))
+        target = rng.dirichlet(np.full(count, 3.0)) if self.shift == "labels" else source
+        weight = 0.5 + rng.random()
+        means, variances = labels / weight + 0.3 * rng.normal(size=count), 0.05 + rng.random(count)
+        if self.shift == "labels":
+            if worst:
+                means, variances = labels / weight, np.zeros(count)
+                variances[np.argmax(target / source)] = 1.0
+            both = np.stack([means, means]), np.stack([variances, variances])
+        else:
+            moved = 0.2 * rng.random() * np.stack([np.full(count, weight**2), -2 * weight * labels])
+            moved = moved if worst else 0.2 * rng.normal(size=(2, count))
+            other = means + moved[1]
+            square = np.maximum(means**2 + variances + moved[0], other**2)
+            both = np.stack([means, other]), np.stack([variances, square - other**2])
+        return LabelledDomains(labels, source, target, both[0], both[1], np.asarray(weight))
+
+    def hypotheses(self, problem: LabelledDomains) -> list[Hypothesis]:
+        """What is alike."""
+        if self.shift == "labels":
+            apart = np.abs(problem.means[0] - problem.means[1]).max()
+            return [Hypothesis("distance of the conditional means", apart, "<=", 0.0, "only labels shift")]
+        apart = np.abs(problem.source - problem.target).max()
+        return [Hypothesis("distance of the laws of labels", apart, "<=", 0.0, "only z given y shifts")]

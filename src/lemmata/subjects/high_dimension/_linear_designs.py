@@ -1,0 +1,154 @@
+"""Linear models with isotropic inputs: one fit judged on fresh inputs, and tables from which rows are taken in turn."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._regression import Regression
+from lemmata.kernels import Linear
+from lemmata.subjects.high_dimension._random_matrices import STANDARD_ERRORS, isotropy
+
+_FRESH = 512
+
+
+class LinearDesign(eqx.Module):
+    """A linear model y = x'beta + noise, and fresh inputs on which its fit is judged.
+
+    Args:
+        x: training inputs.
+        y: training targets.
+        x_test: fresh inputs of the same population.
+        coefficients: beta.
+        noise: standard deviation of the noise.
+        known: whether beta and the noise are known, or estimated from data.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    x_test: Float[Array, "t d"]
+    coefficients: Float[Array, " d"]
+    noise: Float[Array, ""]
+    known: bool = eqx.field(static=True, default=True)
+
+    @property
+    def gamma(self) -> float:
+        """Columns per row."""
+        return self.x.shape[1] / self.x.shape[0]
+
+
+def draw_design(rows: int, columns: int, fresh: int, signal: float, noise: float, key: Key[Array, ""]) -> LinearDesign:
+    """Standard normal inputs, coefficients of norm `signal` in a random direction, normal noise."""
+    keys = jax.random.split(key, 4)
+    x = jax.random.normal(keys[0], (rows, columns))
+    direction = jax.random.normal(keys[1], (columns,))
+    beta = signal * direction / jnp.linalg.norm(direction)
+    y = x @ beta + noise * jax.random.normal(keys[2], (rows,))
+    return LinearDesign(x, y, jax.random.normal(keys[3], (fresh, columns)), beta, jnp.asarray(noise, x.dtype))
+
+
+def pose_design(problem: object, rows: int | None = None) -> LinearDesign | None:
+    """The linear model on a regression's own inputs, first output; coefficients and noise by least squares on all rows.
+
+    Noise that the problem declares is kept; otherwise it is the residual standard deviation, in which a part of the
+    target that is not linear counts as noise. `rows` keeps the first rows for training.
+    """
+    if not isinstance(problem, Regression):
+        return None
+    x, y = jnp.concatenate([problem.x, problem.x_test]), jnp.concatenate([problem.y, problem.y_test])[:, 0]
+    beta, _, rank, _ = jnp.linalg.lstsq(x, y)
+    freedom = jnp.maximum(x.shape[0] - rank, 1)
+    estimate = jnp.sqrt(jnp.sum((y - x @ beta) ** 2) / freedom)
+    known = bool(jnp.isfinite(problem.noise))
+    noise = problem.noise if known else estimate
+    return LinearDesign(problem.x[:rows], problem.y[:rows, 0], problem.x_test, beta, noise, known)
+
+
+def linearity(problem: LinearDesign) -> Hypothesis:
+    """Checks that the residual of the linear fit is no larger than the known noise, where there are rows to see it."""
+    name, freedom = "the target is linear up to the noise", problem.x.shape[0] - problem.x.shape[1]
+    if freedom < 1:
+        return Hypothesis.unchecked(name, "a fit with as many coefficients as rows has no residual")
+    if not problem.known:
+        return Hypothesis.unchecked(name, "the noise is estimated from the residual of the linear fit itself")
+    beta = jnp.linalg.lstsq(problem.x, problem.y)[0]
+    residual = jnp.sum((problem.y - problem.x @ beta) ** 2) / freedom
+    # Of normal noise the residual variance is sigma² chi²/freedom, of standard deviation sigma² sqrt(2/freedom).
+    allowed = problem.noise**2 * (1 + STANDARD_ERRORS * (2 / freedom) ** 0.5)
+    return Hypothesis(name, residual, "<=", allowed, "what is not linear acts as more noise")
+
+
+class LinearDesigns(Population[LinearDesign]):
+    """Standard normal inputs, coefficients of norm 1 in a random direction, normal noise of deviation 1/2.
+
+    Args:
+        rows: n.
+        gamma: d/n, on one side of 1.
+    """
+
+    rows: Integer = eqx.field(static=True)
+    gamma: Real = eqx.field(static=True)
+
+    def settings(self) -> Space:
+        """Rows and columns per row."""
+        return Space(n=self.rows, gamma=self.gamma)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LinearDesign:
+        """A design with 512 fresh inputs."""
+        return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
+
+    def pose(self, problem: object) -> LinearDesign | None:
+        """The linear model on a regression's own inputs; for gamma > 1 on its first d/2 rows where there are more."""
+        if self.gamma.low < 1 or not isinstance(problem, Regression):
+            return pose_design(problem)
+        return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))
+
+    def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
+        """A side of gamma = 1, isotropic inputs, a linear target."""
+        fewer = Hypothesis("fewer columns than rows", problem.gamma, "<", 1.0, "gamma = d/n")
+        more = Hypothesis("more columns than rows", problem.gamma, ">", 1.0, "gamma = d/n")
+        side = fewer if self.gamma.low < 1 else more
+        return [side, *isotropy(jnp.concatenate([problem.x, problem.x_test])), linearity(problem)]
+
+
+class TablesOfRows(Population[Regression]):
+    """Standard normal inputs in d columns, a linear target and noise of variance 1: 4 d rows, and as many held out.
+
+    Args:
+        rungs: numbers of rows over d that fits are made on.
+    """
+
+    rungs: tuple[float, ...] = eqx.field(static=True)
+
+    def settings(self) -> Space:
+        """Features and the norm of the coefficients; the noise is 1."""
+        return Space(
+            d=Integer(40, 40, 100, "features", corners=(40, 60)),
+            signal=Real(0.5, 0.1, 0.7, "norm of the coefficients"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Regression:
+        """A table, cut in two."""
+        columns = setting["d"]
+        n = 4 * columns
+        drawn = draw_design(2 * n, columns, 1, setting["signal"], 1.0, key)
+        y = drawn.y[:, None]
+        return Regression(drawn.x[:n], y[:n], drawn.x[n:], y[n:], Linear(), jnp.asarray(0.0), drawn.noise)
+
+    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
+        """Enough columns and rows, isotropic inputs."""
+        rows, columns = problem.x.shape
+        # With normal inputs the error's mean has the denominator |n - d| - 1, its variance also |n - d| - 3. Rungs
+        # further than 3 rows from d (d >= 24) are also different numbers of rows.
+        nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
+        last = self.rungs[-1]
+        why = "up to 1 row from d the mean error is infinite, up to 3 its variance, and rungs fall together"
+        return [
+            Hypothesis("d is large enough (rows between d and the nearest rung)", nearest, ">", 3, why),
+            Hypothesis(f"at least {last:g} d rows", rows, ">=", round(last * columns), "the ladder has to be drawn"),
+            *isotropy(problem.x),
+            Hypothesis.unchecked(
+                "the target is linear up to noise", "a residual does not tell noise from what is bent"
+            ),
+        ]

@@ -1,0 +1,152 @@
+"""Matrices of independent entries: the ends of their spectra, checks that data look like them, a population."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._regression import Regression
+
+# Mean of the Tracy-Widom distribution of order 1 (real matrices).
+_TRACY_WIDOM_MEAN = -1.2065
+STANDARD_ERRORS = 5.0
+"""How far a statistic may be from its value under the hypothesis."""
+
+
+class Design(eqx.Module):
+    """A matrix of inputs, one row an observation.
+
+    Args:
+        x: the inputs.
+    """
+
+    x: Float[Array, "n d"]
+
+
+def marchenko_pastur_edges(ratio: float) -> tuple[float, float]:
+    """(1 - sqrt(ratio))² and (1 + sqrt(ratio))²: the ends of the nonzero limiting spectrum of X'X/n, ratio = d/n.
+
+    >>> marchenko_pastur_edges(0.25)
+    (0.25, 2.25)
+    """
+    return (1 - math.sqrt(ratio)) ** 2, (1 + math.sqrt(ratio)) ** 2
+
+
+def tracy_widom_scales(rows: int, columns: int) -> tuple[float, float]:
+    """Sizes of the fluctuations of the smallest nonzero and the largest eigenvalue of X'X/n about the edges.
+
+    |sqrt(n) ∓ sqrt(d)| |1/sqrt(d) ∓ 1/sqrt(n)|^(1/3) / n, which is of order n^(-2/3): for Gaussian entries the largest
+    eigenvalue is the upper edge plus the upper scale times a Tracy-Widom variable of order 1, of mean -1.2065 and
+    standard deviation 1.268 (johnstone2001, Theorem 1.1).
+
+    >>> round(tracy_widom_scales(200, 100)[1], 4)
+    0.067
+    """
+    n, d = math.sqrt(rows), math.sqrt(columns)
+    lower = abs(n - d) * abs(1 / d - 1 / n) ** (1 / 3) / rows
+    return lower, (n + d) * (1 / d + 1 / n) ** (1 / 3) / rows
+
+
+def mean_square_correlation(x: Float[Array, "n d"]) -> Float[Array, ""]:
+    """The mean over pairs of columns of n r², r their uncentred correlation: 1 on average for independent columns."""
+    rows, columns = x.shape
+    inner = x.T @ x
+    squares = rows * inner**2 / jnp.outer(jnp.diagonal(inner), jnp.diagonal(inner))
+    return (squares.sum() - jnp.trace(squares)) / max(columns * (columns - 1), 1)
+
+
+def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
+    """Checks that inputs look like independent standard normals: ends of the covariance spectrum, and kurtosis.
+
+    Too few entries look like anything: there must be enough to tell the kurtosis 3 of a normal law from 1.8, that of
+    the uniform law.
+    """
+    rows, columns = x.shape
+    lower, upper = marchenko_pastur_edges(columns / rows)
+    below, above = tracy_widom_scales(rows, columns)
+    narrow = x if rows >= columns else x.T
+    squares = jnp.linalg.eigvalsh(narrow.T @ narrow)[::-1] / rows
+    kurtosis = jnp.mean(x**4) / jnp.mean(x**2) ** 2
+    why = "isotropic inputs: the spectrum of X'X/n ends where Marchenko and Pastur say"
+    fewest = 24 * (STANDARD_ERRORS / (3 - 1.8)) ** 2
+    return [
+        Hypothesis("enough entries to know a normal law", rows * columns, ">=", fewest, "the checks below have power"),
+        Hypothesis("no direction has too much variance", squares[0], "<=", upper + STANDARD_ERRORS * above, why),
+        Hypothesis("no direction has too little variance", squares[-1], ">=", lower - STANDARD_ERRORS * below, why),
+        Hypothesis(
+            "entries have the kurtosis 3 of a normal law",
+            jnp.abs(kurtosis - 3),
+            "<=",
+            STANDARD_ERRORS * (24 / (rows * columns)) ** 0.5,
+            "the finite-size terms are those of normal inputs",
+        ),
+    ]
+
+
+class RandomMatrices(Population[Design]):
+    """Matrices of independent entries of mean 0 and variance 1.
+
+    Args:
+        margin: how far below the edge the mean of the largest eigenvalue may be at finite size, relative to the edge.
+    """
+
+    margin: float = 0.04
+
+    def settings(self) -> Space:
+        """Rows, columns per row, and the law of the entries."""
+        return Space(
+            n=Integer(200, 200, 1000, "rows"),
+            gamma=Real(0.5, 0.25, 2.0, "columns per row"),
+            entries=Choice("normal", ("normal", "rademacher", "uniform"), "law of the entries"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Design:
+        """Independent entries."""
+        shape = (setting["n"], round(setting["gamma"] * setting["n"]))
+        if setting["entries"] == "normal":
+            return Design(jax.random.normal(key, shape))
+        if setting["entries"] == "rademacher":
+            return Design(jax.random.rademacher(key, shape, float))
+        return Design(jax.random.uniform(key, shape, minval=-math.sqrt(3), maxval=math.sqrt(3)))
+
+    def pose(self, problem: object) -> Design | None:
+        """The training inputs of a regression."""
+        return Design(problem.x) if isinstance(problem, Regression) else None
+
+    def hypotheses(self, problem: Design) -> list[Hypothesis]:
+        """Mean 0, variance 1, uncorrelated columns, a size at which the limit is near."""
+        x, (rows, columns) = problem.x, problem.x.shape
+        square, fourth = jnp.mean(x**2), jnp.mean(x**4)
+        gap = -_TRACY_WIDOM_MEAN * tracy_widom_scales(rows, columns)[1] / marchenko_pastur_edges(columns / rows)[1]
+        # n r² has mean 1 and variance 2 for independent columns, and pairs are uncorrelated: the mean of d(d-1)/2 of
+        # them has standard deviation 2/sqrt(d(d-1)).
+        spread = 2 / math.sqrt(max(columns * (columns - 1), 1))
+        error = jnp.sqrt((fourth - square**2) / (rows * columns))
+        return [
+            Hypothesis(
+                "entries have mean 0",
+                jnp.abs(x.mean()),
+                "<=",
+                STANDARD_ERRORS * jnp.sqrt(square / x.size),
+                "a common mean makes an eigenvalue of order d mean²",
+            ),
+            Hypothesis(
+                "entries have variance 1",
+                jnp.abs(square - 1),
+                "<=",
+                STANDARD_ERRORS * error + 1e-9,
+                "the edge scales with the variance",
+            ),
+            Hypothesis(
+                "columns are uncorrelated",
+                mean_square_correlation(x),
+                "<=",
+                1 + STANDARD_ERRORS * spread,
+                "correlated columns move the largest eigenvalue beyond the edge",
+            ),
+            Hypothesis("the limit is near at this size", gap, "<=", self.margin, "Tracy-Widom shift / edge"),
+            Hypothesis.unchecked("rows are independent", "a table of data does not show how it was drawn"),
+        ]

@@ -1,0 +1,229 @@
+"""Forward passes of the transformer in context: prompts with its penalty, temperature and depth, and populations."""
+
+import dataclasses
+import math
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.engine.problems._theorem_sizes import penalty_of_theory
+from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.networks import temperature_asked
+
+_drawn = eqx.filter_jit(sampled_prompt)
+
+
+def sizes_of(prompt: Prompt) -> tuple[int, int, int]:
+    """n, N and L: features without the constant, examples, layers.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    return len(prompt.model.features.thresholds), len(prompt.y), prompt.model.layers
+
+
+def discrepancy(prompt: Prompt) -> Array:
+    """Largest |phi(x)^T rho* - f(x)| over the inputs of the prompt: no more than eps_dis.
+
+    Args:
+        prompt: examples, queries, a function and the features of its class.
+    """
+    points = jnp.concatenate([prompt.x, prompt.queries])
+    star = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
+    return jnp.abs(prompt.model.features(points) @ star - prompt.function(points)).max()
+
+
+def penalty_asked(prompt: Prompt) -> Array:
+    """sqrt(log N / N) (C_F + sigma) + eps_dis² / C_F, with the discrepancy at the inputs for eps_dis.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    cost, count = barron_parameter(prompt.functions), len(prompt.y)
+    return jnp.sqrt(jnp.log(count) / count) * (cost + prompt.sigma) + discrepancy(prompt) ** 2 / cost
+
+
+def reachable(dtype: Any, number: int, layers: int) -> int:
+    """The largest N at which the temperature of Lemma 7 leaves something of the targets; 0 where none does.
+
+    A logistic function at |z| <= eps/2 is 1/2, rounded. Targets up to C_F enter it as eta y / tau with
+    eta = 1/(2(n+1)) and tau = N n² (L + n)(N + n) C_F, so that something is left where N (N + n) n² (L + n)(n + 1) is
+    below 1/eps.
+
+    Args:
+        dtype: the type of the computation; eps is the distance from 1 to the next number.
+        number: n.
+        layers: L.
+
+    Example:
+        >>> from lemmata.subjects.in_context.finite_precision import reachable
+        >>> [reachable(kind, 8, 41) for kind in ("bfloat16", "float32", "float64")]
+        [0, 13, 399453]
+    """
+    room = 1 / (float(jnp.finfo(dtype).eps) * number**2 * (layers + number) * (number + 1))
+    count = math.floor((math.sqrt(number**2 + 4 * room) - number) / 2)
+    while count * (count + number) >= room:
+        count -= 1
+    return max(count, 0)
+
+
+def features_are_fractions(prompt: Prompt) -> Hypothesis:
+    """Features between 0 and 1.
+
+    Args:
+        prompt: examples and a transformer.
+    """
+    return Hypothesis("features lie in [0, 1]", jnp.abs(prompt.prompt).max(), "<=", 1.0)
+
+
+class DensePasses(Population[Prompt]):
+    """Bumps in two dimensions and a transformer with concrete weights, whose matrices can be written down.
+
+    Attributes:
+        layers: L by default.
+        accelerated: with momentum.
+        as_printed: without the factor N in Attn2.
+    """
+
+    layers: int = 5
+    accelerated: bool = False
+    as_printed: bool = False
+
+    def settings(self) -> Space:
+        """Sizes and the temperature."""
+        return Space(
+            n=Integer(6, 1, 64, "features"),
+            examples=Integer(12, 2, 128, "examples"),
+            layers=Integer(self.layers, 5, 101, "layers, odd", corners=(self.layers, self.layers + 4)),
+            tau=Real(100.0, 1.0, 1e6, "temperature"),
+        ).where("L is odd", lambda setting: setting["layers"] % 2 == 1)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """A function of the class, inputs uniform in the ball, noise."""
+        return _drawn(
+            key,
+            n=setting["n"],
+            examples=setting["examples"],
+            layers=setting["layers"],
+            temperature=setting["tau"],
+            accelerated=self.accelerated,
+            as_printed=self.as_printed,
+        )
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        """Bounded features."""
+        return [features_are_fractions(problem)]
+
+
+class ForwardPasses(Population[Prompt]):
+    """A random function of a random class, noise of standard deviation 1/10, and the transformer's own numbers.
+
+    Attributes:
+        layers: L by default.
+        penalty: lambda.
+        of_inputs: lambda is this times `penalty_asked` instead, where it is positive.
+        of_theory: lambda is this times `penalty_of_theory` instead, where it is positive.
+        temperature: tau; where it is 0, the temperature that the construction asks for.
+        unreached: only sizes at which float32 has nothing left of the targets at that temperature.
+        families: the classes of other settings; all of them where none is named.
+    """
+
+    layers: int = 41
+    penalty: float = 0.01
+    of_inputs: float = 0.0
+    of_theory: float = 0.0
+    temperature: float = 8.0
+    unreached: bool = False
+    families: tuple[str, ...] = ()
+
+    def settings(self) -> Space:
+        """Sizes and the class."""
+        space = Space(
+            n=Integer(8, 1, 64, "features"),
+            examples=Integer(64, 2, 128, "examples"),
+            layers=Integer(self.layers, 3, 201, "layers, odd"),
+            family=dataclasses.replace(FAMILY, corners=self.families),
+        ).where("L is odd", lambda setting: setting["layers"] % 2 == 1)
+        if not self.unreached:
+            return space
+        reach = lambda setting: reachable(jnp.float32, setting["n"], setting["layers"])
+        return space.where("N is above what float32 reaches", lambda setting: setting["examples"] > reach(setting))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """The prompt, then lambda and tau from its own numbers."""
+        prompt = sampled_prompt(
+            key,
+            family=setting["family"],
+            n=setting["n"],
+            examples=setting["examples"],
+            layers=setting["layers"],
+            penalty=self.penalty,
+            temperature=self.temperature or 1.0,
+        )
+        cost, (n, count, layers) = barron_parameter(prompt.functions), sizes_of(prompt)
+        penalty, temperature = prompt.model.penalty, prompt.model.temperature
+        if self.of_inputs:
+            penalty = self.of_inputs * penalty_asked(prompt)
+        if self.of_theory:
+            order = penalty_of_theory(cost, prompt.sigma, 0.0, examples=count, layers=layers, number=n)
+            penalty = self.of_theory * order
+        if not self.temperature:
+            temperature = temperature_asked(n, layers, count, cost)
+        return eqx.tree_at(lambda p: (p.model.penalty, p.model.temperature), prompt, (penalty, temperature))
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        """Bounded features, and what the theory asks of lambda and of the sizes."""
+        found = [features_are_fractions(problem)]
+        if self.of_inputs:
+            ratio = problem.model.penalty / (self.of_inputs * penalty_asked(problem))
+            found.append(Hypothesis("lambda is large enough", ratio, ">=", 1 - 1e-12, f"over {self.of_inputs:g}"))
+        if self.unreached:
+            n, count, layers = sizes_of(problem)
+            found.append(Hypothesis("N is out of reach", count, ">", reachable(jnp.float32, n, layers), "of float32"))
+        return found
+
+
+class MomentumPasses(Population[Prompt]):
+    """The accelerated transformer of 17 layers at the temperature 10^9, at which truncation is below rounding.
+
+    Corners have no smaller penalty and no more features: the objective would be flatter, and rates along a few depths
+    would not be those of the whole path.
+
+    Attributes:
+        penalty, n: lambda and features by default.
+    """
+
+    penalty: float = 0.01
+    n: int = 16
+
+    def settings(self) -> Space:
+        """Sizes, lambda and the class."""
+        return Space(
+            n=Integer(self.n, 2, 64, "features", corners=(self.n // 2, self.n)),
+            examples=Integer(64, 2, 128, "examples"),
+            penalty=Real(self.penalty, 1e-5, 1.0, "lambda", corners=(self.penalty, 2 * self.penalty)),
+            family=FAMILY,
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Prompt:
+        """A function of the class, noise, and 32 queries."""
+        return sampled_prompt(
+            key,
+            family=setting["family"],
+            n=setting["n"],
+            examples=setting["examples"],
+            queries=32,
+            layers=17,
+            penalty=setting["penalty"],
+            temperature=1e9,
+            accelerated=True,
+        )
+
+    def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
+        """A step that is short enough: lambda_max(Phi^T Phi)/N is at most the largest |phi_i|²."""
+        curvature = 2 * problem.model.step * jnp.max(jnp.sum(problem.prompt**2, axis=1))
+        return [Hypothesis("the step is at most 1/(2 lambda_max)", curvature, "<=", 1 + 1e-12, "2 eta |phi|²")]

@@ -1,0 +1,111 @@
+"""One head of attention fitted to another one's outputs, and the law of prompts of linear functions."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+
+
+class TaughtHead(eqx.Module):
+    """Prompts with scalar values, and the form M of the head sum_t softmax_t(<q, M x_t>) v_t that answers them.
+
+    Args:
+        features: q x_t', one a prompt and token, as a vector.
+        values: v_t, one prompt a row.
+        teacher: M.
+    """
+
+    features: Float[Array, "n T pp"]
+    values: Float[Array, "n T"]
+    teacher: Float[Array, "p p"]
+
+    def outputs(self, form: Float[Array, "p p"]) -> Float[Array, " n"]:
+        """What the head with that form answers to the prompts.
+
+        Args:
+            form: in the place of M.
+        """
+        return jnp.sum(jax.nn.softmax(self.features @ form.ravel(), axis=1) * self.values, axis=1)
+
+    def loss(self, form: Float[Array, "p p"]) -> Float[Array, ""]:
+        """Half the mean squared difference to the teacher's answers.
+
+        Args:
+            form: in the place of M.
+        """
+        return 0.5 * jnp.mean((self.outputs(form) - self.outputs(self.teacher)) ** 2)
+
+
+class RankOneTeachers(Population[TaughtHead]):
+    """Normal queries, tokens and values; a teacher of rank one and norm 2; fewer prompts than entries of M."""
+
+    def settings(self) -> Space:
+        """Width, tokens and prompts."""
+        return Space(
+            p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
+            tokens=Integer(6, 2, 64, "tokens of a prompt", corners=(5, 7)),
+            prompts=Integer(20, 4, 200, "prompts", corners=(18, 22)),
+        ).where("fewer prompts than entries of M", lambda s: s["prompts"] < s["p"] ** 2)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TaughtHead:
+        """Normal factors of the teacher."""
+        n, length, p = setting["prompts"], setting["tokens"], setting["p"]
+        queries, tokens, values, left, right = draws(key, (n, p), (n, length, p), (n, length), (p,), (p,))
+        features = queries[:, None, :, None] * tokens[:, :, None, :]
+        teacher = 2 * jnp.outer(left, right) / (jnp.linalg.norm(left) * jnp.linalg.norm(right))
+        return TaughtHead(features.reshape(n, length, p * p), values, teacher)
+
+    def hypotheses(self, problem: TaughtHead) -> list[Hypothesis]:
+        """Answers that differ."""
+        spread = jnp.std(problem.outputs(problem.teacher))
+        return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "else every head fits")]
+
+
+class PromptLaw(eqx.Module):
+    """The law of prompts of N examples y = <w, x> + z in R^d, x and w ~ N(0, I), z of variance sigma².
+
+    Args:
+        variance: sigma².
+        d: the dimension.
+        examples: N.
+    """
+
+    variance: Float[Array, ""]
+    d: int = eqx.field(static=True)
+    examples: int = eqx.field(static=True)
+
+    def draw(self, key: Key[Array, ""], number: int) -> tuple[Array, Array, Array]:
+        """For each of some prompts X'y / N, a query, and the answer <w, query>.
+
+        Args:
+            key: randomness.
+            number: how many prompts.
+        """
+        count, d = self.examples, self.d
+        x, w, z, query = draws(key, (number, count, d), (number, d), (number, count), (number, d))
+        y = jnp.einsum("bnd,bd->bn", x, w) + jnp.sqrt(self.variance) * z
+        return jnp.einsum("bnd,bn->bd", x, y) / count, query, jnp.sum(w * query, axis=1)
+
+
+class PromptLaws(Population[PromptLaw]):
+    """Laws whose noise is uniform up to a setting."""
+
+    def settings(self) -> Space:
+        """Dimension, examples and noise."""
+        return Space(
+            d=Integer(4, 1, 16, "dimension", corners=(3, 5)),
+            examples=Integer(8, 2, 256, "examples of a prompt", corners=(8, 16)),
+            noise=Real(1.0, 0.0, 2.0, "largest standard deviation of the noise"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PromptLaw:
+        """A random noise."""
+        noise = setting["noise"] * jax.random.uniform(key)
+        return PromptLaw(noise**2, setting["d"], setting["examples"])
+
+    def hypotheses(self, problem: PromptLaw) -> list[Hypothesis]:
+        """Noise that does not drown the examples."""
+        return [Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "stochastic descent stays stable")]

@@ -1,0 +1,267 @@
+"""Proximal gradient on features and targets of a prompt: thresholds, steps, runs with errors; their populations."""
+
+import dataclasses
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._prompts import FAMILY, Prompt, bounded, sampled_prompt
+from lemmata.functions import barron_parameter, representing_coefficients
+from lemmata.solvers import accelerated_proximal_gradient, proximal_gradient, soft_threshold
+
+
+class Point(eqx.Module):
+    """A vector and a level of thresholding."""
+
+    z: Float[Array, " p"]
+    level: Float[Array, ""]
+
+
+class Step(eqx.Module):
+    """One step of proximal gradient from any point.
+
+    Args:
+        features: Phi.
+        y: targets.
+        penalty: lambda.
+        start: rho_t.
+        reference: rho*.
+    """
+
+    features: Float[Array, "N p"]
+    y: Float[Array, " N"]
+    penalty: Float[Array, ""]
+    start: Float[Array, " p"]
+    reference: Float[Array, " p"]
+
+    @property
+    def number(self) -> int:
+        """N = p - 1."""
+        return self.features.shape[1] - 1
+
+    def exact(self, step: float) -> Float[Array, " p"]:
+        """ST_{step lambda}(rho_t + (2 step/N) Phi^T (y - Phi rho_t))."""
+        residual = self.y - self.features @ self.start
+        return soft_threshold(self.start + 2 * step / len(self.y) * (residual @ self.features), step * self.penalty)
+
+
+class Run(eqx.Module):
+    """Proximal gradient from 0 with step 1/(2(n+1)), and with errors added after each step; r of them.
+
+    Args:
+        features: Phi.
+        y: targets.
+        penalty: lambda.
+        reference: rho*.
+        errors: e_1, ..., e_T of each run.
+        path: rho_0, ..., rho_T of each run.
+    """
+
+    features: Float[Array, "N p"]
+    y: Float[Array, " N"]
+    penalty: Float[Array, ""]
+    reference: Float[Array, " p"]
+    errors: Float[Array, "r T p"]
+    path: Float[Array, "r T1 p"]
+
+    @property
+    def number(self) -> int:
+        """N = p - 1."""
+        return self.features.shape[1] - 1
+
+    @property
+    def iterations(self) -> int:
+        """T."""
+        return self.errors.shape[1]
+
+    @property
+    def exact(self) -> Float[Array, "r T p"]:
+        """rho*_1, ..., rho*_T: each iterate before its error is added."""
+        return self.path[:, 1:] - self.errors
+
+
+def saturated(prompt: Prompt) -> Prompt:
+    """The same prompt with all thresholds in [-2, -1 - 1/(2 tau)], where every feature is 1 on the whole ball.
+
+    Args:
+        prompt: any prompt.
+    """
+    features = prompt.model.features
+    width = 1 - 1 / (2 * features.sharpness)
+    moved = dataclasses.replace(features, thresholds=-2 + width * (features.thresholds + 2) / 3)
+    return dataclasses.replace(prompt, model=dataclasses.replace(prompt.model, features=moved))
+
+
+def sampled_step(
+    key: Key[Array, ""], *, family: str, n: int, examples: int, saturate: bool = True, ratio: float = 0.95
+) -> Step:
+    """A step that starts near the representing coefficients rho* of a function of the class.
+
+    The start is rho* shifted by a constant, so that where all features are 1 the mean residual at rho* is `ratio`
+    times that at the start. The penalty is a hundredth of the mean residual.
+
+    Args:
+        key: randomness.
+        family: class of functions.
+        n: features.
+        examples: N.
+        saturate: all features 1.
+        ratio: beta.
+    """
+    prompt = sampled_prompt(key, family=family, n=n, examples=examples)
+    prompt = saturated(prompt) if saturate else prompt
+    reference = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
+    mean = jnp.mean(prompt.y - prompt.prompt @ reference)
+    start = reference - (1 / ratio - 1) * mean / (n + 1)
+    return Step(prompt.prompt, prompt.y, jnp.abs(mean) / 100, start, reference)
+
+
+def run_of(
+    features: Float[Array, "N p"],
+    y: Float[Array, " N"],
+    penalty: Float[Array, ""] | float,
+    reference: Float[Array, " p"],
+    errors: Float[Array, "r T p"],
+) -> Run:
+    """The runs with these errors.
+
+    Args:
+        features: Phi.
+        y: targets.
+        penalty: lambda.
+        reference: rho*.
+        errors: e_1, ..., e_T of each run.
+    """
+    step, iterations = 1 / (2 * features.shape[1]), errors.shape[1]
+    path = jax.vmap(lambda e: proximal_gradient(features, y, penalty, step, iterations, e))(errors)
+    return Run(features, y, jnp.asarray(penalty, float), reference, errors, path)
+
+
+def prompt_with_errors(
+    key: Key[Array, ""], *, family: str, n: int, examples: int, iterations: int
+) -> tuple[Prompt, Float[Array, "r T p"]]:
+    """A prompt, and errors of length 1 in l_1: random ones, and all in the coefficient of the constant, upwards.
+
+    Args:
+        key: randomness.
+        family: class of functions.
+        n: features.
+        examples: N.
+        iterations: T.
+    """
+    queries = (iterations * (n + 1) + 1) // 2
+    prompt = sampled_prompt(key, family=family, n=n, examples=examples, queries=queries, layers=2 * iterations + 1)
+    random = prompt.queries.ravel()[: iterations * (n + 1)].reshape(iterations, n + 1)
+    random = random / jnp.abs(random).sum(axis=1, keepdims=True)
+    return prompt, jnp.stack([random, jnp.zeros_like(random).at[:, -1].set(1.0)])
+
+
+class NormalPoints(Population[Point]):
+    """Standard normal vectors, and a level of half a normal number."""
+
+    def settings(self) -> Space:
+        """The size of the vector."""
+        return Space(p=Integer(16, 1, 1000, "entries"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Point:
+        """Independent entries."""
+        normal = jax.random.normal(key, (setting["p"] + 1,))
+        return Point(normal[1:], jnp.abs(normal[0]) / 2)
+
+    def hypotheses(self, problem: Point) -> list[Hypothesis]:
+        """A level that is not negative."""
+        return [Hypothesis("the level is not negative", problem.level, ">=", 0.0, "the objective is convex")]
+
+
+class SaturatedSteps(Population[Step]):
+    """Steps from points near rho*, on features that are all 1: the largest curvature."""
+
+    free = ("start",)
+
+    def settings(self) -> Space:
+        """Sizes and the class."""
+        return Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Step:
+        """Features with all thresholds below the ball."""
+        return sampled_step(key, family=setting["family"], n=setting["n"], examples=setting["N"])
+
+    def hypotheses(self, problem: Step) -> list[Hypothesis]:
+        """Bounded features."""
+        return [bounded(problem.features)]
+
+
+def _run_space(steps: int, size: float) -> Space:
+    sizes = {"n": Integer(16, 2, 64, "features"), "N": Integer(32, 4, 128, "examples")}
+    of_errors = Real(size, 1e-12, 10.0, "|e_t|_1")
+    return Space(**sizes, T=Integer(steps, 2, 100, "steps"), family=FAMILY, size=of_errors)
+
+
+class InexactRuns(Population[Run]):
+    """Runs with random errors and with errors that all point the same way; rho* is the minimum of the Lasso.
+
+    Attributes:
+        steps: T.
+        size: |e_t|_1.
+    """
+
+    steps: int = 12
+    size: float = 0.5
+
+    def settings(self) -> Space:
+        """Sizes, the class, and the size of the errors."""
+        return _run_space(self.steps, self.size)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Run:
+        """A prompt and errors of that size; 300 accelerated steps find the minimum."""
+        sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
+        prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
+        features, penalty = prompt.prompt, prompt.model.penalty
+        best = accelerated_proximal_gradient(features, prompt.y, penalty, 1 / (2 * features.shape[1]), 300)[-1]
+        return run_of(features, prompt.y, penalty, best, setting["size"] * errors)
+
+    def hypotheses(self, problem: Run) -> list[Hypothesis]:
+        """Bounded features and a start at 0."""
+        start = jnp.abs(problem.path[:, 0]).max()
+        return [bounded(problem.features), Hypothesis("the run starts at 0", start, "==", 0.0, "rho_0 = 0")]
+
+
+class Penalised(eqx.Module):
+    """A run, and the least penalty at which its coefficients stay short.
+
+    Args:
+        run: proximal gradient with errors, compared with rho* of the function.
+        least: 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf.
+        cost: C_F.
+    """
+
+    run: Run
+    least: Float[Array, ""]
+    cost: Float[Array, ""]
+
+
+class PenalisedRuns(Population[Penalised]):
+    """Runs with errors at the least penalty that is allowed; rho* represents the function."""
+
+    def settings(self) -> Space:
+        """Sizes, the class, and the size of the errors."""
+        return _run_space(48, 1.0)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Penalised:
+        """A prompt, its least penalty, and errors of that size."""
+        sizes = {"n": setting["n"], "examples": setting["N"], "iterations": setting["T"]}
+        prompt, errors = prompt_with_errors(key, family=setting["family"], **sizes)
+        reference = representing_coefficients(prompt.functions, prompt.model.features, prompt.function)
+        misfit = jnp.mean((prompt.function(prompt.x) - prompt.prompt @ reference) ** 2)
+        cost, features = barron_parameter(prompt.functions), prompt.prompt
+        least = 4 * misfit / cost + 16 * jnp.abs(prompt.noise @ features / len(features)).max()
+        run = run_of(features, prompt.y, least, reference, setting["size"] * errors)
+        return Penalised(run, least, cost)
+
+    def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
+        """Bounded features and a penalty that is large enough."""
+        run, why = problem.run, "misfit and noise do not pay for long coefficients"
+        return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

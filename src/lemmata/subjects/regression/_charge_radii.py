@@ -1,0 +1,281 @@
+"""Charge radii as problems: a base model, what it misses of the measured radii, and which nuclei are left out."""
+
+import dataclasses
+import functools
+import importlib.util
+import pathlib
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Population, Real, Space
+from lemmata.errors import MissingDataError, UnknownNameError
+
+_RADII = "nuclei/radch/2013-Angeli.csv"
+_MODELS = {
+    "BSkG1": "nuclei/masses/Theory/2021-BSkG1.txt",
+    "BSkG2": "nuclei/masses/Theory/2022-BSkG2.txt",
+    "BSkG3": "nuclei/masses/Theory/2023-BSkG3.txt",
+    "BSkG4": "nuclei/masses/Theory/2025-BSkG4.txt",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasuredRadii:
+    """Root mean square charge radii of nuclei, in fm, in the order of Z and N.
+
+    Args:
+        z: protons.
+        n: neutrons.
+        radius: the measured radius.
+        uncertainty: its standard error as the table has it.
+    """
+
+    z: Int[np.ndarray, " nuclei"]
+    n: Int[np.ndarray, " nuclei"]
+    radius: Float[np.ndarray, " nuclei"]
+    uncertainty: Float[np.ndarray, " nuclei"]
+
+    @property
+    def points(self) -> Float[np.ndarray, "nuclei 2"]:
+        """(Z, N) as rows of numbers, for kernels."""
+        return np.stack([self.z, self.n], axis=1).astype(float)
+
+
+@functools.cache
+def measured_radii(least: int = 8) -> MeasuredRadii:
+    """The table of Angeli and Marinova (2013), as the installed package nucleardatapy has it; nothing is fetched.
+
+    The package is not imported, since that draws in its plots: its table is read where it lies. Its licence is
+    CC BY-NC-ND 4.0, so that lemmata holds no copy.
+
+    >>> nuclei = measured_radii()
+    >>> len(nuclei.radius), float(nuclei.radius[(nuclei.z == 82) & (nuclei.n == 126)][0])
+    (885, 5.5012)
+
+    Args:
+        least: nuclei with fewer protons are left out.
+
+    Raises:
+        MissingDataError: where the package or its table is missing.
+    """
+    rows = [line.split(",") for line in _lines(_RADII)]
+    known = sorted((int(row[0]), int(row[2]), float(row[4]), float(row[5])) for row in rows if row[4] and row[5])
+    kept = [row for row in known if row[0] >= least]
+    z, n, radius, uncertainty = (np.array(column) for column in zip(*kept, strict=True))
+    return MeasuredRadii(z, n, radius, uncertainty)
+
+
+def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
+    """Charge radii of a microscopic model in fm, NaN where its table has none.
+
+    >>> radii = model_radii("BSkG4", measured_radii())
+    >>> int(np.isnan(radii).sum()), bool(np.nanmax(abs(radii - measured_radii().radius)) < 0.2)
+    (1, True)
+
+    Args:
+        model: "BSkG1", "BSkG2", "BSkG3" or "BSkG4", which are Hartree-Fock-Bogoliubov calculations on a grid.
+        nuclei: which nuclei.
+
+    Raises:
+        UnknownNameError: for another model.
+        MissingDataError: where the package or its table is missing.
+    """
+    if model not in _MODELS:
+        raise UnknownNameError(f"model {model!r} of charge radii", rule=f"one of {', '.join(_MODELS)}")
+    table = _model_table(model)
+    return np.array([table.get((int(z), int(n)), np.nan) for z, n in zip(nuclei.z, nuclei.n, strict=True)])
+
+
+def isospin_radii(nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei"]:
+    """R (1 - b (N - Z)/A) A^(1/3) with A = N + Z, and r and b by least squares on these nuclei.
+
+    >>> nuclei = measured_radii()
+    >>> round(float(np.sqrt(np.mean((nuclei.radius - isospin_radii(nuclei)) ** 2))), 4)
+    0.0663
+
+    Args:
+        nuclei: measured nuclei.
+    """
+    mass = (nuclei.z + nuclei.n).astype(float)
+    columns = np.stack([mass ** (1 / 3), -(nuclei.n - nuclei.z) * mass ** (-2 / 3)], axis=1)
+    return columns @ np.linalg.lstsq(columns, nuclei.radius)[0]
+
+
+@functools.cache
+def _model_table(model: str) -> dict[tuple[int, int], float]:
+    lines = _lines(_MODELS[model], comments=True)
+    place = next(line for line in lines if line.startswith("#")).lstrip("#").split().index("rc[fm]")
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    return {(int(row[0]), int(row[1])): float(row[place]) for row in rows if len(row) > place}
+
+
+def _lines(name: str, comments: bool = False) -> list[str]:
+    found = importlib.util.find_spec("nucleardatapy")
+    folders = [] if found is None else [pathlib.Path(place) for place in found.submodule_search_locations or ()]
+    files = [file for folder in folders if (file := folder / "data" / name).is_file()]
+    if not files:
+        raise MissingDataError(
+            "charge radii of nuclei",
+            found="no package nucleardatapy" if not folders else f"no {name} in {folders[0]}",
+            rule="the extra `nuclei`, whose data are read where they are installed",
+            remedy="pip install 'lemmata[nuclei]'",
+        )
+    lines = files[0].read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.strip() and (comments or not line.startswith("#"))]
+
+
+BASES = ("isospin", "BSkG1", "BSkG2", "BSkG3", "BSkG4")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RadiiTable:
+    """Measured radii beside those of a base model.
+
+    Args:
+        name: of the base model.
+        points: (Z, N).
+        radius: measured, in fm.
+        base: of the model.
+    """
+
+    name: str
+    points: Float[np.ndarray, "n 2"]
+    radius: Float[np.ndarray, " n"]
+    base: Float[np.ndarray, " n"]
+
+    @property
+    def rest(self) -> Float[np.ndarray, " n"]:
+        """What the base model misses."""
+        return self.radius - self.base
+
+    @functools.cached_property
+    def place(self) -> dict[tuple[int, int], int]:
+        """The row of a nucleus."""
+        return {(int(z), int(n)): row for row, (z, n) in enumerate(self.points)}
+
+
+@functools.cache
+def radii_table(base: str) -> RadiiTable:
+    """The measured nuclei from oxygen on of which the base model gives a radius: BSkG1 to BSkG4 lack neon-17.
+
+    Args:
+        base: one of `BASES`: the isospin formula fitted to all of them, or a model of the optional package.
+    """
+    nuclei = measured_radii()
+    radii = isospin_radii(nuclei) if base == "isospin" else model_radii(base, nuclei)
+    known = np.isfinite(radii)
+    return RadiiTable(base, nuclei.points[known], nuclei.radius[known], radii[known])
+
+
+class RadiiHalf(eqx.Module):
+    """A table of radii in two parts.
+
+    Args:
+        choose: the nuclei by whose errors hyper-parameters are chosen; errors count at the others.
+        table: the radii.
+    """
+
+    choose: Bool[Array, " n"]
+    table: RadiiTable = eqx.field(static=True)
+
+
+class RadiiHalves(Population[RadiiHalf]):
+    """Halves of the measured nuclei at random, and a base model."""
+
+    def settings(self) -> Space:
+        """Base model, and the share of nuclei that choose."""
+        return Space(
+            base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
+            share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
+        """Every nucleus chooses with that probability."""
+        table = radii_table(setting["base"])
+        return RadiiHalf(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
+
+    def hypotheses(self, problem: RadiiHalf) -> list[Hypothesis]:
+        """Two parts."""
+        both = min(int(problem.choose.sum()), int((~problem.choose).sum()))
+        return [Hypothesis("nuclei in the smaller part", both, ">=", 10, "a mean over fewer is chance")]
+
+
+class HiddenRadii(eqx.Module):
+    """A table of radii of which some at random are hidden, beside those that a claim hides.
+
+    Args:
+        hidden: by chance.
+        table: the radii.
+    """
+
+    hidden: Bool[Array, " n"]
+    table: RadiiTable = eqx.field(static=True)
+
+
+class HiddenShares(Population[HiddenRadii]):
+    """The measured nuclei beside the isospin formula; a tenth of them is hidden."""
+
+    def settings(self) -> Space:
+        """How many are hidden."""
+        return Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRadii:
+        """Every nucleus is hidden with that probability."""
+        table = radii_table("isospin")
+        return HiddenRadii(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
+
+    def hypotheses(self, problem: HiddenRadii) -> list[Hypothesis]:
+        """Most are known."""
+        return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "else little is known")]
+
+
+LAST = 4
+_LONG = 9  # isotopes of an element whose last four are hidden
+
+
+class HiddenEnds(eqx.Module):
+    """A table of radii of which the last four isotopes of some elements are hidden.
+
+    Args:
+        step: 1 to 4 at the hidden isotopes, by how far they are beyond the known ones, and 0 at those.
+        table: the radii.
+    """
+
+    step: Int[Array, " n"]
+    table: RadiiTable = eqx.field(static=True)
+
+
+class HiddenEndsOfChains(Population[HiddenEnds]):
+    """The measured nuclei beside the isospin formula; half of the elements with nine or more isotopes lose four."""
+
+    def settings(self) -> Space:
+        """How many elements."""
+        return Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
+        """As many elements as the share says, at random."""
+        table = radii_table("isospin")
+        chain, steps, count = _ends(table)
+        rank = jax.random.permutation(key, count)
+        cut = rank < jnp.round(setting["share"] * count)
+        return HiddenEnds(jnp.where(cut[chain], jnp.asarray(steps), 0), table)
+
+    def hypotheses(self, problem: HiddenEnds) -> list[Hypothesis]:
+        """Some are hidden."""
+        return [Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer is chance")]
+
+
+def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:
+    """Of each nucleus the number of its long chain, its step among the last four (0 before them); how many chains."""
+    z = table.points[:, 0].astype(int)
+    long = [element for element in np.unique(z) if np.sum(z == element) >= _LONG]
+    chain, steps = np.zeros(len(z), int), np.zeros(len(z), int)
+    for number, element in enumerate(long):
+        rows = np.flatnonzero(z == element)
+        chain[rows] = number
+        steps[rows[-LAST:]] = np.arange(1, LAST + 1)
+    return chain, steps, len(long)

@@ -1,0 +1,80 @@
+"""Classifiers of the plane whose answers under normal noise are known exactly: half-planes, discs, checkerboards."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float, Int, Key
+
+from lemmata.engine.claims import Hypothesis, Population, Real, Space
+from lemmata.engine.problems._gauss_legendre import pieces
+
+_WAVES = 12
+
+
+class PlanarRule(eqx.Module):
+    """A rule that answers 1 on a part of the plane, an input, and normal noise on it.
+
+    Args:
+        kind: 0 for the half-plane <normal, u> <= size, 1 for the disc |u| <= size, 2 for the squares of side `size` on
+            which both coordinates are in even places, or both in odd ones.
+        size: as said.
+        place: the input.
+        normal: a unit vector.
+        sigma: the standard deviation of the noise.
+    """
+
+    kind: Int[Array, ""]
+    size: Float[Array, ""]
+    place: Float[Array, "2"]
+    normal: Float[Array, "2"]
+    sigma: Float[Array, ""]
+
+    def probability(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
+        """The probability of the answer 1 under noise on each point."""
+        half_plane = norm.cdf((self.size - points @ self.normal) / self.sigma)
+        waves = self._wave(points[..., 0]) * self._wave(points[..., 1])
+        return jnp.select([self.kind == 0, self.kind == 1], [half_plane, self._disc(points)], (1 + waves) / 2)
+
+    def _disc(self, points: Float[Array, "*s 2"]) -> Float[Array, "*s"]:
+        """By quadrature over one coordinate, R sin t, of what the other one leaves."""
+        angles, weights = pieces(jnp.array([-jnp.pi / 2, jnp.pi / 2]), panels=12)
+        across, along = self.size * jnp.cos(angles), self.size * jnp.sin(angles)
+        offset = (along - jnp.linalg.norm(points, axis=-1)[..., None]) / self.sigma
+        inside = 2 * norm.cdf(across / self.sigma) - 1
+        return (norm.pdf(offset) * inside * across / self.sigma) @ weights
+
+    def _wave(self, t: Float[Array, "*s"]) -> Float[Array, "*s"]:
+        """The mean of +1 on even and -1 on odd intervals of length `size`, under the noise, by its Fourier series."""
+        odd = 2 * jnp.arange(_WAVES) + 1
+        rate = odd * jnp.pi / self.size
+        sizes = 4 / (jnp.pi * odd) * jnp.exp(-((rate * self.sigma) ** 2) / 2)
+        return jnp.sin(t[..., None] * rate) @ sizes
+
+
+class PlanarRules(Population[PlanarRule]):
+    """Half-planes in half of the trials, discs and checkerboards in a quarter each."""
+
+    def settings(self) -> Space:
+        """The scale of the noise."""
+        return Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PlanarRule:
+        """Sizes are a few times the noise, and the input is on the inside."""
+        kind_key, size_key, place_key, turn_key = jax.random.split(key, 4)
+        sigma, share = jnp.asarray(setting["sigma"]), jax.random.uniform(size_key)
+        kind = jnp.maximum(jax.random.randint(kind_key, (), 0, 4) - 1, 0)
+        size = sigma * jnp.stack([0.3 + 1.7 * share, 1.6 + 2.4 * share, 2.5 + 3.5 * share])[kind]
+        angle = 2 * jnp.pi * jax.random.uniform(turn_key)
+        turned = jnp.stack([jnp.cos(angle), jnp.sin(angle)])
+        inside = jax.random.uniform(place_key, (2,), minval=0.05, maxval=0.95)
+        place = jnp.select([kind == 0, kind == 1], [jnp.zeros(2), 0.7 * inside[0] * size * turned], inside * size)
+        return PlanarRule(kind, size, place, turned, sigma)
+
+    def hypotheses(self, problem: PlanarRule) -> list[Hypothesis]:
+        """Noise that is not too small for the series of the checkerboard."""
+        what = "the size of the rule over the noise"
+        return [
+            Hypothesis("the noise", problem.sigma, ">", 0.0, "without noise nothing is smoothed"),
+            Hypothesis(what, problem.size / problem.sigma, "<=", 8.0, "later waves are below rounding"),
+        ]

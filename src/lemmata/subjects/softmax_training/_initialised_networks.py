@@ -1,0 +1,228 @@
+"""Softmax networks at the symmetric initialisation, and regression with the kernel that they have there."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems._sampled import paired_signs
+from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems._softmax_kernels import zero_rows
+from lemmata.networks import SoftmaxNetwork
+
+_ROWS, _OUTPUTS, _TESTS = 12, 2, 4
+_STEPS = 5
+
+
+class Initialised(eqx.Module):
+    """A softmax network at the symmetric initialisation, and what it is to be trained on.
+
+    Args:
+        x: training points.
+        y: targets.
+        x_test: other points.
+        weight: W(0).
+        sign: a.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, "n k"]
+    x_test: Float[Array, "p d"]
+    weight: Float[Array, "d m"]
+    sign: Float[Array, "k m"]
+
+    @property
+    def network(self) -> SoftmaxNetwork:
+        """The network."""
+        return SoftmaxNetwork(width=self.sign.shape[1], outputs=len(self.sign))
+
+    def params(self, weight: Float[Array, "d m"] | None = None) -> dict[str, Array]:
+        """The parameters with these weights; None means those at initialisation."""
+        return {"weight": self.weight if weight is None else weight, "sign": self.sign}
+
+    @property
+    def tangent(self) -> Float[Array, "r r"]:
+        """H*, the tangent kernel at initialisation, outputs outside and points inside (r = k n)."""
+        return tangent_matrix(self.network, self.params(), self.x)
+
+    @property
+    def cross(self) -> Float[Array, "q r"]:
+        """K*_te, the tangent kernel between x_test and x at initialisation (q = k p)."""
+        return tangent_matrix(self.network, self.params(), self.x_test, self.x)
+
+
+def initialised(
+    normal: Float[Array, "rows columns"], n: int, k: int, width: int, sigma: float | Float[Array, ""]
+) -> Initialised:
+    """Unit inputs and targets in random directions, and the symmetric initialisation, from one table of normal draws.
+
+    One draw instead of five: a generator compiles longer than all that is computed here. The first width/2 rows are
+    pairs of units, then come n training points, then test points; the last k columns decide signs and targets.
+
+    Args:
+        normal: independent standard normal numbers, of d + k columns.
+        n: training points.
+        k: outputs.
+        width: m, even.
+        sigma: standard deviation of the weights.
+    """
+    units, points = normal[: width // 2], normal[width // 2 :]
+    unit = lambda rows: rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
+    x, y = unit(points[:, :-k]), unit(points[:n, -k:])
+    weight = jnp.repeat(sigma * units[:, :-k].T, 2, axis=1)
+    return Initialised(x[:n], y, x[n:], weight, paired_signs(units[:, -k:].T))
+
+
+def posed(problem: object) -> Initialised | None:
+    """A network of width 256 for the first 12 rows and 2 outputs of a regression, scaled into the unit ball.
+
+    Args:
+        problem: anything; None where it is no regression.
+    """
+    if not isinstance(problem, Regression):
+        return problem if isinstance(problem, Initialised) else None
+    x, y = problem.x[:_ROWS], problem.y[:_ROWS, :_OUTPUTS]
+    x_test = problem.x_test[:_TESTS] if len(problem.x_test) else x[:1]
+    positive = lambda size: jnp.where(size > 0, size, 1.0)
+    longest = positive(jnp.linalg.norm(jnp.concatenate([x, x_test]), axis=1).max())
+    network = SoftmaxNetwork(width=256, outputs=y.shape[1])
+    params, _ = network.init(jax.random.key(0), x.shape[1], dtype=x.dtype)
+    y = y / positive(jnp.linalg.norm(y, axis=1).max())
+    return Initialised(x / longest, y, x_test / longest, params["weight"], params["sign"])
+
+
+def definite(tangent: Float[Array, "r r"]) -> Hypothesis:
+    """That the smallest eigenvalue stands above the rounding floor.
+
+    Args:
+        tangent: H*.
+    """
+    values = jnp.linalg.eigvalsh(tangent)
+    floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
+    return Hypothesis("the tangent kernel is positive definite (lambda)", values[0], ">", floor, "equal or zero rows")
+
+
+def kernel_cause(problem: Initialised) -> str | None:
+    """Zero rows, equal rows, or the rank of the kernel, where it is singular.
+
+    Args:
+        problem: the network and its training points.
+    """
+    # Of one output: the kernel of k outputs repeats its cause k times.
+    return zero_rows(problem.x, "training rows") or singular_cause(
+        problem.tangent[: len(problem.x), : len(problem.x)], problem.x
+    )
+
+
+def tangent_matrix(
+    network: SoftmaxNetwork, params: dict[str, Array], x: Float[Array, "q d"], other: Float[Array, "n d"] | None = None
+) -> Float[Array, "kq kn"]:
+    """H (or K_te, where there are other points) as a matrix: outputs outside, points inside (Definition 3.6).
+
+    Args:
+        network: the network.
+        params: its parameters.
+        x: points of the rows.
+        other: points of the columns; None means x.
+    """
+    tangent = network.tangent(params, x, other)
+    return tangent.reshape(tangent.shape[0] * tangent.shape[1], -1)
+
+
+def stack(y: Float[Array, "n k"]) -> Float[Array, " r"]:
+    """vec(Y) in the order of the tangent kernel: outputs outside, points inside."""
+    return y.T.reshape(-1)
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def gamma_descent(
+    tangent: Float[Array, "r r"], y: Float[Array, " r"], rate: Float[Array, ""], steps: int
+) -> Float[Array, " r"]:
+    """The coefficients m gamma after steps of gamma <- gamma - eta (m H* gamma - vec(Y)) from 0 (equation 25).
+
+    Args:
+        tangent: H*.
+        y: vec(Y).
+        rate: eta m.
+        steps: how many.
+    """
+    step = lambda _, gamma: gamma - rate * (tangent @ gamma - y)
+    return jax.lax.fori_loop(0, steps, step, jnp.zeros_like(y))
+
+
+class InitialisedNetworks(Population[Initialised]):
+    """Unit inputs in 6 dimensions, targets of length 1, networks of width 64 at initialisation, 4 test points."""
+
+    def settings(self) -> Space:
+        """Sizes and the standard deviation of the weights."""
+        return network_settings(rows=3)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:
+        """One table of normal draws."""
+        n, k = setting["n"], setting["k"]
+        return initialised(jax.random.normal(key, (32 + n + 4, 6 + k)), n, k, 64, setting["sigma"])
+
+    def hypotheses(self, problem: Initialised) -> list[Hypothesis]:
+        """A positive definite kernel."""
+        return [definite(problem.tangent)]
+
+    def culprit(self, problem: Initialised) -> str | None:
+        """Equal or zero rows."""
+        return kernel_cause(problem)
+
+
+class Underway(eqx.Module):
+    """A network and the regression with its first kernel, some way along their training.
+
+    Args:
+        start: the network at initialisation.
+        weight: W(tau).
+        gamma: m gamma(tau).
+    """
+
+    start: Initialised
+    weight: Float[Array, "d m"]
+    gamma: Float[Array, " r"]
+
+
+class NetworksUnderway(Population[Underway]):
+    """The networks of `InitialisedNetworks` and their regressions after 5 steps of descent."""
+
+    def settings(self) -> Space:
+        """Sizes and the standard deviation of the weights."""
+        return network_settings(rows=3)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Underway:
+        """Steps of 1 / (4 trace H*)."""
+        start = InitialisedNetworks().sample(setting, key)
+        tangent = start.tangent
+        rate = 0.25 / jnp.trace(tangent)
+        slope = lambda weight: start.network.gradient(start.params(weight), start.x, start.y) / start.network.width
+        weight = jax.lax.fori_loop(0, _STEPS, lambda _, w: w - rate * slope(w), start.weight)
+        return Underway(start, weight, gamma_descent(tangent, stack(start.y), rate, _STEPS))
+
+    def hypotheses(self, problem: Underway) -> list[Hypothesis]:
+        """Any weights, any data."""
+        return []
+
+
+def network_settings(
+    rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
+) -> Space:
+    """Sizes and the standard deviation of the weights.
+
+    Args:
+        rows: the default number of training rows.
+        sigma: the default standard deviation.
+        widest: the largest standard deviation.
+        corners: the standard deviations that verifications visit.
+    """
+    return Space(
+        n=Integer(rows, 1, 12, "training rows"),
+        k=Integer(2, 1, 4, "outputs"),
+        sigma=Real(sigma, 0.1, widest, "standard deviation of the weights", corners),
+    )

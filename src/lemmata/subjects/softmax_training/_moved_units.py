@@ -1,0 +1,173 @@
+"""Softmax networks whose random units have moved, at random or as changes the tangent kernel most."""
+
+from functools import partial
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._conditions import in_unit_ball
+from lemmata.engine.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
+from lemmata.engine.problems._softmax_parameters import Number
+from lemmata.networks import SoftmaxNetwork
+
+_NETWORK = SoftmaxNetwork(width=2)  # its methods follow the shapes of W and a
+
+
+def kernel_change(
+    x: Float[Array, "n d"], sign: Float[Array, "k m"], weight: Float[Array, "d m"], change: Float[Array, "d m"]
+) -> Float[Array, "k n k n"]:
+    """H(W + change) - H(W).
+
+    Args:
+        x: inputs.
+        sign: a.
+        weight: W.
+        change: how W moves.
+    """
+    tangent = lambda value: _NETWORK.tangent({"weight": value, "sign": sign}, x)
+    return tangent(weight + change) - tangent(weight)
+
+
+def steepest(objective, start: Float[Array, "d m"], radius: Number, steps: int) -> Float[Array, "d m"]:
+    """A change that makes the objective large: every column is moved to length `radius` along its gradient, repeatedly.
+
+    Args:
+        objective: a function of the change, to be made large.
+        start: the first change.
+        radius: the length of the columns.
+        steps: how often.
+    """
+
+    def step(_, change):
+        gradient = jax.grad(objective)(change)
+        lengths = jnp.linalg.norm(gradient, axis=0)
+        return radius * gradient / jnp.where(lengths > 0, lengths, 1.0)
+
+    return jax.lax.fori_loop(0, steps, step, start)
+
+
+def kernel_moves(
+    x: Float[Array, "n d"],
+    sign: Float[Array, "k m"],
+    weight: Float[Array, "d m"],
+    radius: Number,
+    drawn: Float[Array, "d m"],
+) -> Float[Array, "8 d m"]:
+    """`moves`, and two that are adversarial for H: steepest for one entry, and for the Frobenius norm of the change.
+
+    The entry is the one between the first and the last output at the first input.
+
+    Args:
+        x: inputs.
+        sign: a.
+        weight: W.
+        radius: R.
+        drawn: standard normal columns, for the random directions.
+    """
+    candidates = moves(x, weight, radius, drawn)
+    difference = lambda change: kernel_change(x, sign, weight, change)
+    entry = steepest(lambda change: difference(change)[0, 0, -1, 0], jnp.zeros_like(weight), radius, 2)
+    norm = steepest(lambda change: jnp.sum(difference(change) ** 2), candidates[0], radius, 6)
+    return jnp.concatenate([candidates, jnp.stack([entry, norm])])
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def drawn_kernel(
+    x: Float[Array, "n d"], outputs: int, width: int, sigma: Number, radius: Number, key: Key[Array, ""]
+) -> tuple[Float[Array, "k m"], Float[Array, "d m"], Float[Array, "8 d m"]]:
+    """Random signs and weights, and moves of the weights.
+
+    Args:
+        x: inputs.
+        outputs: k.
+        width: m.
+        sigma: standard deviation of the weights.
+        radius: R.
+        key: randomness.
+    """
+    d, drawn = x.shape[1], jax.random.normal(key, (2 * x.shape[1] + outputs, width))
+    sign, weight = jnp.where(drawn[2 * d :] < 0, -1.0, 1.0), sigma * drawn[:d]
+    return sign, weight, kernel_moves(x, sign, weight, radius, drawn[d : 2 * d])
+
+
+def drawn_problem(problem: RandomUnits, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
+    """Signs, weights and moves of a problem's units."""
+    return drawn_kernel(problem.x, problem.outputs, problem.width, problem.sigma, problem.radius, key)
+
+
+class MovedUnits(eqx.Module):
+    """A softmax network before and after its units have moved.
+
+    Args:
+        x: inputs.
+        sign: a.
+        weight: W.
+        start: W~, the weights from which the units have moved.
+    """
+
+    x: Float[Array, "n d"]
+    sign: Float[Array, "k m"]
+    weight: Float[Array, "d m"]
+    start: Float[Array, "d m"]
+
+
+class MovedLayers(Population[MovedUnits]):
+    """Random units, moved by R in a random direction or in an adversarial one."""
+
+    def settings(self) -> Space:
+        """Sizes, the scale of the weights and the radius."""
+        return RandomLayers().settings()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> MovedUnits:
+        """One of the moves."""
+        units_key, move_key = jax.random.split(key)
+        problem = RandomLayers().sample(setting, units_key)
+        units_key, choice_key = jax.random.split(move_key)
+        sign, start, changes = drawn_problem(problem, units_key)
+        weight = start + changes[jax.random.randint(choice_key, (), 0, len(changes))]
+        return MovedUnits(problem.x, sign, weight, start)
+
+    def hypotheses(self, problem: MovedUnits) -> list[Hypothesis]:
+        """Any weights."""
+        return []
+
+
+class NoisyUnits(eqx.Module):
+    """Inputs of a softmax layer whose weights are N(0, sigma² I), to which noise N(0, rho² I) is added."""
+
+    x: Float[Array, "n d"]
+    sigma: Float[Array, ""]
+    rho: Float[Array, ""]
+
+
+class NoisyLayers(Population[NoisyUnits]):
+    """Inputs on the unit sphere."""
+
+    def settings(self) -> Space:
+        """Inputs and the two standard deviations."""
+        return Space(
+            n=Integer(6, 1, 32, "inputs"),
+            d=Integer(4, 1, 64, "dimension"),
+            sigma=Real(0.5, 0.0, 0.5, "standard deviation of the weights"),
+            rho=Real(0.5, 0.2, 0.5, "standard deviation of the noise"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyUnits:
+        """Uniform inputs."""
+        x = unit_rows(key, setting["n"], setting["d"])
+        return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
+
+    def hypotheses(self, problem: NoisyUnits) -> list[Hypothesis]:
+        """Inputs in the unit ball, and weights whose exponentials average out over the last width."""
+        longest = jnp.linalg.norm(problem.x, axis=1).max()
+        spread = problem.sigma**2 + problem.rho**2
+        why = "the bias at finite width was derived for this spread"
+        return [
+            in_unit_ball(problem.x, why="exponentials stay moderate"),
+            Hypothesis("sigma² + rho² is moderate", spread, "<=", 0.5, why),
+            Hypothesis("there is noise", problem.rho, ">", 0.0, "otherwise nothing changes"),
+            Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
+        ]

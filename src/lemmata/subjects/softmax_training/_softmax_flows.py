@@ -1,0 +1,239 @@
+"""Softmax networks along their gradient flow, with what their tangent kernels do meanwhile."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Population, Real, Space
+from lemmata.subjects.softmax_training._initialised_networks import (
+    Initialised,
+    definite,
+    initialised,
+    kernel_cause,
+    network_settings,
+    posed,
+)
+
+# The times of the integrator, in units of 1 / (m lambda_max): steps grow by 4 % each until they are 1.5 long, where the
+# fourth order rule (stable up to 2.78) still damps. A mode has decayed when steps become long for it; what is left is
+# below 1e-6 of the outputs. One record every 6 steps, the last after 190 units.
+_SIZES = np.minimum(0.04 * 1.04 ** np.arange(192), 1.5)
+RECORDS = np.concatenate([[0.0], np.cumsum(_SIZES)[5::6]])
+
+
+class Flow(eqx.Module):
+    """A network's weights along its gradient flow on 1/2 |F(X) - Y|_F².
+
+    Args:
+        start: the network at initialisation.
+        unit: 1 / lambda_max(H*), the unit of the times m t.
+        path: W at the times m t = unit * RECORDS; the first is W(0).
+        moved: eps_H = max_t |H(t) - H*|_F over the records.
+        moved_test: eps_l,test = max_t |K_l,te(t) - K*_l,te|_F, at each output and test point.
+    """
+
+    start: Initialised
+    unit: Float[Array, ""]
+    path: Float[Array, "s d m"]
+    moved: Float[Array, ""]
+    moved_test: Float[Array, " q"]
+
+    @property
+    def smallest(self) -> Float[Array, ""]:
+        """Lambda, the smallest eigenvalue of H*."""
+        return jnp.linalg.eigvalsh(self.start.tangent)[0]
+
+    @property
+    def targets(self) -> Float[Array, ""]:
+        """|Y|_F."""
+        return jnp.linalg.norm(self.start.y)
+
+    @property
+    def cross_sizes(self) -> Float[Array, " q"]:
+        """|K*_l,te|_F at each output and test point."""
+        return jnp.linalg.norm(self.start.cross, axis=1)
+
+
+def perturbations(start: Initialised, path: Float[Array, "s d m"]) -> tuple[Float[Array, ""], Float[Array, " q"]]:
+    """eps_H = max_t |H(t) - H*|_F and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F.
+
+    Args:
+        start: the network at initialisation.
+        path: W(t).
+    """
+    n, every = len(start.x), jnp.concatenate([start.x, start.x_test])
+
+    def kernels(weight: Array) -> Array:
+        tangent = start.network.tangent(start.params(weight), every, start.x)
+        return jnp.moveaxis(tangent, 1, 0)
+
+    initial = kernels(start.weight)
+    rows = jax.lax.map(lambda weight: jnp.linalg.norm(kernels(weight) - initial, axis=(2, 3)), path)
+    return jnp.linalg.norm(rows[:, :n], axis=(1, 2)).max(), rows[:, n:].max(axis=0).T.reshape(-1)
+
+
+@jax.jit
+def trained(start: Initialised) -> Flow:
+    """The gradient flow dW/dt = -Delta W of a network, by the classical fourth order rule.
+
+    Args:
+        start: the network at the symmetric initialisation.
+    """
+    unit = 1 / jnp.linalg.eigvalsh(start.tangent)[-1]
+    slope = lambda weight: -start.network.gradient(start.params(weight), start.x, start.y) / start.network.width
+
+    def step(weight: Array, size: Array) -> tuple[Array, None]:
+        first = slope(weight)
+        second = slope(weight + size / 2 * first)
+        third = slope(weight + size / 2 * second)
+        last = slope(weight + size * third)
+        return weight + size / 6 * (first + 2 * second + 2 * third + last), None
+
+    def between(weight: Array, sizes: Array) -> tuple[Array, Array]:
+        weight, _ = jax.lax.scan(step, weight, sizes)
+        return weight, weight
+
+    _, path = jax.lax.scan(between, start.weight, unit * jnp.asarray(_SIZES.reshape(-1, 6)))
+    path = jnp.concatenate([start.weight[None], path])
+    return Flow(start, unit, path, *perturbations(start, path))
+
+
+class Flows(Population[Flow]):
+    """Unit inputs in 6 dimensions, targets of length 1, networks of width 128 along their flow, 4 test points."""
+
+    def settings(self) -> Space:
+        """Sizes and the standard deviation of the weights."""
+        return network_settings(rows=2)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Flow:
+        """A network that is trained."""
+        n, k = setting["n"], setting["k"]
+        return trained(initialised(jax.random.normal(key, (64 + n + 4, 6 + k)), n, k, 128, setting["sigma"]))
+
+    def pose(self, problem: object) -> Flow | None:
+        """A network of width 256 for the first rows of a regression, trained."""
+        start = posed(problem)
+        return trained(start) if start else None
+
+    def hypotheses(self, problem: Flow) -> list[Hypothesis]:
+        """A positive definite kernel that moves by less than half of lambda; outputs 0 at the start."""
+        start = problem.start
+        outputs = jnp.abs(start.network.predict(start.params(), start.x)).max()
+        half = problem.smallest / 2
+        return [
+            definite(start.tangent),
+            Hypothesis("the kernel moves little (eps_H)", problem.moved, "<=", half, "half of lambda remains"),
+            Hypothesis("the network is 0 at initialisation", outputs, "<=", 1e-10, "symmetric initialisation"),
+        ]
+
+    def culprit(self, problem: Flow) -> str | None:
+        """Equal or zero rows."""
+        return kernel_cause(problem.start)
+
+
+class NearbyInputs(eqx.Module):
+    """One softmax network, trained apart on two points for several angles between them.
+
+    Args:
+        networks: the network along its flows, one an angle.
+    """
+
+    networks: tuple[Flow, ...]
+
+    @property
+    def smallest(self) -> Float[Array, " angles"]:
+        """Lambda, one an angle."""
+        return jnp.stack([network.smallest for network in self.networks])
+
+    @property
+    def moved(self) -> Float[Array, " angles"]:
+        """The largest |H(t) - H*|_F, one an angle."""
+        return jnp.stack([network.moved for network in self.networks])
+
+    @property
+    def moved_test(self) -> Float[Array, " angles"]:
+        """The largest |K_te(t) - K*_te| at the test point, one an angle."""
+        return jnp.stack([network.moved_test[0] for network in self.networks])
+
+    @property
+    def allowed(self) -> Float[Array, " angles"]:
+        """Eps_H = n k / (m lambda) with n k = 2, one an angle."""
+        return 2 / (self.networks[0].start.network.width * self.smallest)
+
+
+def nearby(start: Initialised, angle: float) -> Initialised:
+    """The same network with two unit inputs at this angle, targets 1 and -1, and a short test point along x_1 - x_2.
+
+    At test points c u the entries of K_te / c tend, as c falls, to <u, x_j>(1 - F(x_j)²/m²), which hardly move.
+
+    Args:
+        start: the network, with two training points that span a plane.
+        angle: in radians.
+    """
+    first = start.x[0]
+    across = start.x[1] - start.x[1] @ first * first
+    across = across / jnp.linalg.norm(across)
+    x = jnp.stack([math.cos(angle / 2) * first + sign * math.sin(angle / 2) * across for sign in (1, -1)])
+    return Initialised(x, jnp.array([[1.0], [-1.0]]), 1e-3 * across[None], start.weight, start.sign)
+
+
+class NearbyFlows(Population[NearbyInputs]):
+    """Networks of width 256 in 3 dimensions, and pairs of inputs in a random plane at the angles 1 / inverse.
+
+    Args:
+        inverse_angles: one over each angle.
+    """
+
+    inverse_angles: tuple[float, ...] = (1.0, 2**0.5, 2.0, 2 * 2**0.5)
+
+    def settings(self) -> Space:
+        """The standard deviation of the weights."""
+        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights", corners=(0.74, 0.9)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> NearbyInputs:
+        """One network, trained at every angle."""
+        start = initialised(jax.random.normal(key, (128 + 3, 4)), 2, 1, 256, setting["sigma"])
+        return NearbyInputs(tuple(trained(nearby(start, 1 / inverse)) for inverse in self.inverse_angles))
+
+    def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
+        """At every angle, eps_H = n k / (m lambda) is above the movement of the kernel and at most lambda / 2."""
+        chosen, smallest, moved = problem.allowed, problem.smallest, problem.moved
+        return [
+            Hypothesis("the kernel moves by at most eps_H", (moved / chosen).max(), "<=", 1.0, "over eps_H"),
+            Hypothesis("eps_H is at most lambda / 2", (2 * chosen / smallest).max(), "<=", 1.0, "over lambda / 2"),
+        ]
+
+
+class NestedNetworks(Population[Initialised]):
+    """Unit inputs in 6 dimensions, targets of length 1, and the units of networks of several widths side by side.
+
+    Args:
+        widths: the widths.
+    """
+
+    widths: tuple[float, ...] = (64.0, 128.0, 256.0, 512.0)
+
+    def settings(self) -> Space:
+        """Sizes and the standard deviation of the weights."""
+        # Where weights and so shares are nearly equal, second-order movements are means of a few heavy terms, and the
+        # smallest widths bend the slope by 0.09.
+        return network_settings(rows=2, sigma=0.3, widest=0.4, corners=(0.25, 0.4))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:
+        """One table of normal draws."""
+        n, k, units = setting["n"], setting["k"], int(sum(self.widths))
+        return initialised(jax.random.normal(key, (units // 2 + n + 1, 6 + k)), n, k, units, setting["sigma"])
+
+    def hypotheses(self, problem: Initialised) -> list[Hypothesis]:
+        """A kernel that is positive definite, and small movements of the logits at the smallest width."""
+        smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
+        # |W(t) - W(0)|_F <= |Y|_F / sqrt(m lambda), spread over m units.
+        path = jnp.linalg.norm(problem.y) / (jnp.sqrt(smallest) * self.widths[0])
+        return [
+            definite(problem.tangent),
+            Hypothesis("logits move little at the smallest width", path, "<=", 0.1, "|Y|_F / (m sqrt(lambda))"),
+        ]

@@ -1,0 +1,262 @@
+"""Softmax networks before, in and after training: where the steps of descent are judged that the theory takes."""
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._conditions import in_unit_ball
+from lemmata.engine.problems._sampled import draws
+from lemmata.subjects.softmax_training._softmax_training import (
+    Training,
+    coarse_step,
+    initialise,
+    pose_training,
+    positive_eigenvalue,
+    small_eigenvalue_cause,
+    sphere_points,
+)
+
+_LONGEST, _REACH, _FAR = 0.01, 0.0099, 0.05
+
+Movement = Callable[[Training, Array, int], Training]
+
+
+class Descent(eqx.Module):
+    """A network some way along its training, and the size of its next step.
+
+    Args:
+        training: the network.
+        step: eta.
+    """
+
+    training: Training
+    step: Float[Array, ""]
+
+
+class Descents(Population[Descent]):
+    """Small networks before, in and after training, and steps up to the longest that moves no unit by more than 0.01.
+
+    Args:
+        steps: steps of coarse descent that went before.
+    """
+
+    steps: int = 6
+
+    def settings(self) -> Space:
+        """Sizes and the spread of the weights."""
+        return Space(
+            n=Integer(3, 1, 32, "points"),
+            d=Integer(3, 1, 64, "columns"),
+            k=Integer(2, 1, 8, "outputs"),
+            pairs=Integer(6, 1, 1024, "pairs of units"),
+            sigma=Real(0.5, 0.001, 1.0, "standard deviation of the weights"),
+            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Descent:
+        """Unit inputs, targets of norm 1, coarse descent, then a step whose longest way is between 0.002 and 0.01."""
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, length = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
+        first = initialise(weights, sphere_points(inputs), sphere_points(outputs), setting["sigma"])
+        training = first.after(coarse_step(first), setting["steps"])
+        longest = _LONGEST / jnp.linalg.norm(training.gradient, axis=0).max()
+        return Descent(training, longest * jax.scipy.stats.norm.cdf(length) * 0.8 + 0.2 * longest)
+
+    def hypotheses(self, problem: Descent) -> list[Hypothesis]:
+        """The gradient property."""
+        length = problem.step * jnp.linalg.norm(problem.training.gradient, axis=0).max()
+        return [Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8 needs |u| <= 0.01", 1e-9)]
+
+
+def trained(first: Training, time: Float[Array, ""], steps: int) -> Training:
+    """Descent at a multiple of the coarse step that is drawn, and 0 in a sixth of the trials.
+
+    Args:
+        first: the initialisation.
+        time: a standard normal number.
+        steps: how many steps.
+    """
+    return first.after(coarse_step(first) * jnp.maximum(time + 1, 0.0), steps)
+
+
+def against_smallest_eigenvalue(first: Training, time: Float[Array, ""], steps: int) -> Training:
+    """Every unit moved by the radius R of the theory, so that the smallest eigenvalue of H falls fastest."""
+    return eqx.tree_at(lambda t: t.moved, first, first.radius * _against(first))
+
+
+def along_smallest_eigenvector(first: Training, time: Float[Array, ""], steps: int) -> Training:
+    """Units moved by 0.05, so that the smallest eigenvalue of H falls fastest; F - Y is along its eigenvector."""
+    later = eqx.tree_at(lambda t: t.moved, first, _FAR * _against(first))
+    direction = jnp.linalg.eigh(later.tangent)[1][:, 0].reshape(later.y.T.shape).T
+    return eqx.tree_at(lambda t: t.y, later, later.outputs - direction)
+
+
+def _against(first: Training) -> Float[Array, "d m"]:
+    """For every unit the unit vector against its derivative of the smallest eigenvalue of H."""
+    smallest = lambda weight: jnp.linalg.eigvalsh(
+        first.network.tangent({"weight": weight, "sign": first.sign}, first.x).reshape(first.size, first.size)
+    )[0]
+    slope = jax.grad(smallest)(first.start)
+    return -slope / jnp.maximum(jnp.linalg.norm(slope, axis=0), jnp.finfo(slope.dtype).tiny)
+
+
+def beyond_targets(first: Training, time: Float[Array, ""], steps: int) -> Training:
+    """Members of pairs moved apart by 0.0099 along the first input; targets of the sign that outputs do not have."""
+    reach = _REACH * first.sign[0] * first.x[0][:, None]
+    forward = eqx.tree_at(lambda t: t.moved, first, reach)
+    return eqx.tree_at(lambda t: t.y, forward, -0.4 * jnp.sign(forward.outputs) * jnp.abs(first.y))
+
+
+def towards_one_sign(first: Training, time: Float[Array, ""], steps: int) -> Training:
+    """Coarse descent towards targets of one sign: for close inputs, residuals along the largest eigenvector of H."""
+    positive = eqx.tree_at(lambda t: t.y, first, jnp.abs(first.y))
+    return positive.after(coarse_step(positive), steps)
+
+
+class SoftmaxRuns(Population[Training]):
+    """Networks at some time of their training, or moved on purpose; unit inputs and targets.
+
+    Args:
+        k, pairs, sigma, alignment, steps: the defaults of the settings.
+        narrowest: the fewest pairs of units.
+        movement: how the weights at time tau come from the initialisation, a normal number and the number of steps.
+    """
+
+    k: int = 1
+    pairs: int = 32
+    sigma: float = 0.04
+    alignment: float = 0.0
+    steps: int = 8
+    narrowest: int = 1
+    movement: Movement = eqx.field(static=True, default=trained)
+
+    def settings(self) -> Space:
+        """Sizes, the spread of the weights, training time."""
+        return Space(
+            n=Integer(3, 1, 16, "points"),
+            d=Integer(4, 1, 64, "columns", corners=(3, 8)),
+            k=Integer(self.k, 1, 8, "outputs"),
+            pairs=Integer(self.pairs, self.narrowest, 1024, "pairs of units"),
+            sigma=Real(self.sigma, 0.001, 1.0, "standard deviation of the weights"),
+            alignment=Real(self.alignment, 0.0, 100.0, "alignment of the inputs"),
+            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
+        """Unit inputs and targets, and the movement."""
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (n, k), ())
+        x = sphere_points(inputs, setting["alignment"])
+        first = initialise(weights, x, sphere_points(outputs), setting["sigma"])
+        return self.movement(first, time, setting["steps"])
+
+    def pose(self, problem: object) -> Training | None:
+        """A network of width 256 on the first rows of a table, after 8 coarse steps."""
+        return pose_training(problem, steps=8)
+
+    def hypotheses(self, problem: Training) -> list[Hypothesis]:
+        """A positive lambda and the unit ball."""
+        return [positive_eigenvalue(problem), in_unit_ball(problem.x)]
+
+    def culprit(self, problem: Training) -> str | None:
+        """Rows that make lambda zero."""
+        return small_eigenvalue_cause(problem)
+
+
+class RunsWithinRadius(Population[Training]):
+    """Networks so wide, of so small targets, that D < R: no unit can leave the radius in which H keeps half of lambda.
+
+    Weights are so small that B = 1; targets lie along the smallest eigenvector of the limit of H.
+
+    Args:
+        steps: steps of coarse descent that went before.
+    """
+
+    steps: int = 8
+
+    def settings(self) -> Space:
+        """Sizes such that D < R holds."""
+        return Space(
+            n=Integer(2, 1, 8, "points", corners=(2, 3)),
+            d=Integer(16, 1, 64, "columns"),
+            k=Integer(1, 1, 4, "outputs"),
+            pairs=Integer(2048, 1, 2**17, "pairs of units"),
+            sigma=Real(0.05, 0.001, 0.1, "standard deviation of the weights", corners=(0.02, 0.05)),
+            target=Real(1e-5, 1e-9, 1.0, "norm of the targets, all together", corners=(1e-7, 1e-6)),
+            steps=Integer(self.steps, 0, 1000, "steps of coarse descent that went before"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
+        """Unit inputs; time 0 in a sixth of the trials."""
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, time = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
+        x = sphere_points(inputs)
+        limit = x @ x.T * jnp.exp(setting["sigma"] ** 2 * x @ x.T)
+        y = setting["target"] * jnp.linalg.eigh(limit)[1][:, :1] * sphere_points(outputs)
+        return trained(initialise(weights, x, y, setting["sigma"]), time, setting["steps"])
+
+    def pose(self, problem: object) -> Training | None:
+        """A network of width 256 on the first rows of a table, after 8 coarse steps."""
+        return pose_training(problem, steps=8)
+
+    def hypotheses(self, problem: Training) -> list[Hypothesis]:
+        """A positive lambda, the unit balls, D < R."""
+        return [
+            positive_eigenvalue(problem),
+            in_unit_ball(problem.x),
+            in_unit_ball(problem.y, "targets"),
+            Hypothesis("D < R", problem.displacement, "<", problem.radius, "units stay where H keeps half of lambda"),
+        ]
+
+    def culprit(self, problem: Training) -> str | None:
+        """Rows that make lambda zero."""
+        return small_eigenvalue_cause(problem)
+
+
+class PushedUnits(Population[Training]):
+    """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
+
+    free = ("moved", "x", "y")
+
+    def settings(self) -> Space:
+        """Sizes, the spread of the weights, and how close the inputs are to each other."""
+        return Space(
+            n=Integer(2, 1, 64, "points"),
+            d=Integer(3, 1, 64, "columns"),
+            k=Integer(1, 1, 16, "outputs"),
+            pairs=Integer(64, 1, 4096, "pairs of units"),
+            sigma=Real(0.3, 0.001, 1.0, "standard deviation of the weights"),
+            alignment=Real(2.0, 0.0, 100.0, "alignment of the inputs"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
+        """Unit inputs around one direction; all units moved by 0.0099, up or down the first input by their first sign.
+
+        Such a movement changes F most.
+        """
+        n, d, k = setting["n"], setting["d"], setting["k"]
+        weights, inputs, outputs, side = draws(key, (d + k, setting["pairs"]), (n, d), (1, k), ())
+        x, y = sphere_points(inputs, setting["alignment"]), jnp.broadcast_to(sphere_points(outputs), (n, k))
+        start = initialise(weights, x, y, setting["sigma"])
+        direction = jnp.sign(side) * start.sign[0] * x[0][:, None]
+        return eqx.tree_at(lambda t: t.moved, start, _REACH * direction)
+
+    def pose(self, problem: object) -> Training | None:
+        """The first rows of a table."""
+        return pose_training(problem)
+
+    def hypotheses(self, problem: Training) -> list[Hypothesis]:
+        """Inputs in the unit ball, weights that moved by R < 0.01, targets of norm at most 1."""
+        return [
+            in_unit_ball(problem.x, why="logits are at most |w_r|"),
+            in_unit_ball(problem.y, "targets", "the residual starts at |Y|"),
+            Hypothesis("no unit has moved by 0.01", problem.farthest, "<", 0.01, "shares are below exp(2B + 2R) / m"),
+        ]
+
+    def culprit(self, problem: Training) -> str | None:
+        """Rows that make lambda zero."""
+        return small_eigenvalue_cause(problem)

@@ -1,0 +1,273 @@
+"""A softmax network some way along its training, and one step of descent from there, computed without cancellation.
+
+The steps of the theory are so short (eta m is about 1e-9) that W(tau + 1) - W(tau) drowns in the rounding of W. So the
+displacement from the initialisation is kept beside it, and outputs change by closed forms in expm1: with u = <w', x> -
+<w, x> for every unit, S' - S = S (expm1(u) - e) / (1 + e), e = <S, expm1(u)>.
+"""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.engine.claims import Hypothesis
+from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems._sampled import paired_signs
+from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems._softmax_parameters import displacement, logit_bound, radius, step_size
+from lemmata.kernels import SoftmaxTangent, gram
+from lemmata.networks import SoftmaxNetwork
+
+DELTA = 0.1  # the failure probability in B and in the relations
+_ROWS, _OUTPUTS, _WIDTH = 16, 4, 256
+
+
+class Training(eqx.Module):
+    """A softmax network after some training, with its data.
+
+    Args:
+        start: W(0), a symmetric initialisation.
+        moved: W(tau) - W(0).
+        sign: the rows a_l.
+        x: inputs.
+        y: targets.
+        sigma: standard deviation of the entries of W(0).
+        delta: failure probability in B.
+    """
+
+    start: Float[Array, "d m"]
+    moved: Float[Array, "d m"]
+    sign: Float[Array, "k m"]
+    x: Float[Array, "n d"]
+    y: Float[Array, "n k"]
+    sigma: float = eqx.field(static=True)
+    delta: float = eqx.field(static=True, default=DELTA)
+
+    @property
+    def width(self) -> int:
+        """The width m."""
+        return self.start.shape[1]
+
+    @property
+    def network(self) -> SoftmaxNetwork:
+        """The network that these weights belong to."""
+        return SoftmaxNetwork(self.width, len(self.sign), self.sigma)
+
+    @property
+    def size(self) -> int:
+        """The size n k of H (the source's n d)."""
+        return len(self.x) * len(self.sign)
+
+    @property
+    def bound(self) -> float:
+        """B of Definition 4.1."""
+        return logit_bound(len(self.x), len(self.sign), self.sigma, self.delta)
+
+    @property
+    def weight(self) -> Float[Array, "d m"]:
+        """W(tau)."""
+        return self.start + self.moved
+
+    @property
+    def tangent(self) -> Float[Array, "r r"]:
+        """H(tau), r = n k."""
+        return _matrix(self.network, self.weight, self.sign, self.x)
+
+    @property
+    def first_tangent(self) -> Float[Array, "r r"]:
+        """H* = H(0)."""
+        return _matrix(self.network, self.start, self.sign, self.x)
+
+    @property
+    def smallest(self) -> Float[Array, ""]:
+        """The smallest eigenvalue of H*, lambda; rounding below 0 is cut off."""
+        return jnp.maximum(jnp.linalg.eigvalsh(self.first_tangent)[0], 0.0)
+
+    @property
+    def step(self) -> Float[Array, ""]:
+        """Eta of Theorem 4.2."""
+        return jnp.asarray(step_size(self.smallest, self.width, len(self.x), len(self.sign), self.bound))
+
+    @property
+    def radius(self) -> Float[Array, ""]:
+        """R of Lemma E.2."""
+        return jnp.asarray(radius(self.smallest, len(self.x), len(self.sign), self.bound))
+
+    @property
+    def displacement(self) -> Float[Array, ""]:
+        """D of Definition A.2, with F(0) = 0."""
+        residual = jnp.linalg.norm(self.y)
+        return jnp.asarray(displacement(self.smallest, self.width, len(self.x), len(self.sign), self.bound, residual))
+
+    @property
+    def outputs(self) -> Float[Array, "n k"]:
+        """F(tau): how far the outputs have moved from F(0) = 0."""
+        shares = jax.nn.softmax(self.x @ self.start, axis=1)
+        return output_change(shares, self.sign, self.x @ self.moved)
+
+    @property
+    def residual(self) -> Float[Array, "n k"]:
+        """F(tau) - Y."""
+        return self.outputs - self.y
+
+    @property
+    def gradient(self) -> Float[Array, "d m"]:
+        """Delta W of Claim 3.4, from the outputs above."""
+        shares, outputs = jax.nn.softmax(self.x @ self.weight, axis=1), self.outputs
+        residual = outputs - self.y
+        centre = jnp.sum(residual * outputs, axis=1, keepdims=True) / self.width
+        return self.width * self.x.T @ (shares * (residual @ self.sign - centre))
+
+    @property
+    def farthest(self) -> Float[Array, ""]:
+        """The largest |w_r(tau) - w_r(0)|."""
+        return jnp.linalg.norm(self.moved, axis=0).max()
+
+    def after(self, step: Float[Array, ""], steps: int = 1) -> "Training":
+        """The same network after some steps of full-batch descent."""
+
+        def one(_: int | Array, moved: Array) -> Array:
+            return moved - step * eqx.tree_at(lambda t: t.moved, self, moved).gradient
+
+        return eqx.tree_at(lambda t: t.moved, self, jax.lax.fori_loop(0, steps, one, self.moved))
+
+
+def _matrix(network: SoftmaxNetwork, weight: Array, sign: Array, x: Array) -> Float[Array, "r r"]:
+    size = len(sign) * len(x)
+    return network.tangent({"weight": weight, "sign": sign}, x).reshape(size, size)
+
+
+def vec(outputs: Float[Array, "n k"]) -> Float[Array, " r"]:
+    """Vec in the order of H: outputs outside, points inside."""
+    return outputs.T.reshape(-1)
+
+
+def output_change(
+    shares: Float[Array, "n m"], sign: Float[Array, "k m"], change: Float[Array, "n m"]
+) -> Float[Array, "n k"]:
+    """F' - F = m <a_l, S' - S> for logits that change by u, without cancellation.
+
+    Args:
+        shares: S, before the change.
+        sign: the rows a_l.
+        change: u, one row a point.
+    """
+    grown = jnp.expm1(change)
+    mean = jnp.sum(shares * grown, axis=1, keepdims=True)
+    return sign.shape[1] * (shares * (grown - mean) / (1 + mean)) @ sign.T
+
+
+def loss_decrease(training: Training, step: Float[Array, ""]) -> Float[Array, ""]:
+    """1 - |F(tau + 1) - Y|² / |F(tau) - Y|², without cancellation: -<G, G + 2 (F - Y)> / |F - Y|², G the change of F.
+
+    Args:
+        training: the network at tau.
+        step: the size of the step.
+    """
+    shares = jax.nn.softmax(training.x @ training.weight, axis=1)
+    change = output_change(shares, training.sign, -step * training.x @ training.gradient)
+    return -jnp.sum(change * (change + 2 * training.residual)) / jnp.sum(training.residual**2)
+
+
+def initialise(
+    drawn: Float[Array, "_ pairs"], x: Float[Array, "n d"], y: Float[Array, "n k"], sigma: float
+) -> Training:
+    """A network of width 2 pairs at its symmetric initialisation (Definition 3.7), with these data.
+
+    Args:
+        drawn: d + k rows of standard normal numbers: the first d are the weights over sigma, the signs of the others a.
+        x: inputs.
+        y: targets.
+        sigma: standard deviation of the weights.
+    """
+    start = jnp.repeat(sigma * drawn[: x.shape[1]], 2, axis=1)
+    return Training(start, jnp.zeros_like(start), paired_signs(drawn[x.shape[1] :]), x, y, sigma)
+
+
+def sphere_points(drawn: Float[Array, "n d"], alignment: float = 0.0) -> Float[Array, "n d"]:
+    """Unit vectors: drawn + alignment sqrt(d) (one common direction), scaled to length 1.
+
+    Args:
+        drawn: standard normal numbers.
+        alignment: 0 for uniform points; the larger, the closer together.
+    """
+    d = drawn.shape[1]
+    points = drawn + alignment * math.sqrt(d) * jnp.eye(1, d)
+    return points / jnp.linalg.norm(points, axis=1, keepdims=True)
+
+
+def balanced_rows(problem: Regression, rows: int = _ROWS) -> tuple[Array, Array]:
+    """The first rows of a user's table as the theory wants them: inputs in the unit ball, targets with |y_i| <= 1.
+
+    Args:
+        problem: the table.
+        rows: how many rows to keep; of the outputs the first four are kept.
+    """
+    x, y = problem.x[:rows], problem.y[:rows, :_OUTPUTS]
+    longest = lambda a: jnp.maximum(jnp.linalg.norm(a, axis=1).max(), jnp.finfo(a.dtype).tiny)
+    return x / longest(x), y / longest(y)
+
+
+def pose_training(problem: object, sigma: float = 0.05, steps: int = 0) -> Training | None:
+    """A network of width 256 on the first rows of a user's table; None for anything else.
+
+    Args:
+        problem: what the user has.
+        sigma: standard deviation of the weights.
+        steps: coarse steps of descent that it has been trained for.
+    """
+    if isinstance(problem, Training):
+        return problem
+    if not isinstance(problem, Regression):
+        return None
+    x, y = balanced_rows(problem)
+    drawn = jax.random.normal(jax.random.key(0), (x.shape[1] + y.shape[1], _WIDTH // 2), x.dtype)
+    first = initialise(drawn, x, y, sigma)
+    return first.after(coarse_step(first), steps)
+
+
+def coarse_step(training: Training) -> Float[Array, ""]:
+    """1 / (2 m trace(H*)), a step at which descent is stable."""
+    trace = jnp.maximum(jnp.trace(training.first_tangent), jnp.finfo(training.x.dtype).tiny)
+    return 0.5 / (training.width * trace)
+
+
+def positive_eigenvalue(training: Training, why: str = "") -> Hypothesis:
+    """That lambda > 0: the smallest eigenvalue of H* is above 16 n k eps times the trace of H*, where rounding ends.
+
+    Args:
+        training: the network and its data.
+        why: what the condition protects.
+    """
+    return Hypothesis("the smallest eigenvalue of H* is positive", training.smallest, ">", floor(training), why)
+
+
+def short_step(training: Training) -> Hypothesis:
+    """The gradient property of the theory: its next step moves no unit by more than a hundredth.
+
+    Args:
+        training: the network before the step.
+    """
+    length = training.step * jnp.linalg.norm(training.gradient, axis=0).max()
+    return Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8")
+
+
+def floor(training: Training) -> Array:
+    """The rounding floor of the eigenvalues of H*: 16 n k eps times its trace."""
+    return 16 * training.size * jnp.finfo(training.x.dtype).eps * jnp.trace(training.first_tangent)
+
+
+def small_eigenvalue_cause(training: Training) -> str | None:
+    """Why lambda = 0: rows that are zero or repeat, where they do.
+
+    Args:
+        training: the network and its data.
+    """
+    zero = np.flatnonzero(~np.asarray(training.x).any(axis=1))
+    if len(zero):
+        return f"row {zero[0]} of the inputs (counted from 0) is zero, and so are its row and column of H"
+    # The limit of H for one output: there a row that repeats costs one eigenvalue, in H itself one for each output.
+    return singular_cause(gram(SoftmaxTangent(sigma=training.sigma), training.x), training.x)

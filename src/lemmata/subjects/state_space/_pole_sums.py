@@ -1,0 +1,88 @@
+"""Responses that are sums of powers of poles, from the outside or through a basis of states."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+
+
+class PoleSum(eqx.Module):
+    """The response h_k = sum_i c_i a_i^k, and two sequences.
+
+    Args:
+        poles: a.
+        weights: c.
+        u: the rows of both sequences.
+    """
+
+    poles: Complex[Array, " n"]
+    weights: Complex[Array, " n"]
+    u: Float[Array, "2 t"]
+
+
+class MixedModes(eqx.Module):
+    """The recurrence with the matrix V diag(a) V^-1.
+
+    Args:
+        poles: a.
+        basis: V.
+        input: B.
+        output: C.
+        length: how many steps are looked at.
+    """
+
+    poles: Complex[Array, " n"]
+    basis: Complex[Array, "n n"]
+    input: Complex[Array, "n 1"]
+    output: Complex[Array, "1 n"]
+    length: int = eqx.field(static=True, default=6)
+
+
+class PoleSums(Population[PoleSum]):
+    """Poles of a modulus between 0.5 and 0.97 all around the circle."""
+
+    def settings(self) -> Space:
+        """Poles, length of the sequences."""
+        return Space(
+            poles=Integer(5, 1, 32, "poles", corners=(9, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 20))
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PoleSum:
+        """Normal weights and sequences."""
+        n = setting["poles"]
+        place, weights, u = draws(key, (2, n), (2, n), (2, setting["length"]))
+        modulus = 0.735 + 0.235 * jnp.tanh(place[0])
+        return PoleSum(modulus * jnp.exp(3j * place[1]), jax.lax.complex(*weights), u)
+
+    def hypotheses(self, problem: PoleSum) -> list[Hypothesis]:
+        """A response that dies out within a thousand steps."""
+        return [Hypothesis("the largest modulus of a pole", jnp.abs(problem.poles).max(), "<", 0.975, "sums converge")]
+
+
+class SlowModes(Population[MixedModes]):
+    """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
+
+    def settings(self) -> Space:
+        """Modes, how far the basis is from orthonormal."""
+        return Space(
+            modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
+            skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> MixedModes:
+        """Moduli between 0.85 and 0.9, angles of some hundredths; C is close to B*."""
+        n = setting["modes"]
+        place, added, b, c = draws(key, (2, n), (2, n, n), (2, n, 1), (2, 1, n))
+        poles = (0.875 + 0.025 * jnp.tanh(place[0])) * jnp.exp(0.05j * place[1])
+        basis = jnp.eye(n) + setting["skew"] / n * jax.lax.complex(*added)
+        b = jax.lax.complex(*b)
+        return MixedModes(poles, basis, b, b.conj().T + 0.1 * jax.lax.complex(*c))
+
+    def hypotheses(self, problem: MixedModes) -> list[Hypothesis]:
+        """An invertible basis, by the dominance of its diagonal."""
+        size = jnp.abs(problem.basis)
+        rest = jnp.sum(size, axis=1) - jnp.diagonal(size)
+        return [Hypothesis("least dominance of a diagonal entry", (jnp.diagonal(size) - rest).min(), ">", 0.0, "V^-1")]

@@ -1,0 +1,140 @@
+"""One complex mode dh/dt = l h + u: under a wave, under steps of some size, at one frequency."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix
+
+
+class DrivenMode(eqx.Module):
+    """dh/dt = l h + sin(w t) from h(0) = 0 up to a horizon.
+
+    Args:
+        pole: l.
+        frequency: w.
+        horizon: the last time.
+    """
+
+    pole: Complex[Array, ""]
+    frequency: Float[Array, ""]
+    horizon: Float[Array, ""]
+
+    @property
+    def system(self) -> ContinuousSystem:
+        """The mode, read by its real part."""
+        one = jnp.ones((1, 1))
+        return ContinuousSystem(DiagonalMatrix(self.pole[None]), one, one)
+
+
+class SteppedModes(eqx.Module):
+    """Many modes dh_n/dt = l_n h_n, and a time step.
+
+    Args:
+        poles: l.
+        step: D.
+    """
+
+    poles: Complex[Array, " n"]
+    step: Float[Array, ""]
+
+    @property
+    def system(self) -> ContinuousSystem:
+        """All modes beside each other."""
+        n = len(self.poles)
+        return ContinuousSystem(DiagonalMatrix(self.poles), jnp.ones((n, 1)), jnp.ones((1, n)))
+
+
+class ProbedSystem(eqx.Module):
+    """A real system in pairs of conjugate modes, a time step, and the angle that a wave advances in a step.
+
+    Args:
+        system: one input, one output.
+        step: D.
+        angle: w D, between 0 and pi.
+    """
+
+    system: ContinuousSystem
+    step: Float[Array, ""]
+    angle: Float[Array, ""]
+
+
+class DrivenModes(Population[DrivenMode]):
+    """Decays around 1/2, frequencies of the mode around 3 and of the input around 2."""
+
+    def settings(self) -> Space:
+        """Decay, frequency, horizon."""
+        return Space(
+            decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.2)),
+            frequency=Real(3.0, 0.5, 6.0, "Im l, about", corners=(4.5, 4.5)),
+            horizon=Real(4.0, 1.0, 8.0, "last time", corners=(5.0, 5.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenMode:
+        """Moved by some ten per cent."""
+        (normal,) = draws(key, (3,))
+        scale = jnp.exp(0.1 * normal[:2])
+        pole = jax.lax.complex(-setting["decay"] * scale[0], setting["frequency"] * scale[1])
+        return DrivenMode(pole, 2 + 0.3 * normal[2], jnp.asarray(setting["horizon"], float))
+
+    def hypotheses(self, problem: DrivenMode) -> list[Hypothesis]:
+        """Steps that resolve the modes, and no resonance."""
+        size = jnp.abs(problem.pole) * problem.horizon / 64
+        apart = jnp.abs(1j * jnp.abs(problem.frequency) - problem.pole)
+        return [
+            Hypothesis("|l D| at the largest step", size, "<", 1.0, "orders are those of small steps"),
+            Hypothesis("distance of i w from l", apart, ">", 0.05, "the closed form divides by it"),
+        ]
+
+
+class StableAndGrowingModes(Population[SteppedModes]):
+    """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
+
+    def settings(self) -> Space:
+        """How many, and their size times the step."""
+        return Space(
+            modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
+            size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedModes:
+        """Real parts of either sign with a log-normal size, frequencies of twice the size."""
+        normal, step = draws(key, (3, setting["modes"]), ())
+        decay = jnp.sign(normal[0]) * jnp.exp(0.7 * normal[1])
+        return SteppedModes(jax.lax.complex(decay, 2 * normal[2]), setting["size"] * jnp.exp(0.3 * step) / 2)
+
+    def hypotheses(self, problem: SteppedModes) -> list[Hypothesis]:
+        """Away from every border, so that 500 steps show on which side a mode is."""
+        z = problem.poles * problem.step
+        away = jnp.minimum(jnp.abs(z.real) / (1 + jnp.abs(z) ** 2), jnp.abs(jnp.abs(1 + z) - 1))
+        return [Hypothesis("distance from the borders of stability", away.min(), ">", 1e-9, "else rounding decides")]
+
+
+class ProbedSystems(Population[ProbedSystem]):
+    """Real systems of a few decaying pairs of modes."""
+
+    def settings(self) -> Space:
+        """Pairs, step."""
+        return Space(
+            pairs=Integer(3, 1, 16, "pairs of modes", corners=(6, 6)),
+            step=Real(0.5, 0.2, 2.0, "time step", corners=(0.3, 0.3)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ProbedSystem:
+        """Decays around 1, frequencies up to 3, an angle between 0.3 and 2.8."""
+        n = setting["pairs"]
+        parts, b, c, rest = draws(key, (2, n), (2, n), (2, n), (2,))
+        paired = lambda x: jnp.concatenate([x, x.conj()])
+        poles = jax.lax.complex(-jnp.exp(0.3 * jnp.tanh(parts[0])), 3 * jnp.tanh(parts[1]))
+        b, c = jax.lax.complex(*b), jax.lax.complex(*c)
+        matrix = DiagonalMatrix(paired(poles))
+        system = ContinuousSystem(matrix, paired(b)[:, None], paired(c)[None], rest[None, None, 0])
+        return ProbedSystem(system, jnp.asarray(setting["step"], float), 1.55 + 1.25 * jnp.tanh(rest[1]))
+
+    def hypotheses(self, problem: ProbedSystem) -> list[Hypothesis]:
+        """Bilinear modes that die out within a thousand steps."""
+        modulus = jnp.abs(problem.system.matrix.cayley(2 / problem.step).eigenvalues()).max()
+        return [Hypothesis("the largest modulus of a mode", modulus, "<", 0.96, "the response is summed to its end")]

@@ -1,0 +1,230 @@
+"""Random stable linear systems: dense, diagonal, diagonal plus low rank; what drives them."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Complex, Float, Inexact, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._sampled import draws
+from lemmata.subjects.state_space import (
+    AbstractStateMatrix,
+    ContinuousSystem,
+    DenseMatrix,
+    DiagonalMatrix,
+    DiagonalPlusLowRank,
+    DiscreteSystem,
+    discretise,
+)
+
+DAMPING = 0.5
+STRUCTURES = ("diagonal", "dense", "low rank")
+_WAVES = 3
+
+
+# Where a verification's other settings would cost more in compilation than they tell, the corners are one point.
+
+
+class FilteredSequence(eqx.Module):
+    """A recurrence and the sequence that it filters.
+
+    Args:
+        system: one input, one output.
+        u: the inputs.
+    """
+
+    system: DiscreteSystem
+    u: Float[Array, "t 1"]
+
+
+class SampledSystem(eqx.Module):
+    """A system in continuous time, a time step, and inputs at its multiples.
+
+    Args:
+        system: one input, one output.
+        step: the time step.
+        u: the inputs at multiples of it.
+    """
+
+    system: ContinuousSystem
+    step: Float[Array, ""]
+    u: Float[Array, "t 1"]
+
+
+class StructuredSystem(eqx.Module):
+    """dh/dt = A h + b u, y = c h with A = diag(l) - P Q*, complex, a time step, and a number of steps.
+
+    Args:
+        matrix: A.
+        input: b.
+        output: c.
+        step: the time step.
+        length: T.
+    """
+
+    matrix: DiagonalPlusLowRank
+    input: Complex[Array, "n 1"]
+    output: Complex[Array, "1 n"]
+    step: Float[Array, ""]
+    length: int = eqx.field(static=True)
+
+
+class DrivenSystem(eqx.Module):
+    """A system in continuous time under u(t) = sum_j a_j cos(w_j t + p_j), from a start, observed at some times.
+
+    Args:
+        system: one input, one output.
+        start: the state at time 0.
+        waves: the rows a, w, p.
+        times: when the output is observed, ascending.
+    """
+
+    system: ContinuousSystem
+    start: Float[Array, " n"]
+    waves: Float[Array, "3 waves"]
+    times: Float[Array, " k"]
+
+    def u(self, time: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+        """The input."""
+        size, frequency, phase = self.waves
+        return jnp.sum(size * jnp.cos(frequency * time[..., None] + phase), axis=-1)
+
+
+def forgetting(step: Inexact[Array, "n n"], doublings: int = 12) -> Hypothesis:
+    """A power of the step is small: every state dies out. By squaring, since decompositions in a batch are delicate."""
+    for _ in range(doublings):
+        step = step @ step
+    return Hypothesis(
+        f"the Frobenius norm of A^{2**doublings}",
+        jnp.linalg.norm(step),
+        "<",
+        1.0,
+        "states die out, and rounding with them",
+    )
+
+
+def stable(matrix: AbstractStateMatrix) -> Hypothesis:
+    """The same for exp(A / 64), from eight terms of its series for |A| up to some ten."""
+    dense = matrix.dense() / 64
+    term = power = jnp.eye(len(dense), dtype=dense.dtype)
+    for k in range(1, 9):
+        term = term @ dense / k
+        power = power + term
+    return forgetting(power)
+
+
+def stable_dense(normal: Float[Array, "n n"]) -> DenseMatrix:
+    """-I/2 + (G - G^T)/2 - G G^T/(4n) for normal G: neither symmetric nor normal, and stable."""
+    return DenseMatrix(
+        -DAMPING * jnp.eye(len(normal)) + (normal - normal.T) / 2 - normal @ normal.T / (4 * len(normal))
+    )
+
+
+def stable_diagonal(normal: Float[Array, "2 n"]) -> DiagonalMatrix:
+    """Poles whose decays are log-normal around 1/2 and whose frequencies spread as far as their number."""
+    n = normal.shape[1]
+    return DiagonalMatrix(-DAMPING * jnp.exp(0.5 * normal[0]) + 1j * (jnp.pi * jnp.arange(n) + normal[1]))
+
+
+def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
+    """diag(l) - P P* with such poles."""
+    low = (normal[2] + 1j * normal[3])[:, None] / 2
+    return DiagonalPlusLowRank(stable_diagonal(normal[:2]).poles, low, low)
+
+
+class FilteredNoise(Population[FilteredSequence]):
+    """White noise through the bilinear recurrence of a random stable system of a random structure."""
+
+    def settings(self) -> Space:
+        """States, length, structure."""
+        return Space(
+            states=Integer(16, 1, 64, "states", corners=(6, 6)),
+            length=Integer(1024, 2, 4096, "steps", corners=(120, 120)),
+            structure=Choice("diagonal", STRUCTURES, "structure of the state matrix", corners=("dense", "low rank")),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FilteredSequence:
+        """A step between 1/100 and 1/10, normal B and C, a direct path."""
+        n, length = setting["states"], setting["length"]
+        parts, square, b, c, rest, u = draws(key, (4, n), (n, n), (n, 1), (1, n), (2,), (length, 1))
+        matrix = {"diagonal": stable_diagonal(parts[:2]), "dense": stable_dense(square)}.get(
+            setting["structure"], stable_low_rank(parts)
+        )
+        step = 0.01 * 10 ** (0.5 + 0.5 * jnp.tanh(rest[0]))
+        system = ContinuousSystem(matrix, b, c, rest[1:, None])
+        return FilteredSequence(discretise(system, step, "bilinear"), u)
+
+    def hypotheses(self, problem: FilteredSequence) -> list[Hypothesis]:
+        """A recurrence that forgets."""
+        return [forgetting(problem.system.matrix.dense())]
+
+
+class DrivenSystems(Population[DrivenSystem]):
+    """Dense stable systems under sums of three waves, from a random state."""
+
+    def settings(self) -> Space:
+        """States, horizon."""
+        return Space(
+            states=Integer(5, 1, 20, "states", corners=(8, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(3.0, 3.0))
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenSystem:
+        """Normal B, C, D, start; frequencies below 5; four times."""
+        n = setting["states"]
+        square, b, c, d, start, waves = draws(key, (n, n), (n, 1), (1, n), (1, 1), (n,), (3, _WAVES))
+        spread = jnp.stack([waves[0], 2.5 + 2.5 * jnp.tanh(waves[1]), jnp.pi * jnp.tanh(waves[2])])
+        times = setting["horizon"] * jnp.arange(1, 5) / 4
+        return DrivenSystem(ContinuousSystem(stable_dense(square), b, c, d), start, spread, times)
+
+    def hypotheses(self, problem: DrivenSystem) -> list[Hypothesis]:
+        """Stability."""
+        return [stable(problem.system.matrix)]
+
+
+class SampledSystems(Population[SampledSystem]):
+    """Dense stable systems and inputs drawn anew at each step."""
+
+    def settings(self) -> Space:
+        """States, length, step."""
+        return Space(
+            states=Integer(5, 1, 20, "states", corners=(8, 8)),
+            length=Integer(8, 2, 64, "steps", corners=(12, 12)),
+            step=Real(0.3, 0.01, 1.0, "time step", corners=(0.7, 0.7)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SampledSystem:
+        """Normal B, C, D and inputs."""
+        n, length = setting["states"], setting["length"]
+        square, b, c, d, u = draws(key, (n, n), (n, 1), (1, n), (1, 1), (length, 1))
+        return SampledSystem(ContinuousSystem(stable_dense(square), b, c, d), jnp.asarray(setting["step"], float), u)
+
+    def hypotheses(self, problem: SampledSystem) -> list[Hypothesis]:
+        """Stability."""
+        return [stable(problem.system.matrix)]
+
+
+class LowRankSystems(Population[StructuredSystem]):
+    """Diagonal plus low-rank systems with complex B and C."""
+
+    def settings(self) -> Space:
+        """States, length, step."""
+        return Space(
+            states=Integer(12, 1, 64, "states", corners=(20, 20)),
+            length=Integer(64, 2, 1024, "steps", corners=(45, 45)),
+            step=Real(0.05, 1e-3, 1.0, "time step", corners=(0.2, 0.2)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> StructuredSystem:
+        """Normal B and C."""
+        n, length = setting["states"], setting["length"]
+        parts, b, c = draws(key, (4, n), (2, n, 1), (2, 1, n))
+        b, c = b[0] + 1j * b[1], c[0] + 1j * c[1]
+        return StructuredSystem(stable_low_rank(parts), b, c, jnp.asarray(setting["step"], float), length)
+
+    def hypotheses(self, problem: StructuredSystem) -> list[Hypothesis]:
+        """Decaying poles, and a part of low rank that only adds to the decay."""
+        matrix = problem.matrix
+        apart = jnp.abs(matrix.left - matrix.right).max()
+        return [
+            Hypothesis("the largest real part of the diagonal", matrix.poles.real.max(), "<", 0.0, "modes decay"),
+            Hypothesis("P = Q (largest difference)", apart, "<=", 0.0, "-P P* is negative semidefinite"),
+        ]

@@ -1,0 +1,136 @@
+"""Points and targets that networks with one output are trained on; populations of them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems._sampled import draws
+
+_ROWS = 32
+
+
+class TrainingSet(eqx.Module):
+    """Points and targets that a network with one output is trained on.
+
+    Args:
+        x: the points.
+        y: the targets.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+
+
+class Fit(eqx.Module):
+    """Points with targets, and other points.
+
+    Args:
+        x: the points.
+        y: the targets.
+        others: the other points.
+    """
+
+    x: Float[Array, "n d"]
+    y: Float[Array, " n"]
+    others: Float[Array, "t d"]
+
+
+def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
+    """D / (2 sum_i |x_i|²): 1/tr Theta for the limiting tangent kernel Theta of a ReLU network with one hidden layer.
+
+    It is at most 1/(largest eigenvalue), and of the order of 1/tr Theta for other activations, at every width.
+    """
+    return x.shape[1] / (2 * jnp.sum(x**2))
+
+
+def some_input(x: Float[Array, "n d"], why: str) -> Hypothesis:
+    """That not all inputs are 0.
+
+    Args:
+        x: the points.
+        why: what the condition protects.
+    """
+    return Hypothesis("some input is not 0", jnp.sum(x**2), ">", 0.0, why)
+
+
+class TrainingSets(Population[TrainingSet]):
+    """Standard normal points with independent standard normal targets."""
+
+    def settings(self) -> Space:
+        """Points and dimension."""
+        return Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
+        """Independent points and targets."""
+        return TrainingSet(*draws(key, (setting["n"], setting["d"]), (setting["n"],)))
+
+    def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
+        """Inputs and targets that are not 0: else nothing has to move."""
+        return [
+            some_input(problem.x, "the step size is its inverse"),
+            Hypothesis("some target is not 0", jnp.sum(problem.y**2), ">", 0.0, "a network that is near 0 fits zeros"),
+        ]
+
+
+class SmallTargets(Population[TrainingSet]):
+    """Standard normal points, and normal targets that do not take the parameters far at the smallest width.
+
+    Args:
+        steps: steps of size 1/tr Theta that are taken.
+        width: the smallest width.
+    """
+
+    steps: int = 100
+    width: float = 64.0
+
+    def settings(self) -> Space:
+        """Points, dimension and the size of the targets."""
+        return Space(
+            n=Integer(16, 2, 64, "points"),
+            d=Integer(4, 2, 64, "dimension"),
+            target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
+        """Independent points and targets."""
+        x_key, y_key = jax.random.split(key)
+        x = jax.random.normal(x_key, (setting["n"], setting["d"]))
+        return TrainingSet(x, setting["target"] * jax.random.normal(y_key, (setting["n"],)))
+
+    def pose(self, problem: object) -> TrainingSet | None:
+        """The first 32 rows of a regression, first output."""
+        return TrainingSet(problem.x[:_ROWS], problem.y[:_ROWS, 0]) if isinstance(problem, Regression) else None
+
+    def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
+        """Inputs that are not all 0, and small targets."""
+        x, y = problem.x, problem.y
+        # Gradient flow for a time t on the loss L has a path of at most sqrt(t (L_0 - L_t)) <= sqrt(t L_0), and on
+        # average 2 L_0 = |y|² + sum_i |x_i|²/d. The parameters have length sqrt(m (d + 1)).
+        loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
+        path = jnp.sqrt(self.steps * trace_step(x) * loss / (self.width * (x.shape[1] + 1)))
+        name = "targets are small enough for the smallest width"
+        why = "path of the parameters there, at most, over their length"
+        return [some_input(x, "the kernel of the zero input is 0"), Hypothesis(name, path, "<=", 1.0, why)]
+
+
+class SphericalFits(Population[Fit]):
+    """Points on the sphere of radius sqrt(d), targets of length 1 in a random direction, and three other points."""
+
+    def settings(self) -> Space:
+        """Points and dimension."""
+        return Space(n=Integer(4, 2, 8, "points"), d=Integer(3, 2, 8, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Fit:
+        """Normal numbers, brought to length."""
+        n, d = setting["n"], setting["d"]
+        x, y, others = draws(key, (n, d), (n,), (3, d))
+        unit = lambda points: points * (d**0.5 / jnp.linalg.norm(points, axis=1, keepdims=True))
+        return Fit(unit(x), y / jnp.linalg.norm(y), unit(others))
+
+    def hypotheses(self, problem: Fit) -> list[Hypothesis]:
+        """Inputs with a kernel."""
+        smallest = jnp.minimum(*(jnp.linalg.norm(points, axis=1).min() for points in (problem.x, problem.others)))
+        return [Hypothesis("no input is 0", smallest, ">", 0.0, "the kernels of the zero input are 0")]

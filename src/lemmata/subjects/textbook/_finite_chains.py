@@ -1,0 +1,139 @@
+"""Markov chains on a few states with their stationary laws, and targets with proposals that a sampler works on."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+
+class FiniteChain(eqx.Module):
+    """A Markov chain on s states.
+
+    Args:
+        transition: P, a row a state.
+        law: the stationary law.
+        steps: how many steps are looked at.
+    """
+
+    transition: Float[np.ndarray, "s s"]
+    law: Float[np.ndarray, " s"]
+    steps: int = eqx.field(static=True)
+
+    @property
+    def imbalance(self) -> float:
+        """The largest |law_i P_ij - law_j P_ji|."""
+        flow = self.law[:, None] * self.transition
+        return float(np.abs(flow - flow.T).max())
+
+
+def _space() -> Space:
+    return Space(states=Integer(4, 2, 12, "states", corners=(3, 6)), steps=Integer(5, 1, 20, "steps"))
+
+
+class RenewedChains(Population[FiniteChain]):
+    """P = a 1 nu' + (1 - a) Q: with probability a the next state is drawn afresh. Q stays in half of the problems."""
+
+    def settings(self) -> Space:
+        """States and steps."""
+        return _space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
+        """Uniform a of 0.2 to 0.7, Dirichlet laws."""
+        rng, s = generator_of(key), setting["states"]
+        fresh = rng.uniform(0.2, 0.7)
+        moves = np.eye(s) if rng.uniform() < 0.5 else rng.dirichlet(np.ones(s), s)
+        transition = fresh * rng.dirichlet(np.ones(s)) + (1 - fresh) * moves
+        values = np.linalg.lstsq(
+            np.concatenate([transition.T - np.eye(s), np.ones((1, s))]), np.append(np.zeros(s), 1.0)
+        )
+        return FiniteChain(transition, values[0], setting["steps"])
+
+    def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
+        """A stationary law."""
+        gap = np.abs(problem.law @ problem.transition - problem.law).max()
+        return [Hypothesis("the law is stationary, up to", gap, "<=", 1e-12, "distances are to that law")]
+
+
+class ReversibleChains(Population[FiniteChain]):
+    """Walks on weighted graphs, P_ij = c_ij / c_i; in half of the problems two groups with weak weights between."""
+
+    def settings(self) -> Space:
+        """States and steps."""
+        return _space()
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
+        """Weights of 1/2 to 1, between the groups 0.05 of them."""
+        rng, s = generator_of(key), setting["states"]
+        weights = rng.uniform(0.5, 1.0, (s, s))
+        if rng.uniform() < 0.5:
+            half = np.arange(s) < s // 2
+            weights = np.where(half[:, None] == half, weights, 0.05 * weights)
+        weights = weights + weights.T
+        return FiniteChain(weights / weights.sum(1, keepdims=True), weights.sum(1) / weights.sum(), setting["steps"])
+
+    def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
+        """Detailed balance."""
+        return [Hypothesis("law_i P_ij = law_j P_ji, up to", problem.imbalance, "<=", 1e-14, "the chain is reversible")]
+
+
+class ProposedTarget(eqx.Module):
+    """A law on s states that is to be sampled, and proposals.
+
+    Args:
+        target: the law.
+        proposal: where a proposal goes, a row a state.
+    """
+
+    target: Float[np.ndarray, " s"]
+    proposal: Float[np.ndarray, "s s"]
+
+
+class ProposedTargets(Population[ProposedTarget]):
+    """Random laws, and proposals that are not symmetric."""
+
+    def settings(self) -> Space:
+        """States."""
+        return Space(states=Integer(5, 2, 12, "states", corners=(3, 8)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> ProposedTarget:
+        """Dirichlet laws of parameter 2."""
+        rng, s = generator_of(key), setting["states"]
+        return ProposedTarget(rng.dirichlet(np.full(s, 2.0)), rng.dirichlet(np.full(s, 2.0), s))
+
+    def hypotheses(self, problem: ProposedTarget) -> list[Hypothesis]:
+        """Proposals reach all states."""
+        least = min(problem.target.min(), problem.proposal.min())
+        return [Hypothesis("least probability", least, ">", 0.0, "the sampler reaches every state from every other")]
+
+
+class TwoLaws(eqx.Module):
+    """Two laws p and q on k atoms: a target and what is drawn from, or data and what a generator makes."""
+
+    p: Float[np.ndarray, " k"]
+    q: Float[np.ndarray, " k"]
+
+    @property
+    def ratio(self) -> Float[np.ndarray, " k"]:
+        """p/q."""
+        return self.p / self.q
+
+
+class PairsOfLaws(Population[TwoLaws]):
+    """p = q w, w of mean 1 under q, between about 1/5 and 3."""
+
+    def settings(self) -> Space:
+        """Atoms."""
+        return Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TwoLaws:
+        """Ratios alternate between low and high ones."""
+        rng, k = generator_of(key), setting["atoms"]
+        q = rng.dirichlet(np.full(k, 8.0))
+        w = np.where(np.arange(k) % 2, rng.uniform(1.5, 3.0, k), rng.uniform(0.2, 0.5, k))
+        return TwoLaws(q * w / (q * w).sum(), q)
+
+    def hypotheses(self, problem: TwoLaws) -> list[Hypothesis]:
+        """Everything that has probability is drawn."""
+        return [Hypothesis("least probability q", problem.q.min(), ">", 0.0, "p/q is finite")]

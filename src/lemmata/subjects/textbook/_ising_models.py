@@ -1,0 +1,127 @@
+"""Ising models on trees, on one loop and with attractive couplings, and messages of belief propagation at rest."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+REST = 1e-13
+"""How much messages may still move."""
+
+
+class IsingModel(eqx.Module):
+    """Spins s_i = -1, 1 with p(s) = exp(sum over i < j of J_ij s_i s_j + sum of h_i s_i) / Z.
+
+    Args:
+        couplings: J, symmetric, 0 where there is no edge.
+        fields: h.
+        messages: u_ij, the field on j that i sends after belief propagation.
+    """
+
+    couplings: Float[np.ndarray, "n n"]
+    fields: Float[np.ndarray, " n"]
+    messages: Float[np.ndarray, "n n"]
+
+    @property
+    def totals(self) -> Float[np.ndarray, " n"]:
+        """Field and messages at each spin; the belief in s_i = 1 is 1/(1 + exp(-2 total))."""
+        return self.fields + self.messages.sum(0)
+
+    @property
+    def beliefs(self) -> Float[np.ndarray, " n"]:
+        """In s_i = 1."""
+        return 1 / (1 + np.exp(-2 * self.totals))
+
+
+def sent(
+    couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], messages: Float[np.ndarray, "n n"]
+) -> Float[np.ndarray, "n n"]:
+    """One round of belief propagation: tanh u_ij = tanh J_ij tanh(h_i + sum of u_ki over k other than j)."""
+    cavity = (fields + messages.sum(0))[:, None] - messages.T
+    return np.arctanh(np.tanh(couplings) * np.tanh(cavity))
+
+
+def belief_propagation(
+    couplings: Float[np.ndarray, "n n"], fields: Float[np.ndarray, " n"], rounds: int = 300
+) -> Float[np.ndarray, "n n"]:
+    """Messages after rounds from 0, all sent at once, or where they stand still before.
+
+    Args:
+        couplings: J, symmetric, 0 where there is no edge.
+        fields: h.
+        rounds: at most so many.
+
+    Returns:
+        u_ij, the field on j that i sends.
+
+    >>> import numpy as np
+    >>> chain = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> np.round(belief_propagation(chain, np.array([0.5, 0.0]))[0, 1], 3)
+    np.float64(0.368)
+    """
+    messages = np.zeros_like(couplings)
+    for _ in range(rounds):
+        before, messages = messages, sent(couplings, fields, messages)
+        if np.abs(messages - before).max() <= REST / 100:
+            break
+    return messages
+
+
+def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, "n n"]:
+    """The adjacency matrix of a random tree, a loop, or a random graph with three edges in four."""
+    found = np.zeros((n, n))
+    if graph == "tree":
+        for i in range(1, n):
+            found[i, rng.integers(i)] = 1.0
+    elif graph == "loop":
+        found[np.arange(n), (np.arange(n) + 1) % n] = 1.0
+    else:
+        found = np.triu(rng.uniform(size=(n, n)) < 0.75, 1).astype(float)
+    return found + found.T
+
+
+class IsingModels(Population[IsingModel]):
+    """Couplings of either sign, or attractive ones, and fields of either sign.
+
+    Args:
+        graph: "tree", "loop" or "dense".
+        attractive: no coupling is negative.
+        strength: of the largest coupling.
+        rest: messages are passed until they stand still; else there are none.
+    """
+
+    graph: str = eqx.field(default="tree", static=True)
+    attractive: bool = eqx.field(default=False, static=True)
+    rest: bool = eqx.field(default=True, static=True)
+    strength: float = eqx.field(default=0.6, static=True)
+
+    def settings(self) -> Space:
+        """Spins, strength of couplings, graph."""
+        return Space(
+            spins=Integer(6, 3, 10, "spins", corners=(4, 7)),
+            strength=Real(self.strength, 0.05, 2.0, "largest coupling", corners=(self.strength / 2, self.strength)),
+            graph=Choice(self.graph, (self.graph,), "graph"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> IsingModel:
+        """Couplings of a third of the strength to all of it, fields up to 0.7."""
+        rng, n = generator_of(key), setting["spins"]
+        size = np.triu(rng.uniform(1 / 3, 1.0, (n, n)) * setting["strength"], 1)
+        sign = 1.0 if self.attractive else np.triu(rng.choice([-1.0, 1.0], (n, n)), 1)
+        couplings = sign * size
+        couplings = (couplings + couplings.T) * edges_of(setting["graph"], n, rng)
+        fields = rng.uniform(-0.7, 0.7, n)
+        return IsingModel(couplings, fields, belief_propagation(couplings, fields, 300 if self.rest else 0))
+
+    def hypotheses(self, problem: IsingModel) -> list[Hypothesis]:
+        """Messages at rest; no negative coupling where there is to be none."""
+        moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
+        uneven = np.abs(problem.couplings - problem.couplings.T).max()
+        found = [Hypothesis("J_ij - J_ji, at most", uneven, "<=", 0.0, "couplings are symmetric")]
+        if self.rest:
+            found.append(Hypothesis("messages move by", moved, "<=", REST, "beliefs are those of a fixed point"))
+        if self.attractive:
+            found.append(Hypothesis("least coupling", problem.couplings.min(), ">=", 0.0, "attractive models"))
+        return found

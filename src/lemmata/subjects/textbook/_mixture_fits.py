@@ -1,0 +1,139 @@
+"""Points from several normal laws, and where a fit of their mixture stands; normal laws with latent factors."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+
+class MixtureFit(eqx.Module):
+    """Points on a line, and a mixture of normal laws of variance 1 that is being fitted to them.
+
+    Args:
+        points: n of them.
+        means, weights: of the mixture as it stands.
+        centres: the means that the points were drawn with, each equally often.
+    """
+
+    points: Float[np.ndarray, " n"]
+    means: Float[np.ndarray, " k"]
+    weights: Float[np.ndarray, " k"]
+    centres: Float[np.ndarray, " k"]
+
+    def log_joint(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n k"]:
+        """Log of weight times density, of each point and component."""
+        return np.log(weights) - (self.points[:, None] - means) ** 2 / 2 - np.log(2 * np.pi) / 2
+
+    def log_likelihood(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> float:
+        """The sum over the points of the log of the mixture's density."""
+        return float(np.logaddexp.reduce(self.log_joint(means, weights), axis=1).sum())
+
+    def posterior(self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]) -> Float[np.ndarray, "n k"]:
+        """The probability of each component given the point."""
+        return np.exp(self.log_posterior(means, weights))
+
+    def log_posterior(
+        self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
+    ) -> Float[np.ndarray, "n k"]:
+        """Its logarithm, which does not underflow."""
+        logs = self.log_joint(means, weights)
+        return logs - np.logaddexp.reduce(logs, axis=1)[:, None]
+
+    def step(
+        self, means: Float[np.ndarray, " k"], weights: Float[np.ndarray, " k"]
+    ) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+        """One step of expectation and maximisation, of means and weights."""
+        shares = self.posterior(means, weights)
+        return shares.T @ self.points / shares.sum(0), shares.mean(0)
+
+
+class MixtureFits(Population[MixtureFit]):
+    """Equal components in a row, and a fit that starts at points drawn without replacement.
+
+    Args:
+        apart: the distance of neighbouring components.
+        steps: at most so many steps have been taken from there, a random number of them.
+    """
+
+    apart: float = eqx.field(default=2.0, static=True)
+    steps: int = eqx.field(default=0, static=True)
+
+    def settings(self) -> Space:
+        """Points, components, distance."""
+        return Space(
+            points=Integer(60, 20, 400, "points"),
+            components=Integer(3, 2, 6, "components", corners=(3, 4)),
+            apart=Real(
+                self.apart,
+                0.5,
+                30.0,
+                "distance of neighbouring components",
+                corners=(0.9 * self.apart, 1.2 * self.apart),
+            ),
+        ).where("there are four points a component", lambda s: s["points"] >= 4 * s["components"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> MixtureFit:
+        """As many points of each component as can be."""
+        rng, k = generator_of(key), setting["components"]
+        centres = setting["apart"] * np.arange(k)
+        points = centres[np.arange(setting["points"]) % k] + rng.standard_normal(setting["points"])
+        fit = MixtureFit(points, rng.choice(points, k, replace=False), np.full(k, 1 / k), centres)
+        for _ in range(rng.integers(self.steps + 1)):
+            fit = MixtureFit(points, *fit.step(fit.means, fit.weights), centres)
+        return fit
+
+    def hypotheses(self, problem: MixtureFit) -> list[Hypothesis]:
+        """Components that are not empty."""
+        return [Hypothesis("least weight", problem.weights.min(), ">", 0.0, "an empty component has no mean")]
+
+
+class FactorModel(eqx.Module):
+    """A normal law with latent factors: x = W z + noise, z ~ N(0, I), and a covariance that it is fitted to.
+
+    Args:
+        loadings: W.
+        noise: variance of the noise.
+        rows: n points.
+    """
+
+    loadings: Float[np.ndarray, "d k"]
+    noise: float = eqx.field(static=True)
+    rows: Float[np.ndarray, "n d"]
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "d d"]:
+        """Second moments of the rows."""
+        return self.rows.T @ self.rows / len(self.rows)
+
+
+class FactorModels(Population[FactorModel]):
+    """Random loadings whose columns are not orthogonal, and rows drawn from the law."""
+
+    def settings(self) -> Space:
+        """Dimension, factors, rows."""
+        return Space(
+            d=Integer(5, 3, 20, "dimension", corners=(5, 8)),
+            factors=Integer(2, 1, 10, "factors", corners=(2, 3)),
+            n=Integer(30, 10, 200, "rows", corners=(20, 60)),
+        ).where(
+            "there are two dimensions more than factors, and fewer than rows",
+            lambda s: s["factors"] < s["d"] - 1 and s["d"] < s["n"],
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FactorModel:
+        """Noise of variance 0.3 to 1."""
+        rng = generator_of(key)
+        n, d, k = setting["n"], setting["d"], setting["factors"]
+        loadings, noise = rng.standard_normal((d, k)), float(rng.uniform(0.3, 1.0))
+        rows = rng.standard_normal((n, k)) @ loadings.T + np.sqrt(noise) * rng.standard_normal((n, d))
+        return FactorModel(loadings, noise, rows)
+
+    def hypotheses(self, problem: FactorModel) -> list[Hypothesis]:
+        """Noise."""
+        least = np.linalg.eigvalsh(problem.covariance)[0]
+        return [
+            Hypothesis("variance of the noise", problem.noise, ">", 0.0, "the law has a density"),
+            Hypothesis("least variance of the rows", least, ">", 0.0, "likelihoods are bounded"),
+        ]

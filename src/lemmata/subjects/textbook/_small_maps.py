@@ -1,0 +1,93 @@
+"""Small differentiable maps: networks with two hidden layers, and couplings that can be undone."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key, Num
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+
+class SmallNetwork(eqx.Module):
+    """A network of tanh units with two hidden layers, rows and targets; its loss is half of the squared error.
+
+    Args:
+        layers: the three matrices.
+        x, y: rows and targets.
+    """
+
+    layers: tuple[Float[np.ndarray, "..."], ...]
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+
+    def loss(self, layers: tuple[Num[np.ndarray, "..."], ...]) -> complex:
+        """At other matrices, also complex ones."""
+        u = self.x
+        for w in layers[:-1]:
+            u = np.tanh(u @ w)
+        error = (u @ layers[-1])[:, 0] - self.y
+        return complex(error @ error / 2)
+
+
+class SmallNetworks(Population[SmallNetwork]):
+    """Normal matrices of variance 1/fan-in, normal rows and targets."""
+
+    def settings(self) -> Space:
+        """Sizes."""
+        return Space(
+            d=Integer(3, 1, 10, "inputs"), width=Integer(4, 1, 16, "units in a layer"), n=Integer(5, 1, 40, "rows")
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
+        """One network."""
+        rng, d, m, n = generator_of(key), setting["d"], setting["width"], setting["n"]
+        shapes = ((d, m), (m, m), (m, 1))
+        layers = tuple(rng.standard_normal(shape) * 1.5 / np.sqrt(shape[0]) for shape in shapes)
+        return SmallNetwork(layers, rng.standard_normal((n, d)), rng.standard_normal(n))
+
+    def hypotheses(self, problem: SmallNetwork) -> list[Hypothesis]:
+        """Finite weights."""
+        largest = max(np.abs(w).max() for w in problem.layers)
+        return [Hypothesis("largest weight", largest, "<", np.inf, "the loss is differentiable")]
+
+
+class CouplingFlow(eqx.Module):
+    """Two coupling layers: one half of the coordinates scales and shifts the other, then the other way round.
+
+    Args:
+        scales: matrices S of the log scales tanh(S u).
+        shifts: matrices T of the shifts T u.
+        point: where the density is asked.
+    """
+
+    scales: Float[np.ndarray, "2 h h"]
+    shifts: Float[np.ndarray, "2 h h"]
+    point: Float[np.ndarray, " d"]
+
+    def undo(self, y: Num[np.ndarray, " d"]) -> tuple[Num[np.ndarray, " d"], np.number]:
+        """The point that is mapped to y, and the sum of the log scales on the way."""
+        first, second = np.split(y, 2)
+        outer = np.tanh(self.scales[1] @ second)
+        first = (first - self.shifts[1] @ second) * np.exp(-outer)
+        inner = np.tanh(self.scales[0] @ first)
+        second = (second - self.shifts[0] @ first) * np.exp(-inner)
+        return np.concatenate([first, second]), outer.sum() + inner.sum()
+
+
+class CouplingFlows(Population[CouplingFlow]):
+    """Normal matrices, and points near the middle."""
+
+    def settings(self) -> Space:
+        """Half of the dimension."""
+        return Space(half=Integer(2, 1, 8, "half of the dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> CouplingFlow:
+        """Matrices of variance 1/2."""
+        rng, h = generator_of(key), setting["half"]
+        scales, shifts = rng.standard_normal((2, 2, h, h)) / np.sqrt(2)
+        return CouplingFlow(scales, shifts, rng.standard_normal(2 * h))
+
+    def hypotheses(self, problem: CouplingFlow) -> list[Hypothesis]:
+        """A point whose density is not lost to rounding."""
+        size = np.abs(problem.undo(problem.point)[0]).max()
+        return [Hypothesis("largest coordinate of the base point", size, "<", 1e3, "the density is a number")]

@@ -1,0 +1,218 @@
+"""Small labelled tables: two clouds, linear targets, two-valued columns, separable rows, and a boosted run on one."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+
+class LabelledTable(eqx.Module):
+    """Rows and what they are labelled with: classes -1 and 1, or numbers."""
+
+    x: Float[np.ndarray, "n d"]
+    y: Float[np.ndarray, " n"]
+
+    @property
+    def conditioning(self) -> float:
+        """Of the centred rows: their largest singular value over the least."""
+        values = np.linalg.svd(self.x - self.x.mean(0), compute_uv=False)
+        return float(values[0] / values[-1])
+
+
+class TwoClouds(Population[LabelledTable]):
+    """Normal rows of correlated columns around two means, half of them of each class.
+
+    Args:
+        apart: the distance of the means before the columns are mixed.
+    """
+
+    apart: float = eqx.field(default=2.5, static=True)
+
+    def settings(self) -> Space:
+        """Rows and columns."""
+        return Space(
+            n=Integer(40, 10, 400, "rows", step=2),
+            d=Integer(3, 2, 20, "columns", corners=(2, 5)),
+            apart=Real(self.apart, 0.5, 6.0, "distance of the means", corners=(0.9 * self.apart, 1.2 * self.apart)),
+        ).where("there are more than twice as many rows as columns, and two", lambda s: s["n"] > 2 * s["d"] + 2)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
+        """Columns mixed by a random matrix after the means have been set apart."""
+        rng, n, d = generator_of(key), setting["n"], setting["d"]
+        y = np.where(np.arange(n) % 2, 1.0, -1.0)
+        x = rng.standard_normal((n, d))
+        x[:, 0] += setting["apart"] * y / 2
+        return LabelledTable(x @ (np.eye(d) + 0.2 * rng.standard_normal((d, d))), y)
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """Columns that are linearly independent, and both classes."""
+        return [
+            Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "directions are determined"),
+            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+        ]
+
+
+class LinearTargets(Population[LabelledTable]):
+    """Normal rows, and linear targets with noise."""
+
+    def settings(self) -> Space:
+        """Rows and columns."""
+        return Space(n=Integer(30, 8, 400, "rows"), d=Integer(5, 3, 20, "columns", corners=(4, 7))).where(
+            "there are more than twice as many rows as columns", lambda s: s["n"] > 2 * s["d"]
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
+        """Columns of a spread of 1/2 to 2."""
+        rng, n, d = generator_of(key), setting["n"], setting["d"]
+        x = rng.standard_normal((n, d)) * rng.uniform(0.5, 2.0, d)
+        return LabelledTable(x, x @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n))
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """Columns that are linearly independent."""
+        return [
+            Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "coefficients are determined")
+        ]
+
+
+class TwoValuedTables(Population[LabelledTable]):
+    """Columns of 0 and 1; the class says whether the first two differ, with errors, and the third is a bit like it."""
+
+    def settings(self) -> Space:
+        """Rows, columns, errors."""
+        return Space(
+            n=Integer(40, 16, 400, "rows"),
+            d=Integer(4, 3, 12, "columns", corners=(3, 6)),
+            errors=Real(0.1, 0.0, 0.3, "share of wrong classes"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
+        """Fair columns but the third, which is the class in about two thirds of the rows."""
+        rng, n = generator_of(key), setting["n"]
+        x = rng.integers(2, size=(n, setting["d"])).astype(float)
+        wrong = rng.uniform(size=n) < setting["errors"]
+        y = (x[:, 0] != x[:, 1]) != wrong
+        x[:, 2] = y == (rng.uniform(size=n) < 0.67)
+        return LabelledTable(x, np.where(y, 1.0, -1.0))
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """Columns of two values, both classes."""
+        values = np.unique(problem.x)
+        return [
+            Hypothesis("different values of columns", len(values), "<=", 2, "a split has one threshold"),
+            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+        ]
+
+
+class NearlyOrthogonalRows(Population[LabelledTable]):
+    """Unit rows that are nearly orthogonal, with random classes: every labelling has a margin."""
+
+    def settings(self) -> Space:
+        """Rows, and how far from orthogonal."""
+        return Space(
+            n=Integer(8, 2, 40, "rows"),
+            tilt=Real(0.3, 0.0, 0.5, "size of the part that is not orthogonal", corners=(0.1, 0.4)),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
+        """Orthonormal rows in two more dimensions than rows, plus a random part of random size."""
+        rng, n = generator_of(key), setting["n"]
+        rows = np.linalg.qr(rng.standard_normal((n + 2, n)))[0].T
+        rows = rows + setting["tilt"] * rng.uniform() * rng.standard_normal(rows.shape) / np.sqrt(n + 2)
+        return LabelledTable(rows, rng.choice([-1.0, 1.0], n))
+
+    def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
+        """Linearly independent rows."""
+        least = np.linalg.svd(problem.x, compute_uv=False)[-1]
+        return [Hypothesis("least singular value of the rows", least, ">", 1e-3, "every labelling has a margin")]
+
+
+class BoostedRun(eqx.Module):
+    """What adaptive boosting did.
+
+    Args:
+        votes: -1 or 1, of each round's rule on each row, times the row's class: 1 where it is right.
+        errors: the weighted error of each rule when it was chosen.
+    """
+
+    votes: Float[np.ndarray, "rounds n"]
+    errors: Float[np.ndarray, " rounds"]
+
+    @property
+    def weights(self) -> Float[np.ndarray, " rounds"]:
+        """Of the rules: half of the log of (1 - error)/error."""
+        return np.log(1 / self.errors - 1) / 2
+
+    @property
+    def margins(self) -> Float[np.ndarray, "rounds n"]:
+        """The class times the sum of the weighted rules, after each round."""
+        return np.cumsum(self.weights[:, None] * self.votes, axis=0)
+
+
+def best_stump(
+    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " n"], float]:
+    """The rule by one threshold in one column, or none, of least weighted error, as -1 and 1; and the error.
+
+    >>> import numpy as np
+    >>> x, y = np.array([[0.0], [1.0], [2.0]]), np.array([-1.0, 1.0, 1.0])
+    >>> best_stump(x, y, np.ones(3) / 3)
+    (array([-1.,  1.,  1.]), 0.0)
+    """
+    best, rule = np.inf, y
+    for column in x.T:
+        cuts = np.concatenate([[-np.inf], np.unique(column)])
+        above = np.where(column > cuts[:, None], 1.0, -1.0)
+        error = (above != y) @ weights
+        error = np.minimum(error, weights.sum() - error), np.where(error <= weights.sum() - error, 1.0, -1.0)
+        at = error[0].argmin()
+        if error[0][at] < best:
+            best, rule = float(error[0][at]), error[1][at] * above[at]
+    return rule, best
+
+
+def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], rounds: int) -> BoostedRun:
+    """Boosting by stumps: rows that a rule gets wrong gain weight until that rule is as good as a coin.
+
+    Args:
+        x: rows.
+        y: classes -1 and 1.
+        rounds: how many rules; fewer where one of them is never wrong.
+    """
+    weights, votes, errors = np.full(len(y), 1 / len(y)), [], []
+    for _ in range(rounds):
+        rule, error = best_stump(x, y, weights)
+        if error <= 0:
+            break
+        votes.append(rule * y)
+        errors.append(error)
+        weights = weights * np.where(rule == y, 0.5 / (1 - error), 0.5 / error)
+    return BoostedRun(np.array(votes).reshape(-1, len(y)), np.array(errors))
+
+
+class BoostedRuns(Population[BoostedRun]):
+    """Runs on noisy classes by the sign of a random quadratic function."""
+
+    def settings(self) -> Space:
+        """Rows, columns, rounds."""
+        return Space(
+            n=Integer(50, 20, 400, "rows"),
+            d=Integer(3, 2, 10, "columns", corners=(2, 4)),
+            rounds=Integer(12, 1, 60, "rounds"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> BoostedRun:
+        """One class in ten is wrong."""
+        rng, n, d = generator_of(key), setting["n"], setting["d"]
+        x = rng.standard_normal((n, d))
+        y = np.where(x @ rng.standard_normal(d) + x**2 @ rng.standard_normal(d) > 0, 1.0, -1.0)
+        y = y * np.where(np.arange(n) % 10 == 0, -1.0, 1.0)
+        return adaptive_boosting(x, y, setting["rounds"])
+
+    def hypotheses(self, problem: BoostedRun) -> list[Hypothesis]:
+        """Rules that are better than a coin, and sometimes wrong."""
+        return [
+            Hypothesis("largest error of a rule", problem.errors.max(), "<", 0.5, "each rule is better than a coin"),
+            Hypothesis("least error of a rule", problem.errors.min(), ">", 0.0, "its weight is finite"),
+        ]

@@ -1,0 +1,151 @@
+"""Points without labels: in groups on a line, in space, tables without negative entries, and weighted graphs."""
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Key
+from scipy.sparse.csgraph import connected_components
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems._margin_rows import generator_of
+
+
+class PointsInGroups(eqx.Module):
+    """Sorted points on a line, the first three drawn as centres.
+
+    Args:
+        points: sorted.
+        start: three of them, where Lloyd's iteration starts.
+    """
+
+    points: Float[np.ndarray, " n"]
+    start: Float[np.ndarray, " 3"]
+
+
+class GroupedPoints(Population[PointsInGroups]):
+    """Three groups on a line, with distances of 4 to 12 between them."""
+
+    def settings(self) -> Space:
+        """Points."""
+        return Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PointsInGroups:
+        """Normal points of variance 1 around each centre."""
+        rng, n = generator_of(key), setting["points"]
+        centres = np.cumsum(rng.uniform(4.0, 12.0, 3))
+        points = np.sort(centres[np.arange(n) % 3] + rng.standard_normal(n))
+        return PointsInGroups(points, rng.choice(points, 3, replace=False))
+
+    def hypotheses(self, problem: PointsInGroups) -> list[Hypothesis]:
+        """More points than centres."""
+        count = len(np.unique(problem.points))
+        return [Hypothesis("different points", count, ">", 3, "three centres leave an error")]
+
+
+class PointCloud(eqx.Module):
+    """Points in space."""
+
+    points: Float[np.ndarray, "n d"]
+
+    @property
+    def distances(self) -> Float[np.ndarray, "n n"]:
+        """Between all pairs."""
+        return np.linalg.norm(self.points[:, None] - self.points, axis=2)
+
+
+class PointClouds(Population[PointCloud]):
+    """Normal points with a spread of 1/2 to 2 along each axis, around a point off the origin."""
+
+    def settings(self) -> Space:
+        """Points and dimension."""
+        return Space(
+            n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
+        ).where("there are two points more than dimensions", lambda s: s["n"] > s["d"] + 1)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> PointCloud:
+        """One cloud."""
+        rng, shape = generator_of(key), (setting["n"], setting["d"])
+        return PointCloud(
+            rng.standard_normal(shape) * rng.uniform(0.5, 2.0, shape[1]) + 3 * rng.standard_normal(shape[1])
+        )
+
+    def hypotheses(self, problem: PointCloud) -> list[Hypothesis]:
+        """Points that span their space."""
+        least = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)[-1]
+        return [Hypothesis("least singular value of the cloud", least, ">", 1e-6, "the points span d dimensions")]
+
+
+class FactoredTable(eqx.Module):
+    """A table V without negative entries, and factors W H of it."""
+
+    table: Float[np.ndarray, "n m"]
+    left: Float[np.ndarray, "n k"]
+    right: Float[np.ndarray, "k m"]
+
+
+class FactoredTables(Population[FactoredTable]):
+    """Tables of few factors and noise, with factors somewhere between a random start and convergence."""
+
+    def settings(self) -> Space:
+        """Rows, columns, factors."""
+        return Space(
+            n=Integer(8, 3, 60, "rows"),
+            m=Integer(6, 3, 60, "columns"),
+            factors=Integer(2, 1, 5, "factors", corners=(2, 3)),
+        ).where("there are fewer factors than rows and columns", lambda s: s["factors"] < min(s["n"], s["m"]))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FactoredTable:
+        """Factors after 0 to 12 alternating steps that keep the signs."""
+        rng = generator_of(key)
+        n, m, k = setting["n"], setting["m"], setting["factors"]
+        table = rng.uniform(size=(n, k)) @ rng.uniform(size=(k, m)) + 0.3 * rng.uniform(size=(n, m))
+        left, right = rng.uniform(0.1, 1.0, (n, k)), rng.uniform(0.1, 1.0, (k, m))
+        for _ in range(rng.integers(13)):
+            right = np.maximum(np.linalg.lstsq(left, table)[0], 0.01)
+            left = np.maximum(np.linalg.lstsq(right.T, table.T)[0].T, 0.01)
+        return FactoredTable(table, left, right)
+
+    def hypotheses(self, problem: FactoredTable) -> list[Hypothesis]:
+        """Positive entries."""
+        least = min(problem.left.min(), problem.right.min())
+        return [
+            Hypothesis("least entry of the factors", least, ">", 0.0, "entries at 0 stay there"),
+            Hypothesis("least entry of the table", problem.table.min(), ">=", 0.0, "factors cannot be negative"),
+        ]
+
+
+class SmallGraph(eqx.Module):
+    """A weighted graph: weights, symmetric, 0 on the diagonal."""
+
+    weights: Float[np.ndarray, "n n"]
+
+    @property
+    def laplacian(self) -> Float[np.ndarray, "n n"]:
+        """I - D^-1/2 W D^-1/2, D the degrees."""
+        root = np.sqrt(self.weights.sum(1))
+        return np.eye(len(root)) - self.weights / root[:, None] / root
+
+
+class SmallGraphs(Population[SmallGraph]):
+    """Paths, pairs of dense groups with weak edges between, and random weights; a third of the problems each."""
+
+    def settings(self) -> Space:
+        """Vertices."""
+        return Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SmallGraph:
+        """Weights of 0.8 to 1."""
+        rng, n = generator_of(key), setting["vertices"]
+        size, kind, place = rng.uniform(0.8, 1.0, (n, n)), rng.integers(3), np.arange(n)
+        if kind == 0:
+            size = size * (place[:, None] + 1 == place)
+        elif kind == 1:
+            size = size * np.where((place[:, None] < n // 2) == (place < n // 2), 1.0, 0.01)
+        else:
+            size = size * rng.uniform(size=(n, n))
+        size = np.triu(size, 1)
+        return SmallGraph(size + size.T)
+
+    def hypotheses(self, problem: SmallGraph) -> list[Hypothesis]:
+        """One component."""
+        count = connected_components(problem.weights, directed=False)[0]
+        return [Hypothesis("components of the graph", count, "==", 1, "no vertex is alone")]

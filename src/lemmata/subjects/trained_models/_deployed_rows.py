@@ -1,0 +1,102 @@
+"""Small trained networks with rows in use, of the law of the held-out rows or of another: what shift is judged on."""
+
+import dataclasses
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.trained_models import Trained, read_model, read_task
+from lemmata.subjects.trained_models._shift import copied, reference_rows
+from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows, train
+
+_HELD = 200
+LARGE = 5000
+"""Rows in use that stand for their law."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Deployed(Trained):
+    """A trained model with rows in use whose classes are known to the population, though not to any gauge.
+
+    Args:
+        answers: the classes of the rows in use, one-hot rows.
+        wrong: the error of the model on 5000 other rows in use.
+    """
+
+    answers: Float[np.ndarray, "used C"] | None = None
+    wrong: float = float("nan")
+
+
+class DeployedRows(Population[Trained]):
+    """Three normal classes in d dimensions, a network trained on them, and rows that it meets in use.
+
+    The rows in use are moved by `moved` along a random direction, their classes as they were; the share `relabelled` of
+    them is called the next class, which no input shows.
+
+    Args:
+        moved: by default; 0 is the law of the held-out rows.
+        relabelled: by default.
+        rows: training rows by default.
+        features: d by default.
+        used: rows in use by default, and at least.
+        hidden: units.
+        decay: of the weights.
+    """
+
+    drops = 0.15  # a test at level 0.05 finds a shift in one of twenty problems without any
+
+    moved: float = 0.0
+    relabelled: float = 0.0
+    rows: int = 60
+    features: int = 4
+    used: int = 200
+    hidden: int = 6
+    decay: float = 0.02
+
+    def settings(self) -> Space:
+        """Rows of each kind, width, and the shift."""
+        return Space(
+            n=Integer(self.rows, 20, 2000, "training rows"),
+            used=Integer(self.used, 20, 2000, "rows in use", corners=(self.used, 2 * self.used)),
+            d=Integer(self.features, 1, 50, "features"),
+            hidden=Integer(
+                self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(self.hidden, self.hidden)
+            ),
+            moved=Real(self.moved, 0.0, 5.0, "how far rows in use are moved", corners=(self.moved, self.moved)),
+            relabelled=Real(
+                self.relabelled, 0.0, 1.0, "share of relabelled rows in use", corners=(self.relabelled, self.relabelled)
+            ),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Deployed:
+        """Centres, rows, a network trained on the first of them, and rows in use."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        d = setting["d"]
+        centres = 1.5 * rng.normal(size=(CLASSES, d)) / np.sqrt(d) * np.sqrt(2)
+        x, y = draw_rows(rng, setting["n"], centres, 0.1)
+        held = draw_rows(rng, _HELD, centres, 0.1)
+        way = rng.normal(size=d)
+        way *= setting["moved"] / np.linalg.norm(way)
+        used, answers = draw_rows(rng, setting["used"] + LARGE, centres + way, 0.1)
+        hit = rng.random(len(answers)) < setting["relabelled"]
+        answers = np.where(hit, (answers + 1) % CLASSES, answers)
+        found = train(x, y, int(rng.integers(2**31)), decay=self.decay, hidden=setting["hidden"])
+        model = read_model(found)
+        task = read_task(model, x, y)
+        encoded, m = task.encode(answers), setting["used"]
+        wrong = float(task.errors(model.outputs(used[m:]), encoded[m:]).mean())
+        return Deployed(model, task, x, task.encode(y), (held[0], task.encode(held[1])), self.decay,
+                        deployed=used[:m], answers=encoded[:m], wrong=wrong)  # fmt: skip
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """That there are rows in use, and that they are not the reference rows themselves."""
+        if problem.deployed is None:
+            return [Hypothesis("rows in use are given", 0.0, ">=", 1.0, "--deploy, or deployed=")]
+        share = copied(reference_rows(problem)[1], problem.deployed)
+        return [
+            Hypothesis("rows in use are given", 1.0, ">=", 1.0, "--deploy, or deployed="),
+            Hypothesis("share of rows in use that are copies of rows they are compared with", share, "<=", 0.05,
+                       "they were not drawn beside them"),
+        ]  # fmt: skip

@@ -1,0 +1,37 @@
+"""Small networks with more parameters than rows, on classes at random: trained, they know nothing but their rows."""
+
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
+
+
+class MemorisingNetworks(Population[Trained]):
+    """Three normal classes in many dimensions of which the share `noise` is drawn at random, and a layer of tanh.
+
+    The rows are as of `TrainedNetworks`, which has the other sizes: there a network cannot learn every row.
+
+    Args:
+        noise: the share of classes drawn at random, in training and held-out rows alike.
+    """
+
+    noise: float = 1.0
+
+    def settings(self) -> Space:
+        """Rows, features, width and the strength of decay."""
+        return Space(
+            n=Integer(40, 20, 2000, "training rows", corners=(40, 60)),
+            d=Integer(15, 1, 100, "features", corners=(15, 25)),
+            hidden=Integer(12, 0, 100, "hidden units", corners=(10, 16)),
+            decay=Real(0.02, 1e-4, 1.0, "decay of the weights", corners=(0.01, 0.02)),
+            noise=Real(self.noise, 0.0, 1.0, "share of classes at random"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        """Centres, rows, and a network trained on them."""
+        return TrainedNetworks().sample(setting, key)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """What gauges ask for: a model with derivatives, and rows that it has not seen."""
+        return TrainedNetworks().hypotheses(problem)

@@ -1,0 +1,117 @@
+"""Linear models and networks of max(., 0), trained on classes at a stated distance: what bounds are judged on."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Key
+
+from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.subjects.trained_models import AbstractModel, Objective, Trained, polish, read_model, read_task
+from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows, initial
+
+_RATE = 0.2
+
+
+def rectified(params: dict, x: Any) -> Array:
+    """A layer of max(., 0) and a readout; no hidden units are a linear model."""
+    hidden = jnp.maximum(x @ params["w1"], 0) if "w1" in params else x
+    return hidden @ params["w2"] + params["b2"]
+
+
+def begin(seed: int, d: int, hidden: int) -> AbstractModel:
+    """The network as its training begins."""
+    return read_model((rectified, initial(np.random.default_rng(seed), d, hidden)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RectifiedTrainer:
+    """Trains by mean log loss + (decay/2) |theta|²: to a stationary point, or that many steps of descent without decay.
+
+    A user's own function of rows, targets and seed.
+    """
+
+    decay: float
+    hidden: int
+    steps: int = 0
+
+    def __call__(self, x: np.ndarray, y: np.ndarray, seed: int, start: Any = None) -> Any:
+        """The network and its parameters, from a start by the seed."""
+        own = begin(seed, x.shape[1], self.hidden)
+        task = read_task(own, x, y)
+        objective = Objective(own, x, task.encode(y), task, 0.0 if self.steps else self.decay)
+        if not self.steps:
+            return rectified, own.split(polish(objective, steps=1000).model.theta)
+        theta = own.theta
+        for _ in range(self.steps):
+            theta = theta - _RATE * objective.value(theta)[1]
+        return rectified, own.split(theta)
+
+
+def equidistant(rng: np.random.Generator, d: int, distance: float) -> Float[np.ndarray, "classes d"]:
+    """Centres of the classes on random orthogonal axes, each as far from each other one."""
+    axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
+    return distance / np.sqrt(2) * axes[:CLASSES]
+
+
+class RectifiedNetworks(Population[Trained]):
+    """Three normal classes of unit variance around centres at a stated distance from each other.
+
+    Args:
+        rows: training rows by default.
+        held: rows that the training has not seen.
+        hidden: units by default; 0 is a linear model.
+        widths: where a verification looks for other numbers of units.
+        decay: delta in mean loss + (delta/2) |theta|².
+        distance: of the centres.
+        noise: the share of classes drawn at random, in training and held-out rows alike.
+        steps: of descent on the loss from the start; 0 trains to a stationary point.
+        differentiable: whether the claims ask for derivatives.
+        unseen: whether they are measured on held-out rows.
+    """
+
+    rows: int = 300
+    held: int = 500
+    hidden: int = 6
+    widths: tuple[int, int] = (0, 12)
+    decay: float = 0.02
+    distance: float = 3.0
+    noise: float = 0.1
+    steps: int = 0
+    differentiable: bool = True
+    unseen: bool = True
+
+    def settings(self) -> Space:
+        """Rows, width, and how far apart the classes are."""
+        return Space(
+            n=Integer(self.rows, 20, 5000, "training rows"),
+            d=Integer(4, CLASSES, 50, "features"),
+            hidden=Integer(self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=self.widths),
+            decay=Real(self.decay, 1e-4, 1.0, "decay of the weights"),
+            distance=Real(self.distance, 0.0, 100.0, "distance of the centres"),
+            noise=Real(self.noise, 0.0, 1.0, "share of classes at random"),
+        )
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        """Centres, rows, and a network trained on them."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+        centres = equidistant(rng, setting["d"], setting["distance"])
+        x, y = draw_rows(rng, setting["n"], centres, setting["noise"])
+        held = draw_rows(rng, self.held, centres, setting["noise"])
+        trainer = RectifiedTrainer(setting["decay"], setting["hidden"], self.steps)
+        seed = int(rng.integers(2**31))
+        model = read_model(trainer(x, y, seed))
+        task = read_task(model, x, y)
+        start = begin(seed, setting["d"], setting["hidden"])
+        rest: dict[str, Any] = {"decay": setting["decay"], "start": start, "fit": trainer, "targets": y}
+        return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        """A model with derivatives, and rows that it has not seen."""
+        held = 0 if problem.held is None else int(problem.fresh.sum())  # a copy of a training row is not held out
+        known, why = float(problem.model.differentiable), "with fewer, no measurement says much"
+        smooth = Hypothesis("the model has derivatives", known, ">=", 1.0)
+        unseen = Hypothesis("held-out rows", float(held), ">=", 100.0, why)
+        return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]
