@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from sklearn.datasets import load_digits
 
-from lemmata.engine.problems._schedules import Schedule
-from lemmata.engine.problems._targets import GaussianMixture
+from lemmata.engine.problems.schedules import Schedule
+from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork, train
 from lemmata.solvers import gradient_flow

@@ -1,60 +1,153 @@
-"""The house: which room may import which, sizes of files and bodies, and what no file may contain."""
+"""The house: which part may import which, no circles, private files, sizes, and what no file may contain."""
 
 import ast
+import collections
+import functools
 import pathlib
 import re
 
 import pytest
 
+from lemmata.engine.catalogue import part_of
+
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
-FLOOR = {
-    "errors": -2, "answers": -1, "options": -1, "files": -1, "core": 0, "kernels": 0, "catalogue": 0, "workers": 1,
-    "architectures": 1, "functions": 1, "spectra": 1, "systems": 1, "bounds": 2, "certificates": 2, "networks": 2,
-    "optimisers": 2, "preferences": 2, "privacy": 2, "scaling": 2, "solvers": 2, "stability": 2, "splines": 2,
-    "attention": 2, "decisions": 2, "embeddings": 2, "field_theory": 2, "samplers": 1,
-    "storage": 3, "adversaries": 3, "selection": 3, "machines": 3, "dynamics": 3, "phases": 3, "operators": 3,
-    "forecasts": 2, "models": 3, "claims": 3, "problems": 4, "refutations": 4, "ledger": 4, "sources": 4, "chapters": 5,
-    "estimators": 6, "studies": 7, "comparisons": 7, "examinations": 7, "report": 8, "site": 9, "cli": 10,
-}  # fmt: skip
-NEIGHBOURS = {
-    ("kernels", "core"), ("networks", "solvers"), ("comparisons", "studies"), ("examinations", "studies"),
-}  # fmt: skip
-PRODUCT = ("estimators", "studies", "comparisons", "report", "storage")
+ORDER = (
+    ("errors", "version"),
+    ("answers", "files", "options"),
+    ("core",),
+    ("workers",),
+    ("kernels", "functions"),
+    ("architectures", "spectra"),
+    ("solvers", "networks"),
+    ("engine",),
+    ("subjects",),
+    ("storage",),
+    ("estimators",),
+    ("workflows",),
+    ("interfaces",),
+)
+"""Parts from low to high: each imports from those before it, and within a group as its own order says."""
+WITHIN = {
+    "engine": ("catalogue", "claims", "problems", "refutations", "ledger", "sources"),
+    "workflows": ("studies", "comparisons", "examinations"),
+    "interfaces": ("report", "python", "site", "cli"),
+}
+NEIGHBOURS = {("networks", "solvers")}
 FILES = sorted(SOURCE.rglob("*.py"))
+LEVEL = {name: level for level, names in enumerate(ORDER) for name in names}
+
+
+def module_of(path: pathlib.Path) -> str:
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+@functools.cache
+def modules() -> dict[str, pathlib.Path]:
+    return {module_of(path): path for path in FILES}
+
+
+@functools.cache
+def imports(path: pathlib.Path) -> frozenset[str]:
+    """The modules of the package that a file imports, in functions and for the types alone, too."""
+    own, found = module_of(path), set[str]()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = own.split(".")
+                parts = parts[: len(parts) - node.level + (path.name == "__init__.py")]
+                base = ".".join([*parts, *([node.module] if node.module else [])])
+            wanted = [f"{base}.{alias.name}" for alias in node.names]
+            found |= {name if name in modules() else base for name in wanted if base in modules()}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name in modules()}
+    return frozenset(found - {own})
 
 
 def rooms(path: pathlib.Path) -> set[str]:
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
-        names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        for name in names:
-            if name == "lemmata" and isinstance(node, ast.ImportFrom):
-                found |= {alias.name for alias in node.names if alias.name in FLOOR}
-            elif name and name.startswith("lemmata."):
-                found.add(name.split(".")[1])
-    return found
+    """The parts that a file imports from."""
+    return {part_of(name) for name in imports(path)} - {""}
 
 
-def test_every_room_is_on_a_floor():
-    assert {path.name for path in SOURCE.iterdir() if path.is_dir() and path.name != "__pycache__"} <= set(FLOOR)
-    assert len(FILES) > 50
+def test_every_part_has_its_place():
+    assert {path.stem for path in SOURCE.iterdir() if not path.name.startswith("_")} == set(LEVEL)
+    for group, order in WITHIN.items():
+        assert {path.name for path in (SOURCE / group).iterdir() if path.is_dir()} - {"__pycache__"} == set(order)
+    assert len(FILES) > 500
+
+
+def _below(part: str, other: str) -> bool:
+    own, its = part.partition("."), other.partition(".")
+    if own[0] != its[0]:
+        return LEVEL[its[0]] < LEVEL.get(own[0], 99) or (part, other) in NEIGHBOURS
+    order = WITHIN.get(own[0])
+    return order is None or own[2] == "" or order.index(its[2]) < order.index(own[2])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_imports_go_down(path):
-    room = path.relative_to(SOURCE).parts[0].removesuffix(".py")
-    for other in rooms(path) - {room}:
-        allowed = FLOOR[other] < FLOOR.get(room, 99) or (room, other) in NEIGHBOURS
-        assert allowed, f"{room} (floor {FLOOR.get(room)}) imports {other} (floor {FLOOR[other]})"
+    part = part_of(module_of(path))
+    for other in rooms(path) - {part}:
+        assert _below(part, other), f"{part} imports {other}"
 
 
-@pytest.mark.parametrize(
-    "path", [path for room in PRODUCT for path in sorted((SOURCE / room).rglob("*.py"))], ids=lambda path: path.name
-)
-def test_product_code_leaves_the_theory_alone(path):
-    assert "chapters" not in rooms(path), "what a product needs is a room's, and the chapter takes it from there"
-    assert "lemmata.subjects" not in path.read_text()
+def test_no_file_imports_itself_by_way_of_others():
+    """Strongly connected parts of the graph of files: Kosaraju's two passes."""
+    graph = {name: imports(path) for name, path in modules().items()}
+    back = collections.defaultdict(set)
+    for name, others in graph.items():
+        for other in others:
+            back[other].add(name)
+    order, seen = [], set()
+
+    def visit(start, edges, found):
+        waiting = [(start, iter(sorted(edges.get(start, ()))))]
+        seen.add(start)
+        while waiting:
+            name, rest = waiting[-1]
+            following = next((other for other in rest if other not in seen), None)
+            if following is None:
+                waiting.pop()
+                found.append(name)
+            else:
+                seen.add(following)
+                waiting.append((following, iter(sorted(edges.get(following, ())))))
+
+    for name in sorted(graph):
+        if name not in seen:
+            visit(name, graph, order)
+    seen.clear()
+    circles = []
+    for name in reversed(order):
+        if name not in seen:
+            circle: list[str] = []
+            visit(name, back, circle)
+            circles += [sorted(circle)] * (len(circle) > 1)
+    assert circles == []
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_private_files_are_private(path):
+    """A file whose name begins with an underscore is imported by files of its own subpackage alone."""
+    own = part_of(module_of(path))
+    for name in imports(path):
+        private = any(word.startswith("_") for word in name.split("."))
+        assert not private or part_of(name) == own, f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_name_of_a_higher_part_stands_in_a_string(path):
+    """What the code above is called is not known below: neither its modules nor its claims."""
+    own = module_of(path).split(".")[1:2]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"lemmata(\.\w+)+", node.value)
+        ):
+            above = node.value.split(".")[1]
+            if above in LEVEL and own and own[0] in LEVEL:
+                assert LEVEL[above] <= LEVEL[own[0]], f"{path}: {node.value}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))

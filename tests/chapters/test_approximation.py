@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lemmata.engine.problems._gauss_legendre import pieces
+from lemmata.engine.problems.gauss_legendre import pieces
 from lemmata.functions import (
     Cosines,
     CosineSum,

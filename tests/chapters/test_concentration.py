@@ -5,7 +5,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.generalisation.concentration import HeldOutLosses, HoeffdingHeldOut, hoeffding_radius
 
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._schedules import Schedule
-from lemmata.engine.problems._targets import GaussianMixture
+from lemmata.engine.problems.schedules import Schedule
+from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.diffusion._diffusion import training_set
 from lemmata.subjects.diffusion.reverse_sampling import (

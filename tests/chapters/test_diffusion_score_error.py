@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
-from lemmata.engine.problems._schedules import Schedule, loss_weight, score_from_denoiser
-from lemmata.engine.problems._targets import Cube
+from lemmata.engine.problems.schedules import Schedule, loss_weight, score_from_denoiser
+from lemmata.engine.problems.targets import Cube
 from lemmata.errors import SettingError
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.diffusion._diffusion import training_set

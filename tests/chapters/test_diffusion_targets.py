@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._schedules import Schedule
-from lemmata.engine.problems._targets import Cube, GaussianMixture, Sphere, sampled_mixture, sampled_target
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.schedules import Schedule
+from lemmata.engine.problems.targets import Cube, GaussianMixture, Sphere, sampled_mixture, sampled_target
 from lemmata.errors import SettingError
 from lemmata.kernels import RBF
 from lemmata.subjects.diffusion._diffusion import NoisedMixtures, pose_rows

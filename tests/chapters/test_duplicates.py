@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._duplicates import duplicate_rows
-from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems.duplicates import duplicate_rows
+from lemmata.engine.problems.singular import singular_cause
 
 
 @pytest.mark.parametrize("seed", range(4))

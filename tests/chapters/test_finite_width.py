@@ -6,7 +6,7 @@ import numpy as np
 
 from lemmata.architectures import relu_network
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF
 from lemmata.subjects.tangent import finite_width as section
 from lemmata.subjects.tangent._wide_inputs import Inputs

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from lemmata.engine.problems._set_systems import BinomialSum, SetSystem, SetSystems, SignArchitecture
+from lemmata.engine.problems.set_systems import BinomialSum, SetSystem, SetSystems, SignArchitecture
 from lemmata.subjects.generalisation import growth, separable_labellings, sine_labels
 from lemmata.subjects.generalisation._labelled_points import GeneralPoints, PointsOnLine, SineNodes
 from lemmata.subjects.generalisation._labellings import cover_count, halfspace_labellings, shattered_points

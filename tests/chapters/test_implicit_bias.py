@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.optimisation._least_squares import LeastSquares
 from lemmata.subjects.optimisation.implicit_bias import MinimumNormInterpolant, nearest_interpolant
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._prompts import sampled_prompt
+from lemmata.engine.problems.prompts import sampled_prompt
 from lemmata.errors import SettingError
 from lemmata.functions import GaussianBumps, barron_parameter
 from lemmata.solvers import lasso_objective, soft_threshold

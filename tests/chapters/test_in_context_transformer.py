@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._prompts import sampled_prompt
+from lemmata.engine.problems.prompts import sampled_prompt
 from lemmata.networks import temperature_asked
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
 from lemmata.subjects.in_context import _errors as errors

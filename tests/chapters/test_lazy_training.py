@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, gram
 from lemmata.subjects.tangent import lazy_training as section
 from lemmata.subjects.tangent._training_sets import TrainingSet, trace_step

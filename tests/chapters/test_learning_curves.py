@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.kernels import Linear
 from lemmata.subjects.generalisation.learning_curves import LearningCurveEstimate, held_out_error, pooled
 

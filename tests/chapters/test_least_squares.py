@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.kernels import Linear
 from lemmata.subjects.optimisation._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
 from lemmata.subjects.optimisation._least_squares import LeastSquares, kernel_features

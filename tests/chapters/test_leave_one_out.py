@@ -6,7 +6,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.generalisation.leave_one_out import LeaveOneOutIdentity, naive_leave_one_out_residuals
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import Linear
 from lemmata.subjects.high_dimension import _random_matrices as matrices
 from lemmata.subjects.high_dimension import marchenko_pastur as section

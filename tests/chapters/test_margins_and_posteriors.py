@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lemmata.engine.problems._margin_rows import SphericalMarginRows, sphere_shadows
+from lemmata.engine.problems.margin_rows import SphericalMarginRows, sphere_shadows
 from lemmata.subjects.generalisation import linear_margins, norms_of_layers, support_vectors
 from lemmata.subjects.generalisation.pac_bayes import NoisyLinearRules
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.generalisation.rademacher import (
     BallLearning,
     KernelBall,

@@ -7,7 +7,7 @@ import pytest
 from sklearn.kernel_approximation import RBFSampler
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, Laplace
 from lemmata.subjects.tangent import random_features as section
 from lemmata.subjects.tangent.random_features import FeaturePoints, KernelPoints

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from lemmata.engine.problems._impulse_responses import ImpulseResponses, RandomReadouts, modal_states
+from lemmata.engine.problems.impulse_responses import ImpulseResponses, RandomReadouts, modal_states
 from lemmata.subjects.approximation._sobolev_balls import SectionsOnCircle
 from lemmata.subjects.approximation.costs import (
     attention,

@@ -8,7 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import Linear
 from lemmata.subjects.high_dimension import double_descent, ridgeless
 from lemmata.subjects.high_dimension._linear_designs import draw_design, pose_design

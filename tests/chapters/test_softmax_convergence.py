@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._sampled import draws
-from lemmata.engine.problems._softmax_parameters import logit_bound, radius, required_steps, required_width, step_size
+from lemmata.engine.problems.sampled import draws
+from lemmata.engine.problems.softmax_parameters import logit_bound, radius, required_steps, required_width, step_size
 from lemmata.subjects.softmax_training import _activations as widths
 from lemmata.subjects.softmax_training._softmax_training import initialise, sphere_points
 from lemmata.subjects.softmax_training._trained_widths import horizon, spread_points

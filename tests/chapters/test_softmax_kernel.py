@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._softmax_kernels import singular_rows
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.softmax_kernels import singular_rows
 from lemmata.kernels import RBF, Compose, SoftmaxTangent, gram
 from lemmata.subjects.softmax_training import definiteness, infinite_width
 from lemmata.subjects.softmax_training import kernel_drift as drift

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._random_units import RandomUnits, unit_rows
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.random_units import RandomUnits, unit_rows
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.softmax_training import kernel_perturbation as perturbation
 from lemmata.subjects.softmax_training import kernel_perturbation_proof as perturbation_proof

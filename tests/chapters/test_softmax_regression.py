@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF
 from lemmata.subjects.softmax_training import coupling, prediction_coupling
 from lemmata.subjects.softmax_training import kernel_regression as regression

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import draws
-from lemmata.engine.problems._softmax_parameters import step_size
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import draws
+from lemmata.engine.problems.softmax_parameters import step_size
 from lemmata.kernels import SoftmaxTangent
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.softmax_training import _softmax_training as steps

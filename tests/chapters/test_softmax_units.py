@@ -9,8 +9,8 @@ import pytest
 
 from lemmata.engine.claims import examine
 from lemmata.engine.claims._registry import claims_in
-from lemmata.engine.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.random_units import RandomLayers, RandomUnits, moves, unit_rows
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.softmax_training import _units as units
 from lemmata.subjects.softmax_training import logit_concentration as concentration
 from lemmata.subjects.softmax_training import softmax_normaliser as normalisation

@@ -8,7 +8,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.engine.problems._sampled import sampled_regression
+from lemmata.engine.problems.sampled import sampled_regression
 from lemmata.subjects.generalisation.stability import UniformStability, fit, fit_without, stability_bound
 
 

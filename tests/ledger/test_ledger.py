@@ -47,7 +47,7 @@ def test_what_is_read_is_what_was_run(name, tmp_path, monkeypatch):
     plain = run_trials(claim, setting, 40, 3)
     first = recorded_trials(path, 1, claim, setting, 40, 3)
     monkeypatch.setattr("lemmata.engine.ledger._recorded.compiled", None)  # nothing may run again
-    monkeypatch.setattr("lemmata.engine.ledger._recorded._executed", None)
+    monkeypatch.setattr("lemmata.engine.ledger._recorded.executed", None)
     again = recorded_trials(path, 1, claim, setting, 40, 3)
     assert same(plain, first)
     assert same(first, again)

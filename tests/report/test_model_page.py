@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from lemmata.interfaces.report import ModelStudy, write_model
+from lemmata.interfaces.python import ModelStudy
+from lemmata.interfaces.report import write_model
 from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_models
 from lemmata.workflows.examinations import Record
 from lemmata.workflows.examinations._record import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score

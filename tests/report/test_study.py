@@ -7,8 +7,8 @@ import pytest
 
 import lemmata
 from lemmata.errors import DataError, SettingError
-from lemmata.interfaces.report import Study
-from lemmata.interfaces.report._study import _checked
+from lemmata.interfaces.python import Study
+from lemmata.interfaces.python._study import _checked
 from lemmata.options import StudyOptions
 from lemmata.workflows.studies._result import Point, Unit
 from tests.report.example import classified

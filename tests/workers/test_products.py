@@ -8,7 +8,7 @@ import pytest
 from lemmata.engine.refutations import Counterexample, Survived, refute, searches
 from lemmata.engine.refutations._spread import seed_of, widely
 from lemmata.errors import SolverError
-from lemmata.interfaces.report import load
+from lemmata.interfaces.python import load
 from lemmata.options import ComparisonOptions, StudyOptions
 from lemmata.workers import Lost
 from lemmata.workflows.comparisons import load_sequences, run_comparison

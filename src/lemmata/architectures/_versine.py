@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from lemmata.kernels._distance import squared_distances
+from lemmata.kernels import squared_distances
 
 from ._correlation import half_angle, safe_sqrt
 

@@ -1,12 +1,13 @@
 """Floor 0: positive semidefinite kernels K(x, x'), their algebra, and Gram matrices."""
 
-from ._algebra import Compose as Compose
-from ._algebra import Power as Power
-from ._algebra import Product as Product
-from ._algebra import Scale as Scale
-from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
+from ._base import Compose as Compose
+from ._base import Power as Power
+from ._base import Product as Product
+from ._base import Scale as Scale
+from ._base import Sum as Sum
 from ._disk import gram_on_disk as gram_on_disk
+from ._distance import squared_distances as squared_distances
 from ._dot_product import ExponentialDotProduct as ExponentialDotProduct
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial

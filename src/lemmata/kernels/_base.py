@@ -1,13 +1,21 @@
-"""The contract of a kernel: two single points in, one number out; everything else follows."""
+"""The contract of a kernel: two single points in, one number out; everything else follows. And the algebra of kernels.
+
+Sums are clear. A product is positive semidefinite because the entrywise product of two positive semidefinite matrices
+is (Schur), and a power is a repeated product. Each operation combines the matrices of its parts, so a part that has a
+fast `cross` or `diagonal` keeps it.
+"""
 
 import abc
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Real
+
+from ._parameters import check_number, counting, learnable
 
 
 class AbstractKernel(eqx.Module):
@@ -44,14 +52,10 @@ class AbstractKernel(eqx.Module):
 
     def __add__(self, other: "AbstractKernel") -> "AbstractKernel":
         """The sum of two kernels."""
-        from ._algebra import Sum
-
         return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
     def __mul__(self, other: "AbstractKernel | Real[ArrayLike, '']") -> "AbstractKernel":
         """The product of two kernels, or a positive multiple of one."""
-        from ._algebra import Product, Scale
-
         if isinstance(other, AbstractKernel):
             return Product(self, other)
         is_number = isinstance(other, int | float | np.number | np.ndarray | jax.Array)
@@ -63,6 +67,127 @@ class AbstractKernel(eqx.Module):
 
     def __pow__(self, exponent: int) -> "AbstractKernel":
         """The kernel to a positive integer power."""
-        from ._algebra import Power
-
         return Power(self, exponent)
+
+
+class Sum(AbstractKernel):
+    """K(x, y) = left(x, y) + right(x, y); written `left + right`."""
+
+    left: AbstractKernel
+    right: AbstractKernel
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """The sum of the two kernels at (x, y)."""
+        return self.left(x, y) + self.right(x, y)
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """The sum of the two cross matrices."""
+        return self.left.cross(x, y) + self.right.cross(x, y)
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """The sum of the two diagonals."""
+        return self.left.diagonal(x) + self.right.diagonal(x)
+
+
+class Product(AbstractKernel):
+    """K(x, y) = left(x, y) right(x, y); written `left * right`."""
+
+    left: AbstractKernel
+    right: AbstractKernel
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """The product of the two kernels at (x, y)."""
+        return self.left(x, y) * self.right(x, y)
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """The entrywise product of the two cross matrices."""
+        return self.left.cross(x, y) * self.right.cross(x, y)
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """The entrywise product of the two diagonals."""
+        return self.left.diagonal(x) * self.right.diagonal(x)
+
+
+class Scale(AbstractKernel):
+    """K(x, y) = factor kernel(x, y) with a positive factor; written `factor * kernel`.
+
+    Raises:
+        SettingError: where the factor is known and not positive.
+    """
+
+    kernel: AbstractKernel
+    factor: Float[Array, ""] = eqx.field(converter=learnable)
+
+    def __check_init__(self):
+        check_number("Scale.factor", self.factor)
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """The multiple of the kernel at (x, y)."""
+        return self.factor * self.kernel(x, y)
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """The multiple of the cross matrix."""
+        return self.factor * self.kernel.cross(x, y)
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """The multiple of the diagonal."""
+        return self.factor * self.kernel.diagonal(x)
+
+
+class Power(AbstractKernel):
+    """K(x, y) = kernel(x, y)^exponent for an integer exponent of at least 1; written `kernel ** exponent`.
+
+    Raises:
+        SettingError: where the exponent is not an integer or is below 1.
+    """
+
+    kernel: AbstractKernel
+    exponent: int = eqx.field(static=True, converter=counting("Power.exponent"))
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """The power of the kernel at (x, y)."""
+        return self.kernel(x, y) ** self.exponent
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """The entrywise power of the cross matrix."""
+        return self.kernel.cross(x, y) ** self.exponent
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """The entrywise power of the diagonal."""
+        return self.kernel.diagonal(x) ** self.exponent
+
+
+def _as_pytree(transform: Callable[..., Any]) -> Callable[..., Any]:
+    # A bare function is no array: as a leaf it would keep the kernel out of jax.jit, so it goes into the structure.
+    callable_module: Any = transform
+    return callable_module if isinstance(transform, eqx.Module) else jax.tree_util.Partial(transform)
+
+
+class Compose(AbstractKernel):
+    """K(x, y) = kernel(transform(x), transform(y)): a map of the inputs, then a kernel.
+
+    `transform` takes one point of shape (d,) to one point of shape (e,). It may be an `equinox.Module` with learnable
+    arrays, or any function that JAX can trace.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.kernels import Compose, Linear
+    >>> kernel = Compose(Linear(), lambda point: point**2)
+    >>> print(kernel(jnp.array([1.0, 2.0]), jnp.array([3.0, 1.0])))
+    13.0
+    """
+
+    kernel: AbstractKernel
+    transform: Callable[..., Any] = eqx.field(converter=_as_pytree)
+
+    def __call__(self, x: Float[Array, "*point"], y: Float[Array, "*point"]) -> Float[Array, ""]:
+        """The kernel at the images of x and y."""
+        return self.kernel(self.transform(x), self.transform(y))
+
+    def cross(self, x: Float[Array, "n *point"], y: Float[Array, "m *point"]) -> Float[Array, "n m"]:
+        """The cross matrix at the images; every point is mapped once."""
+        images = jax.vmap(self.transform)
+        return self.kernel.cross(images(x), images(y))
+
+    def diagonal(self, x: Float[Array, "n *point"]) -> Float[Array, " n"]:
+        """The diagonal at the images."""
+        return self.kernel.diagonal(jax.vmap(self.transform)(x))

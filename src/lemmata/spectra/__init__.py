@@ -8,6 +8,8 @@ from ._eigensystem import Spectrum as Spectrum
 from ._eigensystem import condition_number as condition_number
 from ._eigensystem import effective_dimension as effective_dimension
 from ._eigensystem import spectrum as spectrum
+from ._krylov import ritz_values as ritz_values
+from ._krylov import three_term as three_term
 from ._lanczos import LargestEigenvalues as LargestEigenvalues
 from ._lanczos import largest_eigenvalues as largest_eigenvalues
 from ._measured import MeasuredCurve as MeasuredCurve
@@ -22,6 +24,7 @@ from ._sharpness import sharpness as sharpness
 from ._smoothness import Smoothness as Smoothness
 from ._smoothness import smoothness as smoothness
 from ._trace import TraceEstimate as TraceEstimate
+from ._trace import probed as probed
 from ._trace import trace_estimate as trace_estimate
 from ._validation import gcv as gcv
 from ._validation import leave_one_out as leave_one_out

@@ -9,7 +9,9 @@ from ._counts import counts as counts
 from ._counts import told_counts as told_counts
 from ._fingerprint import Fingerprint as Fingerprint
 from ._fingerprint import digest_of_modules as digest_of_modules
+from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
+from ._modules import part_of as part_of
 from ._read import DEFAULTS as DEFAULTS
 from ._read import catalogue as catalogue
 from ._read import cost as cost

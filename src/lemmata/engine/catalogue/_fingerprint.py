@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from ._meaning import Token, Words, meaning
-from ._modules import Function, Module, Node, methods_of, module_of, modules, resolved, statements_of
+from ._modules import Function, Module, Node, methods_of, module_of, modules, part_of, resolved, statements_of
 
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
@@ -56,14 +56,14 @@ def fingerprint(
         methods = [name for name in methods_of(node) if Node(node.module, node.name, name) in nodes]
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
-    part_of = {node: "" if node.module in own else node.module.split(".")[1] for node in nodes}
+    part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
     whole, parts = [name], {"": [name]}
     for node in nodes:
         tokens, header = meaning(node).tokens, brief[Node(*node[:2])] if node.method else ""
         whole.append(_hash([header, *(_told(token, brief, data) for token in tokens)]))
-        near = {other: brief[other] if part_of.get(other) == part_of[node] else other.name
+        near = {other: brief[other] if part.get(other) == part[node] else other.name
                 for other in meaning(node).rests_on if other in brief}  # fmt: skip
-        parts.setdefault(part_of[node], []).append(_hash([header, *(_told(token, near, data) for token in tokens)]))
+        parts.setdefault(part[node], []).append(_hash([header, *(_told(token, near, data) for token in tokens)]))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
 

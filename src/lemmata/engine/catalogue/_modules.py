@@ -7,8 +7,10 @@ import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
+GROUPS = ("engine", "subjects", "workflows", "interfaces")
+"""Folders whose packages are parts of their own."""
 ROOTS = {PACKAGE: ROOT}
 """The folders of packages whose code is read, by their names."""
 Function = ast.FunctionDef, ast.AsyncFunctionDef
@@ -142,3 +144,13 @@ def methods_of(node: Node) -> tuple[str, ...]:
     """The names of a class's methods, properties among them; none for what is no class."""
     classes = [each for each in statements_of(node) if isinstance(each, ast.ClassDef)]
     return tuple(dict.fromkeys(part.name for each in classes for part in each.body if isinstance(part, Function)))
+
+
+def part_of(module: str) -> str:
+    """The subpackage that a module belongs to: "kernels", "engine.claims".
+
+    >>> part_of("lemmata.kernels._gram"), part_of("lemmata.engine.claims._verify"), part_of("lemmata.errors")
+    ('kernels', 'engine.claims', 'errors')
+    """
+    _, *parts = module.split(".")
+    return ".".join(parts[: 2 if parts[:1] and parts[0] in GROUPS else 1])

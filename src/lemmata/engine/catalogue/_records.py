@@ -17,7 +17,7 @@ from lemmata.files import replace_text
 
 from ._modules import ROOT
 
-SECTIONS = ROOT / "chapters"
+SECTIONS = ROOT / "subjects"
 FOLDER = "records"
 COSTS = pathlib.Path(__file__).with_name("costs.json")
 _FAR = 4  # a cost is written anew where it is off by more than this factor

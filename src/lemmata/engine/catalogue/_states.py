@@ -43,28 +43,19 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
 
 @functools.cache
 def _own(section: str) -> frozenset[str]:
-    return frozenset({section, *(name for name, by in _users().items() if by == {section})})
-
-
-@functools.cache
-def _users() -> dict[str, set[str]]:
-    """For every module of problems the sections that import it, directly or through other problems."""
-    direct = dict[str, set[str]]()
-    for folder in ("chapters", "problems"):
-        for path in (ROOT / folder).rglob("[!_]*.py" if folder == "chapters" else "_[!_]*.py"):
-            name = ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts))
-            text = path.read_text(encoding="utf-8")
-            for used in re.findall(r"^from (?:lemmata\.problems)?\.(_\w+) import", text, flags=re.M):
-                direct.setdefault(f"{PACKAGE}.problems.{used}", set()).add(name)
-    found = {}
-    for start in direct:
-        known, waiting = set[str](), [start]
-        while waiting:
-            new = direct.get(waiting.pop(), set()) - known
-            known |= new
-            waiting.extend(one for one in new if ".problems." in one)
-        found[start] = {one for one in known if ".chapters." in one}
-    return found
+    """The file of a section and the private files beside it that no other file there, and nothing else, imports."""
+    folder = ROOT.joinpath(*section.split(".")[1:-1])
+    package = section.rpartition(".")[0]
+    users = dict[str, set[str]]()
+    for path in folder.glob("*.py"):
+        name = package if path.stem == "__init__" else f"{package}.{path.stem}"
+        text = path.read_text(encoding="utf-8")
+        for used in re.findall(rf"^from (?:{re.escape(package)})?\.(_\w+) import", text, flags=re.M):
+            users.setdefault(f"{package}.{used}", set()).add(name)
+    own = {section}
+    while new := {name for name, by in users.items() if by <= own} - own:
+        own |= new
+    return frozenset(own)
 
 
 def compared(record: dict[str, Any] | None, now: Fingerprint) -> State:
@@ -102,5 +93,5 @@ def claim_digests() -> dict[str, str]:
     for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
         place = f"{path.parts[-3]}.{path.stem}"
         for name in json.loads(path.read_text(encoding="utf-8")):
-            found[f"{place}.{spelled(name)}"] = prints(f"{PACKAGE}.chapters.{place}", name).whole
+            found[f"{place}.{spelled(name)}"] = prints(f"{PACKAGE}.subjects.{place}", name).whole
     return found

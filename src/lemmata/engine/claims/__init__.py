@@ -1,5 +1,7 @@
 """Floor 3: the engine that turns statements into verdicts. It knows no theory."""
 
+from ._apart import received as received
+from ._apart import sent as sent
 from ._bounds import AtLeast as AtLeast
 from ._bounds import AtMost as AtMost
 from ._bounds import Witness as Witness
@@ -54,6 +56,7 @@ from ._registry import file_of as file_of
 from ._registry import find as find
 from ._registry import load_file as load_file
 from ._registry import registry as registry
+from ._relations import ROUNDING as ROUNDING
 from ._relations import Judgement as Judgement
 from ._relations import Relation as Relation
 from ._relations import Sample as Sample
@@ -65,10 +68,21 @@ from ._source import Source as Source
 from ._source import bibliography as bibliography
 from ._source import cite as cite
 from ._source import format_reference as format_reference
+from ._statistics import failure_limits as failure_limits
 from ._together import at_family_level as at_family_level
+from ._trials import COMPILER as COMPILER
+from ._trials import Outcome as Outcome
+from ._trials import Trials as Trials
+from ._trials import compiled as compiled
+from ._trials import executed as executed
+from ._trials import hypotheses_of as hypotheses_of
+from ._trials import measured as measured
+from ._trials import root_key as root_key
+from ._trials import run_trials as run_trials
 from ._verdict import ControlVerdict as ControlVerdict
 from ._verdict import Corner as Corner
 from ._verdict import Verdict as Verdict
+from ._verdict import plain_json as plain_json
 from ._verify import CORNERS as CORNERS
 from ._verify import UNSEEN as UNSEEN
 from ._verify import verdicts_of as verdicts_of

@@ -22,9 +22,9 @@ from ._hypothesis import Hypothesis
 
 # Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
 # of fused loops shortens by a quarter; later releases may not know that one.
-_COMPILER: dict[str, int | bool] = {"xla_backend_optimization_level": 1}
+COMPILER: dict[str, int | bool] = {"xla_backend_optimization_level": 1}
 if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
-    _COMPILER["xla_cpu_use_fusion_emitters"] = False
+    COMPILER["xla_cpu_use_fusion_emitters"] = False
 _BATCH = 128  # trials in one compiled call, where its temporaries fit
 _TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
@@ -141,7 +141,7 @@ def run_trials(
     source = (
         _traced_batches(claim, setting, trials, seed)
         if claim.traced
-        else _executed(claim, setting, trials, seed, executor)
+        else executed(claim, setting, trials, seed, executor)
     )
     numbers: list[int] = []
     try:
@@ -185,7 +185,7 @@ def compiled(
 
     size = min(_BATCH, trials)
     while True:
-        program = jax.jit(run, compiler_options=_COMPILER).lower(root_key(claim, 0), np.arange(size)).compile()
+        program = jax.jit(run, compiler_options=COMPILER).lower(root_key(claim, 0), np.arange(size)).compile()
         memory = program.memory_analysis()
         held = 0 if memory is None else memory.temp_size_in_bytes
         if held <= _TEMPORARIES or size == 1:
@@ -204,7 +204,7 @@ def _traced_batches(claim: Claim, setting: dict, trials: int, seed: int):
         yield numbers[:kept].tolist(), result
 
 
-def _executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
+def executed(claim: Claim, setting: dict, trials: int, seed: int, executor: concurrent.futures.Executor | None):
     """Trials as they finish in the caller's executor, or one after the other in this thread."""
     x64 = float64_enabled()
     if executor is None:

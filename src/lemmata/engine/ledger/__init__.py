@@ -13,3 +13,4 @@ from ._known import known_of as known_of
 from ._known import prospects as prospects
 from ._recorded import recorded_trials as recorded_trials
 from ._recorded import replay as replay
+from ._rows import numbers_of as numbers_of

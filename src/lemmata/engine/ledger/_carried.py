@@ -6,8 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 
-from lemmata.engine.claims import Claim, fingerprint_of
-from lemmata.engine.claims._trials import Trials
+from lemmata.engine.claims import Claim, Trials, fingerprint_of
 
 from ._file import open_ledger
 from ._recorded import Row, recorded_trials

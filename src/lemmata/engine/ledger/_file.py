@@ -15,6 +15,8 @@ import platformdirs
 
 from lemmata.errors import DataError
 
+from ._rows import numbers_of
+
 _APPLICATION = 0x6C656D61  # "lema"
 _VERSION = 1
 _WAIT = 60.0  # seconds that one process waits for another to finish a write
@@ -103,8 +105,6 @@ class Ledger:
     def export(self, path: str | Path) -> int:
         """Write all trials to a Parquet file, arrays as lists of numbers; how many there are."""
         import polars as pl
-
-        from ._recorded import numbers_of
 
         rows = [dict(row) for row in self.query(f"SELECT {', '.join(TRIAL)} FROM trials")]
         frame = [{**{k: v for k, v in row.items() if k not in ("arrays", "shapes")}, **numbers_of(row)} for row in rows]

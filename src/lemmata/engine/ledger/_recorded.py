@@ -5,20 +5,26 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
 from lemmata.core import float64_enabled, one_blas_thread
-from lemmata.engine.claims import Claim, Hypothesis, Standing, fingerprint_of
-from lemmata.engine.claims._trials import Outcome, Trials, _executed, compiled, root_key
+from lemmata.engine.claims import (
+    Claim,
+    Hypothesis,
+    Outcome,
+    Standing,
+    Trials,
+    compiled,
+    executed,
+    fingerprint_of,
+    root_key,
+)
 from lemmata.errors import DataError
 
 from ._file import Ledger, open_ledger
-
-_ARRAYS = ("predicted", "false", "measured", "condition", "trivial")
-Row = dict[str, Any]
+from ._rows import ARRAYS, Row, arrays_of
 
 
 def recorded_trials(
@@ -104,7 +110,7 @@ def _untraced(
     if len(known) == trials:
         return
     begun = time.monotonic()
-    for (number,), result in _executed(claim, setting, trials, base["seed"], executor):
+    for (number,), result in executed(claim, setting, trials, base["seed"], executor):
         if number in known:
             continue
         if isinstance(result, str):
@@ -122,7 +128,7 @@ def _at(batch: Outcome, place: int) -> Outcome:
 
 def _row(base: Row, number: int, size: int, one: Outcome, seconds: float) -> Row:
     """One finished trial as a row."""
-    arrays = [np.asarray(getattr(one, name), float) for name in _ARRAYS]
+    arrays = [np.asarray(getattr(one, name), float) for name in ARRAYS]
     hypotheses = [
         [h.name, float(h.value), h.relation, float(h.threshold), h.why, h.rounding, str(h.standing), float(h.margin)]
         if np.ndim(h.value) == 0
@@ -138,30 +144,16 @@ def _row(base: Row, number: int, size: int, one: Outcome, seconds: float) -> Row
     }  # fmt: skip
 
 
-def numbers_of(row: Row) -> dict[str, list[float]]:
-    """A row's arrays as flat lists of numbers, by their names."""
-    return {name: array.ravel().tolist() for name, array in _arrays(row).items()}
-
-
-def _arrays(row: Row) -> dict[str, np.ndarray]:
-    numbers, found, start = np.frombuffer(row["arrays"]), {}, 0
-    for name, shape in zip(_ARRAYS, json.loads(row["shapes"]), strict=True):
-        size = int(np.prod(shape, dtype=int))
-        found[name] = numbers[start : start + size].reshape(shape)
-        start += size
-    return found
-
-
 def _stacked(rows: list[Row]) -> Outcome:
     """Rows as the outcome of a batch."""
-    arrays = [_arrays(row) for row in rows]
+    arrays = [arrays_of(row) for row in rows]
     told = [json.loads(row["hypotheses"]) for row in rows]
     hypotheses = [
         Hypothesis(own[0], np.asarray([one[k][1] for one in told], float), own[2],
                    np.asarray([one[k][3] for one in told], float), own[4], own[5], Standing(own[6]))
         for k, own in enumerate(told[0])
     ]  # fmt: skip
-    parts = {name: np.stack([one[name] for one in arrays]) for name in _ARRAYS}
+    parts = {name: np.stack([one[name] for one in arrays]) for name in ARRAYS}
     holds, undefined = (np.asarray([bool(row[name]) for row in rows]) for name in ("holds", "undefined"))
     hypotheses = jax.tree.map(np.asarray, hypotheses)
     return Outcome(hypotheses, holds, undefined, parts["predicted"], parts["false"], parts["measured"],
@@ -194,7 +186,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
             jax.tree.map(np.asarray, program(root_key(claim, seed), np.arange(start, start + size))), number - start
         )
     else:
-        found = [result for (at,), result in _executed(claim, own, number + 1, seed, None) if at == number]
+        found = [result for (at,), result in executed(claim, own, number + 1, seed, None) if at == number]
         if isinstance(found[0], str):
             raise DataError(f"trial {number} of {claim.name}", found=found[0], rule="it runs as it did")
         one = _at(found[0], 0)

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.core import require_float64
-from lemmata.engine.claims import Claim
-from lemmata.engine.claims._trials import hypotheses_of
+from lemmata.engine.claims import Claim, hypotheses_of
 from lemmata.errors import SettingError
 
 from ._ascent import Ascent

@@ -11,8 +11,7 @@ import scipy.optimize
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim
-from lemmata.engine.claims._trials import _COMPILER, hypotheses_of, measured
+from lemmata.engine.claims import COMPILER, Claim, hypotheses_of, measured
 
 from ._pressure import margins, pressure
 from ._problem import free_fields, with_fields
@@ -81,7 +80,7 @@ class Ascent:
             normals, (margin, holds) = jax.jacrev(left, has_aux=True)(z, arrays)
             return height, slope, margin, normals, holds, *own
 
-        self._everything = jax.jit(everything, compiler_options=_COMPILER)
+        self._everything = jax.jit(everything, compiler_options=COMPILER)
 
     def _filled(self, z: Array, arrays: Any) -> Any:
         return with_fields(eqx.combine(arrays, self.static), self.unravel(z))

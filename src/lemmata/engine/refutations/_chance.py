@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Sample, Status, verify
-from lemmata.engine.claims._statistics import failure_limits
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Sample, Status, failure_limits, verify
 
 from ._draws import Draws
 from ._found import LEVEL, Counterexample, address, judged

@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lemmata.engine.claims import Claim
-from lemmata.engine.claims._trials import _COMPILER, measured
+from lemmata.engine.claims import COMPILER, Claim, measured
 
 from ._precise import DIGITS, precisely
 from ._pressure import allowed, contradicts
@@ -98,7 +97,7 @@ def _both(claim: Claim, problem: object) -> Callable[[object, jax.Array], tuple[
         whole = eqx.combine(arrays, rest)
         return jnp.asarray(claim.predict(whole), float), measured(claim, whole, key)
 
-    run = jax.jit(evaluated, compiler_options=_COMPILER) if claim.traced else evaluated
+    run = jax.jit(evaluated, compiler_options=COMPILER) if claim.traced else evaluated
 
     def both(problem: object, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
         predicted, found = run(eqx.filter(problem, eqx.is_array), key)

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
-from lemmata.engine.claims import Claim, Real
-from lemmata.engine.claims._trials import _COMPILER, hypotheses_of, measured, root_key, run_trials
+from lemmata.engine.claims import COMPILER, Claim, Real, hypotheses_of, measured, root_key, run_trials
 
 from ._pressure import margins, pressure, pressures
 from ._problem import Place, free_fields, with_fields
@@ -56,7 +55,7 @@ class Draws:
         self.claim, self.without, self.free = claim, without, free
         self.real = [name for name in setting if isinstance(variables[name], Real)]
         self.rest = {name: value for name, value in setting.items() if name not in self.real}
-        self._run = jax.jit(self._rows, compiler_options=_COMPILER)
+        self._run = jax.jit(self._rows, compiler_options=COMPILER)
 
     def _rows(self, root: Key[Array, ""], rows: Any) -> Any:
         return jax.lax.map(lambda row: self._row(root, *row), rows, batch_size=_AT_ONCE)

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Equal, Hypothesis, Sample, Witness
-from lemmata.engine.claims._relations import ROUNDING
+from lemmata.engine.claims import ROUNDING, AtLeast, AtMost, Claim, Equal, Hypothesis, Sample, Witness
 
 _TINY = 1e-300
 _LEAST = 1e-15

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim
-from lemmata.engine.claims._trials import hypotheses_of, measured, root_key
+from lemmata.engine.claims import Claim, hypotheses_of, measured, root_key
 
 
 def called_free(claim: Claim) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ import optuna
 from optuna.distributions import FloatDistribution
 
 from lemmata.core import require_float64
-from lemmata.engine.claims import Claim, Space, fingerprint_of
-from lemmata.engine.claims._trials import hypotheses_of
+from lemmata.engine.claims import Claim, Space, fingerprint_of, hypotheses_of
 from lemmata.errors import SettingError
 
 from ._chance import Chances

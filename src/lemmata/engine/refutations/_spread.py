@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
 from typing import Any
 
-from lemmata.engine.claims import Claim
-from lemmata.engine.claims._apart import received, sent
+from lemmata.engine.claims import Claim, received, sent
 from lemmata.errors import SolverError
 from lemmata.workers import Lost, finished
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.core import require_float64
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Status, Witness
-from lemmata.engine.claims._entries import fingerprint_of
-from lemmata.engine.claims._trials import Outcome, run_trials
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Outcome, Status, Witness, fingerprint_of, run_trials
 from lemmata.errors import SettingError
 
 from ._found import Counterexample

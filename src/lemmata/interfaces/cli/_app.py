@@ -57,7 +57,7 @@ def _drop_output() -> None:
 def version(wanted: bool) -> bool:
     """Print the version and stop, if it was asked for; else the option as it was given."""
     if wanted:
-        from lemmata import __version__
+        from lemmata.version import __version__
 
         typer.echo(f"lemmata {__version__}")
         raise typer.Exit

@@ -104,7 +104,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
         raise SettingError("ledger replay", found=f"{len(claims)} claims", rule="the name of one")
     own = json.dumps(claims[0].population.settings().resolve(parse_settings(setting)), sort_keys=True)
     row, same = replay(ledger, claims[0], own, seed, number)
-    from lemmata.engine.ledger._recorded import numbers_of
+    from lemmata.engine.ledger import numbers_of
 
     record = {"claim": claims[0].name, "number": number, "setting": own, "same": same, **numbers_of(row)}
     lines = [

@@ -90,7 +90,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
     """
     from lemmata.engine.catalogue import FACETS, NOT_JUDGED
 
-    from ._verify import EXIT
+    from ._verdicts import EXIT
 
     words = FACETS.get(facet) or ((*EXIT, NOT_JUDGED) if facet == "verdict" else ())
     known = {_plain(each): each for each in words or dict.fromkeys(_facet(row, facet) for row in rows)}

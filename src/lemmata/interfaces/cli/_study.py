@@ -49,7 +49,8 @@ def _study(
 
         jax.config.update("jax_enable_x64", True)
         at_end.enter_context(kept_compilations())
-        from lemmata.interfaces.report import load, write_report
+        from lemmata.interfaces.python import load
+        from lemmata.interfaces.report import write_report
         from lemmata.workers import workers
         from lemmata.workflows.studies import check_models, question, run_study
 

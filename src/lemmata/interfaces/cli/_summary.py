@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies import Dataset
-    from lemmata.workflows.studies._result import ModelResult, Record
+    from lemmata.workflows.studies import Dataset, ModelResult, Record
 
 UNSURE = "*"
 """Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""

@@ -22,7 +22,7 @@ def wanted() -> list[Claim]:
 def is_recorded(claim: Claim) -> bool:
     """Whether the catalogue has a search of the claim's code that moved no field which is not free any more."""
     from lemmata.engine.catalogue import searches
-    from lemmata.engine.claims._entries import fingerprint_of
+    from lemmata.engine.claims import fingerprint_of
 
     record = searches().get(claim.name)
     if record is None or not set(record["moved"]) <= set(getattr(claim.population, "free", ())):
@@ -41,8 +41,7 @@ def searched_one_by_one(claims: list[Claim], minutes: float, seed: int) -> Itera
     import jax
 
     from lemmata.engine.catalogue import records
-    from lemmata.engine.claims import registry, write_record
-    from lemmata.engine.claims._trials import compiled
+    from lemmata.engine.claims import compiled, registry, write_record
     from lemmata.engine.refutations import from_neighbour, measure_tightness
 
     known = list(registry().values())

@@ -41,7 +41,7 @@ def verify_many(chosen: list[Any], options: Options, as_json: bool) -> int:
 
 def _record(session: Session, held: list[Any]) -> dict[str, Any]:
     """The run as plain values, of which table, page and JSON are made."""
-    from lemmata.engine.claims._verdict import plain_json
+    from lemmata.engine.claims import plain_json
 
     claims = {claim.name: claim for claim in session.chosen}
     options = session.options
@@ -78,7 +78,7 @@ def _tell(record: dict[str, Any], held: list[Any], chosen: list[Any], options: O
     from lemmata.interfaces.report import write_verified
 
     from ._console import out, plain
-    from ._verify import show_verdict
+    from ._verdicts import show_verdict
 
     page = None
     if options.out is not None:
@@ -128,7 +128,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
 def _code(chosen: list[Any], held: list[Any], session: Session, record: dict[str, Any], options: Options) -> int:
     """The exit code: 4 where anything failed, else the worst verdict that is not the expected one."""
     from ._console import err
-    from ._verify import EXIT, amiss, worst
+    from ._verdicts import EXIT, amiss, worst
 
     if session.notes or any(verdict.status == "failed" for verdict in held):
         return EXIT["failed"]

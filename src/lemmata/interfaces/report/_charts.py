@@ -13,7 +13,7 @@ from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import Record
+    from lemmata.workflows.studies import Record
 
 PANEL = {"width": 250, "height": 180}
 """Size of a panel in pixels, where a picture has one a model."""

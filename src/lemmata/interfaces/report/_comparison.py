@@ -16,7 +16,7 @@ from ._text import MISSING, clean, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import ModelResult, Record
+    from lemmata.workflows.studies import ModelResult, Record
 
 
 def write_comparison(first: "Record", second: "Record", directory: str | Path) -> Path:

@@ -13,7 +13,7 @@ from ._text import bounds_of, told, told_asked
 from ._theme import INK, colour, configured, ticks
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import ModelResult, Record, Unit
+    from lemmata.workflows.studies import ModelResult, Record, Unit
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")

@@ -8,7 +8,7 @@ from ._curves import drawn_models
 from ._text import number, told, told_asked, told_interval, told_rows
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import ModelResult, Record
+    from lemmata.workflows.studies import ModelResult, Record
 
 
 def described(record: "Record") -> dict[str, str]:

@@ -13,7 +13,7 @@ from ._text import MISSING, clean, number
 from ._theme import colour, colour_of, configured, ticks
 
 if TYPE_CHECKING:
-    from lemmata.workflows.comparisons._record import CostPoint, FamilyResult, Record
+    from lemmata.workflows.comparisons import CostPoint, FamilyResult, Record
 
 FLOOR = 1e-4
 """Smaller errors are drawn here."""

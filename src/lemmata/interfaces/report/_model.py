@@ -13,8 +13,7 @@ from ._text import MISSING, clean, number
 from ._theme import COLOURS, configured
 
 if TYPE_CHECKING:
-    from lemmata.workflows.examinations import Record
-    from lemmata.workflows.examinations._record import Gauge, Interval
+    from lemmata.workflows.examinations import Gauge, Interval, Record
 
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")

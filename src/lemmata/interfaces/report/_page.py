@@ -21,7 +21,7 @@ from ._text import clean, number, script_json, told, told_asked, told_interval, 
 from ._theme import themed
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import Record
+    from lemmata.workflows.studies import Record
 
 WIDE = {"width": 500, "height": 290}
 

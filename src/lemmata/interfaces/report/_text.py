@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import Answers, Interval, Record, Unit
+    from lemmata.workflows.studies import Answers, Interval, Record, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -71,7 +71,7 @@ def number(value: Any, digits: int = 3) -> str:
 
 def told(value: float, unit: "Unit") -> str:
     """A value of the metric, as the sentences write it."""
-    from lemmata.workflows.studies._metrics import spell
+    from lemmata.workflows.studies import spell
 
     return spell(value, unit.percent)
 
@@ -83,8 +83,7 @@ def bounds_of(unit: "Unit") -> tuple[float, float]:
 
 def told_asked(answers: "Answers", unit: "Unit") -> str:
     """The value that `needed` is about: in all of its digits where the user gave it."""
-    from lemmata.workflows.studies._answers import ASKED
-    from lemmata.workflows.studies._metrics import spell, spell_asked
+    from lemmata.workflows.studies import ASKED, spell, spell_asked
 
     return (spell_asked if answers.origin == ASKED else spell)(answers.asked, unit.percent)
 
@@ -102,7 +101,7 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
         total: rows of the table: more than 1,000 times as many are not told.
         endless: what an interval without an upper end ends with.
     """
-    from lemmata.workflows.studies._answers import FARTHEST, rows
+    from lemmata.workflows.studies import FARTHEST, rows
 
     if not needed.value <= FARTHEST * total:
         if needed.lower <= 1:

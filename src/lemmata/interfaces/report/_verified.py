@@ -31,7 +31,7 @@ def write_verified(record: Mapping[str, Any], directory: str | Path) -> Path:
 
 def verified_page(record: Mapping[str, Any]) -> str:
     """The text of the page."""
-    from lemmata import __version__
+    from lemmata.version import __version__
 
     cleaned: Any = clean(dict(record), lines=True)
     rows = [row | {"tone": _tone(row), "short": _short(row["reason"])} for row in cleaned["rows"]]

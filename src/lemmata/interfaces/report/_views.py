@@ -14,7 +14,7 @@ from ._text import MISSING, number, slug, told, told_interval, told_rows
 from ._theme import colour_of
 
 if TYPE_CHECKING:
-    from lemmata.workflows.studies._result import Column, ModelResult, Record
+    from lemmata.workflows.studies import Column, ModelResult, Record
 
 WORST_ROWS, CONFUSIONS = 12, 12
 Row = dict[str, Any]

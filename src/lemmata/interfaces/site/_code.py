@@ -7,7 +7,9 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-ROOT = pathlib.Path(__file__).parents[1]
+from lemmata.engine.catalogue import part_of
+
+ROOT = pathlib.Path(__file__).parents[2]
 _DEPTH = 4  # functions that give hypotheses may call others that do
 
 
@@ -36,7 +38,7 @@ def definitions(room: str) -> dict[str, Definition]:
     """The classes and functions at the top of a room's files, by name; the first one where a name stands twice.
 
     Args:
-        room: a folder of the package, "problems".
+        room: a folder of the package, "engine/problems".
     """
     found: dict[str, Definition] = {}
     for path in sorted((ROOT / room).rglob("*.py")):
@@ -57,8 +59,8 @@ def in_file(file: str) -> dict[str, Definition]:
 
 
 def section_file(place: str) -> str:
-    """The file of a section, "chapters/tangent/finite_width.py" for "tangent.finite_width"."""
-    return f"chapters/{place.replace('.', '/')}.py"
+    """The file of a section, "subjects/tangent/finite_width.py" for "tangent.finite_width"."""
+    return f"subjects/{place.replace('.', '/')}.py"
 
 
 def module_words(file: str) -> str:
@@ -73,10 +75,10 @@ def claim_of(place: str, name: str) -> Definition | None:
 
 
 def population_of(place: str, name: str) -> Definition | None:
-    """The class of a population: of the section itself, of its chapter, or of the room of problems."""
+    """The class of a population: of the section itself, of its subject, or of the problems that all share."""
     own = in_file(section_file(place)).get(name)
-    chapter = definitions(f"chapters/{place.partition('.')[0]}").get(name)
-    return own or chapter or definitions("problems").get(name)
+    chapter = definitions(f"subjects/{place.partition('.')[0]}").get(name)
+    return own or chapter or definitions("engine/problems").get(name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,13 +206,12 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
 
 
 def imports(path: pathlib.Path) -> set[str]:
-    """The rooms of the package that a file imports from, by its statements: none by a program within a string."""
+    """The subpackages that a file imports from, by its statements: none by a program within a string."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 0:
-            first, _, rest = (node.module or "").partition(".")
-            names = [rest.split(".")[0]] if rest else [alias.name for alias in node.names]
-            found |= set(names) if first == ROOT.name else set()
-        elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith(f"{ROOT.name}.")}
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            whole = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        found |= {part_of(name) for name in whole if name.startswith(f"{ROOT.name}.")}
     return found

@@ -6,6 +6,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+from lemmata.engine.catalogue import GROUPS
+
 from ._code import ROOT, imports, module_words
 from ._pages import claim_address, page
 from ._prose import first_sentence, sentence
@@ -28,7 +30,7 @@ def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
     table = [
         {
             "name": room, "words": sentence(_about(room)), "below": sorted(below[room]), "above": above[room],
-            "files": len(_files(room)), "href": f"reference/{room}.html",
+            "files": len(_files(room)), "href": _href(room),
         }
         for room in sorted(below, key=lambda room: (-floors[room], room))
     ]  # fmt: skip
@@ -40,28 +42,52 @@ def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
     )  # fmt: skip
 
 
+def _href(room: str) -> str:
+    return "subjects/index.html" if room == "subjects" else f"reference/{room}.html"
+
+
 def _about(room: str) -> str:
-    """The first sentence of a room's docstring, without the number of its floor."""
-    words = first_sentence(module_words(f"{room}/__init__.py" if (ROOT / room).is_dir() else f"{room}.py"))
-    said = words.partition(": ")[2] if words.startswith("Floor") else words
+    """The first sentence of a room's docstring."""
+    said = first_sentence(room_words(room))
     return said[:1].upper() + said[1:]
 
 
+def room_words(room: str) -> str:
+    """The docstring of a room."""
+    path = room.replace(".", "/")
+    return module_words(f"{path}/__init__.py" if (ROOT / path).is_dir() else f"{path}.py")
+
+
 def _files(room: str) -> list[Any]:
-    path = ROOT / room
+    path = ROOT / room.replace(".", "/")
     return sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
 
 
 @functools.cache
 def rooms() -> dict[str, frozenset[str]]:
-    """The rooms of the package, and those that each imports from.
+    """The rooms of the package, and those that each imports from; all subjects are one.
 
-    >>> "kernels" in rooms()["chapters"], "chapters" in rooms()["kernels"]
+    >>> "kernels" in rooms()["subjects"], "subjects" in rooms()["kernels"]
     (True, False)
     """
-    names = {path.stem for path in ROOT.iterdir() if _is_room(path)}
+    names = {path.stem for path in ROOT.iterdir() if _is_room(path) and path.stem not in GROUPS} | {"subjects"}
+    for group in GROUPS:
+        if group != "subjects":
+            names |= {f"{group}.{path.stem}" for path in (ROOT / group).iterdir() if _is_room(path)}
     found = {name: frozenset().union(*(imports(path) for path in _files(name))) for name in names}
-    return {name: (others & names) - {name} for name, others in found.items()}
+    found = {name: {"subjects" if other.startswith("subjects") else other for other in own}
+             for name, own in found.items()}  # fmt: skip
+    return {name: frozenset((others & names) - {name}) for name, others in found.items()}
+
+
+@functools.cache
+def public_rooms() -> tuple[str, ...]:
+    """The rooms, with each subject by itself, from the lowest floor up."""
+    floors = levels(rooms())
+    order = sorted(rooms(), key=lambda room: (floors[room], room))
+    place = order.index("subjects")
+    subjects = sorted(f"subjects.{path.stem}" for path in (ROOT / "subjects").iterdir() if _is_room(path))
+    return (*order[:place], *subjects, *order[place + 1 :])
 
 
 def _is_room(path: Any) -> bool:
@@ -113,7 +139,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
         for a, b in sorted(_bearing(below))
     ]
     boxes = [
-        f'<a href="reference/{room}.html"><rect x="{x:.0f}" y="{y}" width="{width}" height="{height}" rx="6"/>'
+        f'<a href="{_href(room)}"><rect x="{x:.0f}" y="{y}" width="{width}" height="{height}" rx="6"/>'
         f'<text x="{x + width / 2:.0f}" y="{y + 21}" text-anchor="middle">{escape(room)}</text></a>'
         for room, (x, y) in sorted(place.items())
     ]
@@ -128,7 +154,7 @@ def _subjects(known: list[dict[str, Any]]) -> list[tuple[str, list[tuple[str, in
     """For each subject the rooms that its sections import, with how many of its files do."""
     found = []
     for subject in dict.fromkeys(row["subject"] for row in known):
-        files = sorted((ROOT / "chapters" / subject).rglob("*.py"))
-        used = collections.Counter(room for path in files for room in imports(path) if room != "chapters")
+        files = sorted((ROOT / "subjects" / subject).rglob("*.py"))
+        used = collections.Counter(room for path in files for room in imports(path) if room != f"subjects.{subject}")
         found.append((subject, used.most_common()))
     return found

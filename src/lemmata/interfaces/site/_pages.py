@@ -6,8 +6,8 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from lemmata import __version__
 from lemmata.interfaces.report import number
+from lemmata.version import __version__
 
 PARTS = (
     ("index.html", "Claims"), ("subjects/index.html", "Subjects"), ("sources/index.html", "Sources"),

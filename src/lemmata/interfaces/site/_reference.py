@@ -7,8 +7,8 @@ import itertools
 import re
 from typing import Any
 
-from ._code import ROOT, Definition, in_file, module_words
-from ._house import levels, rooms
+from ._code import ROOT, Definition, in_file
+from ._house import public_rooms, room_words
 from ._pages import page
 from ._prose import docstring, first_sentence, sentence
 
@@ -33,17 +33,17 @@ def reference_pages(addresses: dict[str, str]) -> dict[str, str]:
         addresses: of pages that docstrings name, by those names.
     """
     link = lambda name: None if addresses.get(name) is None else f"../{addresses[name]}"
-    floors, pages, cards = levels(rooms()), {}, []
-    for room in sorted(rooms(), key=lambda room: (floors[room], room)):
-        words, parts = docstring(_room_words(room), link), shelves(room)
+    pages, cards = {}, []
+    for room in public_rooms():
+        words, parts = docstring(room_words(room), link), shelves(room)
         names = [(address, [entry.name for entry in own]) for address, own in parts]
         for address, own in parts:
             pages[address] = page(
                 "reference.html", address, "reference/index.html", f"lemmata.{room}",
-                words=words, entries=own, names=names, here=address, chapters=room == "chapters",
+                words=words, entries=own, names=names, here=address, sections=room.startswith("subjects."),
                 set=lambda text: docstring(text, link),
             )  # fmt: skip
-        cards.append((room, sentence(first_sentence(_room_words(room)), link), len(entries(room))))
+        cards.append((room, sentence(first_sentence(room_words(room)), link), len(entries(room))))
     pages["reference/index.html"] = page(
         "references.html", "reference/index.html", "reference/index.html", "Reference", cards=cards
     )
@@ -64,13 +64,6 @@ def shelves(room: str) -> list[tuple[str, list[Entry]]]:
     return list(zip(addresses, found, strict=False))
 
 
-def _room_words(room: str) -> str:
-    words = module_words(f"{room}/__init__.py" if (ROOT / room).is_dir() else f"{room}.py")
-    first, colon, rest = words.partition(": ")
-    words = rest[:1].upper() + rest[1:] if first.startswith("Floor") and colon else words
-    return words
-
-
 def public_addresses() -> dict[str, str]:
     """The places of the reference by name: rooms as "lemmata.kernels", public names where one room has them.
 
@@ -78,9 +71,9 @@ def public_addresses() -> dict[str, str]:
     """
     found: dict[str, str] = {}
     twice = set()
-    for room in rooms():
+    for room in public_rooms():
         found[f"lemmata.{room}"] = f"reference/{room}.html"
-        for address, own in shelves(room) if room != "cli" else ():  # its names are those of commands
+        for address, own in shelves(room) if room != "interfaces.cli" else ():  # its names are those of commands
             for entry in own:
                 if entry.name in found:
                     twice.add(entry.name)
@@ -93,13 +86,14 @@ def public_addresses() -> dict[str, str]:
 @functools.cache
 def entries(room: str) -> tuple[Entry, ...]:
     """The public names of a room: those that its `__init__.py` imports, or the definitions of a module."""
-    if not (ROOT / room).is_dir():
-        return tuple(_entry(d.node.name, d) for d in in_file(f"{room}.py").values() if d.node.name[0] != "_")
-    file = f"{room}/__init__.py"
+    place = room.replace(".", "/")
+    if not (ROOT / place).is_dir():
+        return tuple(_entry(d.node.name, d) for d in in_file(f"{place}.py").values() if d.node.name[0] != "_")
+    file = f"{place}/__init__.py"
     found = []
     for node in ast.parse((ROOT / file).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level == 1 and node.module:
-            own = f"{room}/{node.module.replace('.', '/')}.py"
+            own = f"{place}/{node.module.replace('.', '/')}.py"
             found += [_found(alias.asname or alias.name, own) for alias in node.names]
     return tuple(sorted((entry for entry in found if entry), key=lambda entry: entry.name.lower()))
 

@@ -32,7 +32,7 @@ def subject_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dic
     pages, cards = {}, []
     for subject in dict.fromkeys(row["subject"] for row in known):
         own = [row for row in known if row["subject"] == subject]
-        words = module_words(f"chapters/{subject}/__init__.py")
+        words = module_words(f"subjects/{subject}/__init__.py")
         title = subject.replace("_", " ").capitalize()
         tools = collections.Counter(row["tool"] for row in own if row["tool"]).most_common()
         said = _told(own)

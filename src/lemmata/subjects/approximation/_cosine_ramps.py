@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._gauss_legendre import pieces
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.gauss_legendre import pieces
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import Cosines, CosineSum, ramp, step_density
 
 

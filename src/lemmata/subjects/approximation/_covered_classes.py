@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import Cosines, CosineSum, UniversalFeatures, features_of, log_ball_cover
 
 RICHNESS = (1.0, 2.0, 4.0, 8.0)

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import ramp
 
 _POOL, _POINTS, _COPIES = 1024, 24, 64

@@ -25,7 +25,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import LinearFunctions, draw_frequencies, mean_projection
 from lemmata.subjects.approximation._periodic_functions import Combined, CombinedClasses
 

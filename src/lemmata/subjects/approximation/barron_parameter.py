@@ -28,7 +28,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.functions import (
     GaussianBumps,
     combination_moment,

@@ -36,8 +36,8 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.sampled import draws
 from lemmata.functions import Cosines, CosineSum, UniversalFeatures, features_of
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 from lemmata.subjects.approximation._feature_pools import FeaturePool, FeaturePools

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Rate, Source, Status
-from lemmata.engine.problems._impulse_responses import (
+from lemmata.engine.problems.impulse_responses import (
     ImpulseResponse,
     ImpulseResponses,
     LinearReadouts,

@@ -23,7 +23,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
-from lemmata.engine.problems._gauss_legendre import pieces
+from lemmata.engine.problems.gauss_legendre import pieces
 from lemmata.functions import ramp, step_density
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._schedules import Schedule, sampled_schedule
-from lemmata.engine.problems._targets import Cube
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.schedules import Schedule, sampled_schedule
+from lemmata.engine.problems.targets import Cube
 
 _TIMES, _PLACES, _REACH = 16, 48, 3.0
 

@@ -30,7 +30,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._sphere_kernels import log_coefficients
+from lemmata.engine.problems.sphere_kernels import log_coefficients
 
 _DEGREES = 1024  # beyond them lies a thousandth of the squared tail at degree 128
 

@@ -27,8 +27,8 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import (
     AbstractFunction,
     AbstractFunctionClass,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Integer, Order, Population, Source, Space, Status
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 
 from .effective_dimension import degrees_of_freedom
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space, Status
-from lemmata.engine.problems._conditions import rounding_floor
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import rounding_floor
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
 
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._conditions import positive_ridge, rounding_floor
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import positive_ridge, rounding_floor
+from lemmata.engine.problems.sampled import draws
 
 from .effective_dimension import degrees_of_freedom
 

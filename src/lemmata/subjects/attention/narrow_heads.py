@@ -24,7 +24,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
 
 

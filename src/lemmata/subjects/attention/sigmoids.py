@@ -28,7 +28,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention import tiled_attention
 
 _QUERIES = 32

@@ -5,6 +5,8 @@ from ._divergences import kl_lower as kl_lower
 from ._divergences import kl_moment as kl_moment
 from ._divergences import kl_upper as kl_upper
 from ._divergences import pac_bayes_budget as pac_bayes_budget
+from ._gaussian_rules import SampledRules as SampledRules
+from ._gaussian_rules import scale_of as scale_of
 from ._gibbs import gaussian_error as gaussian_error
 from ._occam import OccamBound as OccamBound
 from ._occam import occam_bound as occam_bound

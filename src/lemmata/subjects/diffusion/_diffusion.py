@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._schedules import Schedule, sampled_schedule
-from lemmata.engine.problems._targets import (
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.schedules import Schedule, sampled_schedule
+from lemmata.engine.problems.targets import (
     DIMENSION,
     STD,
     AbstractTarget,

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._schedules import Schedule, sampled_schedule
-from lemmata.engine.problems._targets import DIMENSION, TARGET, AbstractTarget, sampled_target
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.schedules import Schedule, sampled_schedule
+from lemmata.engine.problems.targets import DIMENSION, TARGET, AbstractTarget, sampled_target
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.diffusion._diffusion import training_set
 

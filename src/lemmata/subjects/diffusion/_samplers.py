@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.problems._schedules import Schedule, score_from_denoiser
+from lemmata.engine.problems.schedules import Schedule, score_from_denoiser
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.diffusion._diffusion import FIRST, HORIZON

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source
-from lemmata.engine.problems._schedules import score_from_denoiser
-from lemmata.engine.problems._targets import GaussianMixture
+from lemmata.engine.problems.schedules import score_from_denoiser
+from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.subjects.diffusion._diffusion import Diffused, NoisedCubes, NoisedMixtures, NoisedSpheres
 
 _LIPSCHITZ_TIMES = (1e-4, 1e-3, 1e-2)

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Order, Population, Rate, Real, Source, Space
-from lemmata.engine.problems._schedules import Schedule, sampled_schedule
-from lemmata.engine.problems._targets import Cube
+from lemmata.engine.problems.schedules import Schedule, sampled_schedule
+from lemmata.engine.problems.targets import Cube
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.diffusion._diffusion import training_set
 

@@ -30,9 +30,9 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._schedules import Schedule, loss_weight, sampled_schedule, score_from_denoiser
-from lemmata.engine.problems._targets import AbstractTarget, sampled_target
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.schedules import Schedule, loss_weight, sampled_schedule, score_from_denoiser
+from lemmata.engine.problems.targets import AbstractTarget, sampled_target
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.diffusion._diffusion import training_set
 

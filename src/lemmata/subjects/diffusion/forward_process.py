@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._schedules import SchedulePoint, Schedules
+from lemmata.engine.problems.schedules import SchedulePoint, Schedules
 
 
 class ForwardVariance(Claim[SchedulePoint]):

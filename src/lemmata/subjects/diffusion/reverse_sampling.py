@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Order, Source
-from lemmata.engine.problems._targets import GaussianMixture
+from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.subjects.diffusion._diffusion import FIRST, HORIZON, NoisedDraws, Sampled, training_set
 
 from ._samplers import LearnedScore as LearnedScore

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Source, Status
-from lemmata.engine.problems._schedules import loss_weight, score_from_denoiser
+from lemmata.engine.problems.schedules import loss_weight, score_from_denoiser
 from lemmata.subjects.diffusion._learned_scores import Learned, TrainedOnSquares, TrainedScores, flat, rows
 
 DELTA = 0.1

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Population, Source, Space
-from lemmata.engine.problems._schedules import Schedule, loss_weight, sampled_schedule, score_from_denoiser
-from lemmata.engine.problems._targets import DIMENSION, STD, GaussianMixture, sampled_mixture
+from lemmata.engine.problems.schedules import Schedule, loss_weight, sampled_schedule, score_from_denoiser
+from lemmata.engine.problems.targets import DIMENSION, STD, GaussianMixture, sampled_mixture
 from lemmata.subjects.diffusion._diffusion import training_set
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._prompts import FAMILY, bounded, sampled_prompt
+from lemmata.engine.problems.prompts import FAMILY, bounded, sampled_prompt
 from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective
 

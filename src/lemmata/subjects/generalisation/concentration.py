@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 
 
 class HeldOutLosses(eqx.Module):

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Rate, Source
-from lemmata.engine.problems._sparse_ramps import SparseExamples, SparseTargets
+from lemmata.engine.problems.sparse_ramps import SparseExamples, SparseTargets
 from lemmata.solvers import lasso_objective, proximal_gradient, soft_threshold
 
 _DELTA, _RATIO, _STEPS, _STILL = 0.1, 4.0, 1000, 1e-10

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Kind, Source
-from lemmata.engine.problems._set_systems import (
+from lemmata.engine.problems.set_systems import (
     BinomialSum,
     BinomialSums,
     ClassPair,

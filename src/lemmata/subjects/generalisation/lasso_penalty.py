@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
-from lemmata.engine.problems._theorem_sizes import penalty_of_theory
+from lemmata.engine.problems.theorem_sizes import penalty_of_theory
 
 
 class Scales(eqx.Module):

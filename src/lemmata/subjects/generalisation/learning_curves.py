@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
-from lemmata.engine.problems._conditions import rounding_floor
-from lemmata.engine.problems._kernel_regressions import KernelRegressions
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import DEFINITE_KERNEL
+from lemmata.engine.problems.conditions import rounding_floor
+from lemmata.engine.problems.kernel_regressions import KernelRegressions
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import DEFINITE_KERNEL
 from lemmata.kernels import gram
 from lemmata.spectra import learning_curve, omniscient_curve, spectrum
 

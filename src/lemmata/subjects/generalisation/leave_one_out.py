@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Real, Source
-from lemmata.engine.problems._conditions import rounding_floor
-from lemmata.engine.problems._kernel_regressions import KernelRegressions
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.conditions import rounding_floor
+from lemmata.engine.problems.kernel_regressions import KernelRegressions
+from lemmata.engine.problems.regression import Regression
 from lemmata.solvers import leave_one_out_residuals
 
 REFITS = 20

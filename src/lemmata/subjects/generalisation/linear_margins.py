@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 from scipy.optimize import nnls
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
-from lemmata.engine.problems._margin_rows import LabelledPoints, MarginRows, OrthogonalPoints, SphericalMarginRows
+from lemmata.engine.problems.margin_rows import LabelledPoints, MarginRows, OrthogonalPoints, SphericalMarginRows
 
 _SHATTERING = Source("bartlett1999", note="main result, with the points that attain it")
 

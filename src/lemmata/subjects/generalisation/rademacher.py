@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space, Status
-from lemmata.engine.problems._conditions import semidefinite
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
+from lemmata.engine.problems.conditions import semidefinite
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
 from lemmata.kernels import AbstractKernel, gram
 
 

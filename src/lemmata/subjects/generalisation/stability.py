@@ -11,9 +11,9 @@ from jax.scipy.linalg import solve
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._conditions import positive_ridge
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import KERNEL, sampled_regression
+from lemmata.engine.problems.conditions import positive_ridge
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import KERNEL, sampled_regression
 
 REMOVED = 16
 """On many rows, only the first ones are removed."""

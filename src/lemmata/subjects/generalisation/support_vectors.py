@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 from sklearn.svm import SVC
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems._margin_rows import LinearlySeparableSets, SeparableSets, generator_of
+from lemmata.engine.problems.margin_rows import LinearlySeparableSets, SeparableSets, generator_of
 
 _VAPNIK = Source("vapnik1998", note="main result, the bound by support vectors")
 _SETS = 8

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import Linear
 from lemmata.subjects.high_dimension._random_matrices import STANDARD_ERRORS, isotropy
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 
 # Mean of the Tracy-Widom distribution of order 1 (real matrices).
 _TRACY_WIDOM_MEAN = -1.2065

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Order, Source
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.subjects.high_dimension._linear_designs import TablesOfRows
 
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.functions import barron_parameter
 from lemmata.solvers import soft_threshold
 from lemmata.subjects.in_context._forward_passes import sizes_of

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._prompts import FAMILY, Prompt, sampled_prompt
-from lemmata.engine.problems._theorem_sizes import penalty_of_theory
+from lemmata.engine.problems.prompts import FAMILY, Prompt, sampled_prompt
+from lemmata.engine.problems.theorem_sizes import penalty_of_theory
 from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.networks import temperature_asked
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
 from lemmata.subjects.in_context._forward_passes import sizes_of
 

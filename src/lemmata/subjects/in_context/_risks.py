@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.problems._sampled import draws, points_in_ball
-from lemmata.engine.problems._theorem_sizes import Number, penalty_of_theory
+from lemmata.engine.problems.sampled import draws, points_in_ball
+from lemmata.engine.problems.theorem_sizes import Number, penalty_of_theory
 from lemmata.errors import SettingError
 from lemmata.functions import AbstractFunctionClass, barron_parameter, features_of, log_pair_cover
 from lemmata.networks import InContextTransformer, forward_steps

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Order, Rate, Source
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, momentum, proximal_gradient
 from lemmata.subjects.in_context._forward_passes import DensePasses, MomentumPasses, sizes_of
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Kind, Source
-from lemmata.engine.problems._prompts import Prompt, Prompts
+from lemmata.engine.problems.prompts import Prompt, Prompts
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient
 
 from .accelerated_transformer import steps_to

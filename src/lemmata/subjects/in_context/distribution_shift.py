@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Kind, Order, Rate, Source
-from lemmata.engine.problems._noise_ladders import HeavyNoise, NoiseOnFeatures
-from lemmata.engine.problems._prompts import Prompt, Prompts
+from lemmata.engine.problems.noise_ladders import HeavyNoise, NoiseOnFeatures
+from lemmata.engine.problems.prompts import Prompt, Prompts
 from lemmata.networks import forward_steps
 
 _FREQUENCIES = (2.0, 4.0, 8.0, 16.0)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
 from lemmata.subjects.in_context._forward_passes import DensePasses
 

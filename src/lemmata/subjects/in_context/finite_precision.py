@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Rate, Source
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.functions import barron_parameter
 from lemmata.subjects.in_context._forward_passes import ForwardPasses, sizes_of
 from lemmata.subjects.in_context._forward_passes import reachable as reachable

@@ -12,10 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
-from lemmata.engine.problems._prompts import ChosenSizes, Prompt, Prompts, prompt_sizes
-from lemmata.engine.problems._theorem_sizes import Choices as Choices
-from lemmata.engine.problems._theorem_sizes import parameter_choices as parameter_choices
-from lemmata.engine.problems._theorem_sizes import penalty_of_theory as penalty_of_theory
+from lemmata.engine.problems.prompts import ChosenSizes, Prompt, Prompts, prompt_sizes
+from lemmata.engine.problems.theorem_sizes import Choices as Choices
+from lemmata.engine.problems.theorem_sizes import parameter_choices as parameter_choices
+from lemmata.engine.problems.theorem_sizes import penalty_of_theory as penalty_of_theory
 from lemmata.functions import barron_parameter, log_pair_cover
 
 from ._risks import Risks as Risks

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.engine.problems._prompts import Prompt, Prompts
-from lemmata.engine.problems._theorem_sizes import penalty_of_theory
+from lemmata.engine.problems.prompts import Prompt, Prompts
+from lemmata.engine.problems.theorem_sizes import penalty_of_theory
 from lemmata.functions import barron_parameter, log_pair_cover
 from lemmata.networks import forward_steps
 from lemmata.solvers import accelerated_proximal_gradient

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
-from lemmata.engine.problems._prompts import Prompt
+from lemmata.engine.problems.prompts import Prompt
 from lemmata.functions import barron_parameter
 from lemmata.networks import temperature_asked
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, soft_threshold

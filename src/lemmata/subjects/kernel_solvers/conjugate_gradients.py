@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._conditions import positive_ridge, semidefinite
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import positive_ridge, semidefinite
+from lemmata.engine.problems.sampled import draws
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import LowRank, MatrixOperator, Preconditioner, conjugate_gradient_path, randomly_pivoted_cholesky
 

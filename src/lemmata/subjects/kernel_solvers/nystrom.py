@@ -25,7 +25,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._conditions import positive_ridge, semidefinite
+from lemmata.engine.problems.conditions import positive_ridge, semidefinite
 from lemmata.kernels import RBF, Linear, gram
 from lemmata.solvers import nystrom_approximation
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Choice, Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
-from lemmata.engine.problems._sampled import sampled_kernel
+from lemmata.engine.problems.sampled import sampled_kernel
 from lemmata.kernels import AbstractKernel, gram
 
 

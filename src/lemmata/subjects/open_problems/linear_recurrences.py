@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Order, Rate, Source, Status
-from lemmata.engine.problems._impulse_responses import ImpulseResponse, ImpulseResponses, modal_states
+from lemmata.engine.problems.impulse_responses import ImpulseResponse, ImpulseResponses, modal_states
 
 _RUNGS = (16.0, 32.0, 64.0, 128.0)
 _RANK = 1e-13  # directions of the states below it are rounding

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems._conditions import rounding_floor
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import DEFINITE_KERNEL, KERNEL, NOISE, sampled_regression
-from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems.conditions import rounding_floor
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import DEFINITE_KERNEL, KERNEL, NOISE, sampled_regression
+from lemmata.engine.problems.singular import singular_cause
 from lemmata.kernels import gram
 
 _ROWS = 64

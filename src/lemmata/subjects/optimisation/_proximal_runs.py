@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._prompts import FAMILY, Prompt, bounded, sampled_prompt
+from lemmata.engine.problems.prompts import FAMILY, Prompt, bounded, sampled_prompt
 from lemmata.functions import barron_parameter, representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, proximal_gradient, soft_threshold
 

@@ -22,8 +22,8 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._prompts import bounded
-from lemmata.engine.problems._sparse_ramps import SparseTargets
+from lemmata.engine.problems.prompts import bounded
+from lemmata.engine.problems.sparse_ramps import SparseTargets
 from lemmata.solvers import lasso_objective, proximal_gradient
 
 _LATE = 1e-5  # the end of a path: the last iterate farther than this, relative to the start, from the minimum

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Source
-from lemmata.engine.problems._conditions import rounding_floor
+from lemmata.engine.problems.conditions import rounding_floor
 from lemmata.subjects.optimisation._least_squares import Interpolations, LeastSquares
 
 from ._descent import gradient_descent

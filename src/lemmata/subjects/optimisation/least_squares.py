@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Status
-from lemmata.engine.problems._kernel_regressions import KernelRegressions
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.kernel_regressions import KernelRegressions
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import gram
 from lemmata.subjects.optimisation._least_squares import DefiniteDescents, KernelDescents, LeastSquares
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source, Status
-from lemmata.engine.problems._prompts import Prompt, Prompts
+from lemmata.engine.problems.prompts import Prompt, Prompts
 from lemmata.functions import representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
 from lemmata.subjects.optimisation._proximal_runs import NormalPoints, Point, SaturatedSteps, Step

@@ -25,9 +25,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.spectra import hessian_product
-from lemmata.spectra._krylov import three_term
-from lemmata.spectra._trace import probed
+from lemmata.spectra import hessian_product, probed, three_term
 from lemmata.subjects.optimisers._noisy_steps import ProbedHessian, ProbedHessians
 
 

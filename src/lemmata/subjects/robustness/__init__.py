@@ -27,3 +27,4 @@ from ._relaxation import pre_activation_bounds as pre_activation_bounds
 from ._smoothing import SmoothCertificate as SmoothCertificate
 from ._smoothing import smooth as smooth
 from ._smoothing import smoothed_radius as smoothed_radius
+from ._tracing import read_function as read_function

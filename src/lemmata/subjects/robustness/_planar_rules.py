@@ -7,7 +7,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Population, Real, Space
-from lemmata.engine.problems._gauss_legendre import pieces
+from lemmata.engine.problems.gauss_legendre import pieces
 
 _WAVES = 12
 

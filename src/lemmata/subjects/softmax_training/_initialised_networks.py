@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import paired_signs
-from lemmata.engine.problems._singular import singular_cause
-from lemmata.engine.problems._softmax_kernels import zero_rows
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import paired_signs
+from lemmata.engine.problems.singular import singular_cause
+from lemmata.engine.problems.softmax_kernels import zero_rows
 from lemmata.networks import SoftmaxNetwork
 
 _ROWS, _OUTPUTS, _TESTS = 12, 2, 4

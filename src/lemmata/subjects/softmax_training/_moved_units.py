@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._random_units import RandomLayers, RandomUnits, moves, unit_rows
-from lemmata.engine.problems._softmax_parameters import Number
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.random_units import RandomLayers, RandomUnits, moves, unit_rows
+from lemmata.engine.problems.softmax_parameters import Number
 from lemmata.networks import SoftmaxNetwork
 
 _NETWORK = SoftmaxNetwork(width=2)  # its methods follow the shapes of W and a

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._random_units import DELTA, unit_rows
-from lemmata.engine.problems._sampled import draws, paired_signs
-from lemmata.engine.problems._softmax_parameters import Number
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.random_units import DELTA, unit_rows
+from lemmata.engine.problems.sampled import draws, paired_signs
+from lemmata.engine.problems.softmax_parameters import Number
 
 
 class PairedUnits(eqx.Module):

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.softmax_training._softmax_training import (
     Training,
     coarse_step,

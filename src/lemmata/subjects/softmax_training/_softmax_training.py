@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from lemmata.engine.claims import Hypothesis
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import paired_signs
-from lemmata.engine.problems._singular import singular_cause
-from lemmata.engine.problems._softmax_parameters import displacement, logit_bound, radius, step_size
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import paired_signs
+from lemmata.engine.problems.singular import singular_cause
+from lemmata.engine.problems.softmax_parameters import displacement, logit_bound, radius, step_size
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 

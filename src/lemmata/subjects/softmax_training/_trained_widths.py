@@ -6,9 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball, rounding_floor
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.conditions import in_unit_ball, rounding_floor
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.softmax_training._activations import ACTIVATIONS, limit_gram
 from lemmata.subjects.softmax_training._softmax_training import (
     Training,

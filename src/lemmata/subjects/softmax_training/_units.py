@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Source
-from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits, moves
-from lemmata.engine.problems._softmax_parameters import Number
+from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits, moves
+from lemmata.engine.problems.softmax_parameters import Number
 
 READING = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, EqualInMean, Source
-from lemmata.engine.problems._softmax_parameters import growth, logit_bound, required_steps, required_width
+from lemmata.engine.problems.softmax_parameters import growth, logit_bound, required_steps, required_width
 from lemmata.subjects.softmax_training._activations import ACTIVATIONS, limit_gram, sufficient_width, time_to_fit
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, initialise
 from lemmata.subjects.softmax_training._trained_widths import ERROR, WIDTHS, ThreeActivations, horizon

@@ -31,9 +31,9 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._random_units import DELTA, RandomUnits, unit_rows
-from lemmata.engine.problems._softmax_parameters import CONSTANT, logit_bound, required_width
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.random_units import DELTA, RandomUnits, unit_rows
+from lemmata.engine.problems.softmax_parameters import CONSTANT, logit_bound, required_width
 
 _EQUAL = 0.75  # the share of problems with equal inputs
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Source, Status
-from lemmata.engine.problems._softmax_parameters import required_steps, required_width
+from lemmata.engine.problems.softmax_parameters import required_steps, required_width
 from lemmata.subjects.softmax_training._activations import largest_eigenvalue, limit_gram, sufficient_width, time_to_fit
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, loss_decrease
 from lemmata.subjects.softmax_training._trained_widths import ERROR, WIDTHS, SlowTargets, horizon

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
-from lemmata.engine.problems._softmax_kernels import DistinctPoints, KernelPoints, SingularPoints
+from lemmata.engine.problems.softmax_kernels import DistinctPoints, KernelPoints, SingularPoints
 
 _CONTROLS = "the smallest eigenvalue of the softmax tangent kernel at infinite width"
 _NOTE = "the condition lambda > 0 (its cause is not in the source)"

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Rate, Source
-from lemmata.engine.problems._sampled import draws, paired_signs
-from lemmata.engine.problems._softmax_kernels import WIDTHS, KernelPoints, PlanarTriples, SpherePoints
+from lemmata.engine.problems.sampled import draws, paired_signs
+from lemmata.engine.problems.softmax_kernels import WIDTHS, KernelPoints, PlanarTriples, SpherePoints
 from lemmata.networks import SoftmaxNetwork
 
 _CONTROLS = "the tangent kernel of a softmax network that has not been trained"

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Kind, Population, Rate, Real, Source, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import draws, paired_signs, points_in_ball
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import draws, paired_signs, points_in_ball
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Limit, Rate, Source
-from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits
+from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits
 from lemmata.subjects.softmax_training._moved_units import (
     NoisyLayers,
     NoisyUnits,

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Population, Source, Space, Status
-from lemmata.engine.problems._random_units import DELTA, RandomLayers, RandomUnits
+from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.softmax_training._moved_units import MovedLayers, MovedUnits, drawn_problem
 

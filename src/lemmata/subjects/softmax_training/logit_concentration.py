@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from lemmata.engine.claims import Control, Kind, Source
-from lemmata.engine.problems._random_units import RandomUnits
-from lemmata.engine.problems._softmax_parameters import CONSTANT
+from lemmata.engine.problems.random_units import RandomUnits
+from lemmata.engine.problems.softmax_parameters import CONSTANT
 
 from ._units import AbstractPart, exponential_change, part
 

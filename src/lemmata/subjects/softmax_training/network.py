@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._sampled import draws, paired_signs, points_in_ball
+from lemmata.engine.problems.sampled import draws, paired_signs, points_in_ball
 from lemmata.networks import SoftmaxNetwork
 
 

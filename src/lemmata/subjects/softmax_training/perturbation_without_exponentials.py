@@ -21,9 +21,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Limit, Source
-from lemmata.engine.problems._random_units import DELTA
-from lemmata.engine.problems._sampled import draws, paired_signs
-from lemmata.engine.problems._softmax_kernels import KernelPoints, SpherePoints
+from lemmata.engine.problems.random_units import DELTA
+from lemmata.engine.problems.sampled import draws, paired_signs
+from lemmata.engine.problems.softmax_kernels import KernelPoints, SpherePoints
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.softmax_training._moved_units import kernel_change, kernel_moves, steepest
 from lemmata.subjects.softmax_training._paired_units import PairedLayers, PairedUnits

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems._random_units import unit_rows
+from lemmata.engine.problems.random_units import unit_rows
 from lemmata.networks import SoftmaxNetwork
 
 Law = Callable[[Array, float], Array]

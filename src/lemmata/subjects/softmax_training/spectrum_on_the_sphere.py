@@ -16,9 +16,9 @@ from jaxtyping import Array, Float, Key
 from scipy.special import roots_jacobi
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, EqualInMean, Kind, Source
-from lemmata.engine.problems._random_units import unit_rows
-from lemmata.engine.problems._softmax_kernels import KernelPoints
-from lemmata.engine.problems._sphere_kernels import (
+from lemmata.engine.problems.random_units import unit_rows
+from lemmata.engine.problems.softmax_kernels import KernelPoints
+from lemmata.engine.problems.sphere_kernels import (
     TOP,
     Polygons,
     SphereKernel,

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Kind, Source
-from lemmata.engine.problems._sampled import draws
-from lemmata.engine.problems._softmax_kernels import KernelPoints, PlanarTriples
+from lemmata.engine.problems.sampled import draws
+from lemmata.engine.problems.softmax_kernels import KernelPoints, PlanarTriples
 from lemmata.networks import SoftmaxNetwork
 
 _CONTROLS = "the tangent kernel of a softmax network that has not been trained"

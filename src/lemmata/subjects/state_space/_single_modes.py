@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Complex, Float, Inexact, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.state_space import (
     AbstractStateMatrix,
     ContinuousSystem,

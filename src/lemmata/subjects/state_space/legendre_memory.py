@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Kind, Limit, Population, Source, Space
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.state_space import ContinuousSystem, DenseMatrix, legs
 
 from ._integration import integrated

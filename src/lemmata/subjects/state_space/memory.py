@@ -26,7 +26,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.state_space._pole_sums import MixedModes, SlowModes
 
 

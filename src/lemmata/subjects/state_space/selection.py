@@ -24,7 +24,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 
 
 class MarkedNoise(eqx.Module):

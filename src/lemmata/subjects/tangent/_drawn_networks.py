@@ -23,7 +23,7 @@ from lemmata.architectures import (
     Shape,
     StateSpace,
 )
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 
 
 def drawn_parameters(networks: Sequence[AbstractLayer], fan_in: Shape, key: Key[Array, ""], *batch: int) -> list[Any]:

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import draws
 
 _ROWS = 32
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 
 
 class Inputs(eqx.Module):

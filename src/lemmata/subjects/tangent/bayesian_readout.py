@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Dense, Erf, NNGPKernel, Serial
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Rate, Real, Source, Space
-from lemmata.engine.problems._sampled import draws
+from lemmata.engine.problems.sampled import draws
 from lemmata.kernels import gram
 from lemmata.solvers import Posterior, Solution, posterior
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters

@@ -24,7 +24,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, gram
 from lemmata.subjects.tangent._wide_inputs import finite_points
 

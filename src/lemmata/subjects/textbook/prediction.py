@@ -22,7 +22,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems._margin_rows import generator_of
+from lemmata.engine.problems.margin_rows import generator_of
 
 
 class SectionFit(eqx.Module):

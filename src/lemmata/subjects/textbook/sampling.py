@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems._margin_rows import generator_of
+from lemmata.engine.problems.margin_rows import generator_of
 from lemmata.subjects.textbook._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
 
 _SOURCE = Source("younes2024introduction", "Abstract, sampling")

@@ -16,8 +16,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
 from lemmata.errors import LemmataError, SettingError
-from lemmata.subjects.robustness import ReluNetwork, read_network
-from lemmata.subjects.robustness._tracing import read_function
+from lemmata.subjects.robustness import ReluNetwork, read_function, read_network
 
 from ._contract import AbstractModel
 from ._jax import JaxModel

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.errors import SolverError
-from lemmata.spectra._krylov import ritz_values
+from lemmata.spectra import ritz_values
 
 from ._polish import Objective
 

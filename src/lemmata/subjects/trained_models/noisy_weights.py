@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
-from lemmata.subjects.bounds import kl_upper, pac_bayes_budget
-from lemmata.subjects.bounds._gaussian_rules import SampledRules, scale_of
+from lemmata.subjects.bounds import SampledRules, kl_upper, pac_bayes_budget, scale_of
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 

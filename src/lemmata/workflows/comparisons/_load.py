@@ -11,12 +11,17 @@ import polars as pl
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.studies._archives import read_arrays
-from lemmata.workflows.studies._bundled import SETS, Bundled
-from lemmata.workflows.studies._columns import encode_targets, listing, plain_column
-from lemmata.workflows.studies._memory import Table
-from lemmata.workflows.studies._roles import assign_roles
-from lemmata.workflows.studies._tables import read_table
+from lemmata.workflows.studies import (
+    SETS,
+    Bundled,
+    Table,
+    assign_roles,
+    encode_targets,
+    listing,
+    plain_column,
+    read_arrays,
+    read_table,
+)
 
 from ._long import long_form
 from ._mixers import FEATURES, MODES

@@ -5,8 +5,7 @@ import polars as pl
 
 from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.studies._columns import listing, plain_column, shortened, with_dates
-from lemmata.workflows.studies._memory import Table
+from lemmata.workflows.studies import Table, listing, plain_column, shortened, with_dates
 
 MOST_CELLS = 2**27
 

@@ -10,11 +10,11 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-import lemmata
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
 from lemmata.options import FAMILY_NAMES, ComparisonOptions
 from lemmata.subjects.forecasts import forecast
+from lemmata.version import __version__
 from lemmata.workers import Lost, finished
 
 from ._bootstrap import RELEVANT, Bootstrap, bootstrap, leaders, pairs
@@ -260,7 +260,7 @@ class _Job:
         said += [scored(self.scores)] if self.scores else []
         exponents = {name: found.flops for name, found in self.costs.items()}
         return Record(
-            schema=SCHEMA, lemmata=lemmata.__version__,
+            schema=SCHEMA, lemmata=__version__,
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), command="",
             seed=self.options.seed, seconds=time.monotonic() - self.started,
             peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, data=described,

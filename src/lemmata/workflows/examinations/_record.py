@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from lemmata.workflows.studies._stored import StoredRecord
+from lemmata.workflows.studies import StoredRecord
 
 SCHEMA = 1
 """Version of model.json; a reader refuses others."""

@@ -10,8 +10,7 @@ import polars as pl
 
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
-from lemmata.workflows.studies._archives import read_arrays
-from lemmata.workflows.studies._tables import read_table
+from lemmata.workflows.studies import read_arrays, read_table
 
 Pair = tuple[np.ndarray, np.ndarray | None]
 HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-import lemmata
 from lemmata.answers import share_interval
 from lemmata.core import available_bytes, one_blas_thread, require_float64
 from lemmata.engine.claims import Claim
 from lemmata.errors import MemoryPlanError
 from lemmata.subjects.trained_models import Trained
+from lemmata.version import __version__
 
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
@@ -163,7 +163,7 @@ def _record(
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
     return Record(
-        schema=SCHEMA, lemmata=lemmata.__version__, command="",
+        schema=SCHEMA, lemmata=__version__, command="",
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
         train_error=error_interval(trained, trained.f, trained.y), held_error=held, preflight=checks, gauges=found,

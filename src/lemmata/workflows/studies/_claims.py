@@ -10,7 +10,7 @@ import numpy as np
 
 from lemmata.core import key_from
 from lemmata.engine.claims import Claim, cite, examine, registry
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.errors import LemmataError
 
 from ._data import Dataset

@@ -18,11 +18,11 @@ import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-import lemmata
 from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError, SolverError
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
+from lemmata.version import __version__
 
 from ._all_rows import spectral_rows, with_all_rows
 from ._answers import RARE, answers, beats_guessing, eligible
@@ -242,7 +242,7 @@ class _Job:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
         return Record(
             schema=SCHEMA,
-            lemmata=lemmata.__version__,
+            lemmata=__version__,
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             command="",
             seed=self.options.seed,

@@ -9,7 +9,7 @@ from jax.scipy.special import i0e, i1e, log_ndtr, logsumexp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Integer, Real
-from lemmata.engine.problems._schedules import Schedule
+from lemmata.engine.problems.schedules import Schedule
 from lemmata.errors import SettingError
 
 STD = Real(0.3, 0.05, 1.0, "standard deviation of a component")

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._prompts import bounded
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.prompts import bounded
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import UniversalFeatures
 
 _REACH = 0.7  # ramps with thresholds further out are nearly constant on the ball, and copies of each other

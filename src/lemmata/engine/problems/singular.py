@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.engine.problems._duplicates import duplicate_rows
+from lemmata.engine.problems.duplicates import duplicate_rows
 
 _SHOWN = 3
 

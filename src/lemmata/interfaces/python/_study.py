@@ -14,13 +14,11 @@ import polars as pl
 
 from lemmata.errors import SettingError
 from lemmata.files import replace_text
+from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text, write_report
 from lemmata.options import StudyOptions
 from lemmata.workflows.studies import Dataset, Record, load_dataset, run_study
 
 from ._asked import asked
-from ._curves import learning_curve_chart
-from ._page import page_text, write_report
-from ._text import bounds_of
 
 NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""

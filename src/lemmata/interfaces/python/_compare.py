@@ -15,11 +15,11 @@ import polars as pl
 
 from lemmata.errors import SettingError
 from lemmata.files import replace_text
+from lemmata.interfaces.report import curves_chart, families_fragment, write_families
 from lemmata.options import ComparisonOptions
 from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
 
 from ._asked import asked
-from ._families import curves_chart, families_fragment, write_families
 
 
 @dataclasses.dataclass(frozen=True)

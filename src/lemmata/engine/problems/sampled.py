@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Real
-from lemmata.engine.problems._regression import Regression
+from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, AbstractKernel, Laplace, Linear, gram
 
 KERNEL = Choice("rbf", ("linear", "rbf", "laplace"), "kernel; lengthscales are the square root of the dimension")

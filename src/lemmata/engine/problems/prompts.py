@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._sampled import draws, points_in_ball
-from lemmata.engine.problems._theorem_sizes import parameter_choices, penalty_of_theory
+from lemmata.engine.problems.sampled import draws, points_in_ball
+from lemmata.engine.problems.theorem_sizes import parameter_choices, penalty_of_theory
 from lemmata.functions import (
     AbstractFunction,
     AbstractFunctionClass,

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._softmax_parameters import CONSTANT, Number, logit_bound
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.softmax_parameters import CONSTANT, Number, logit_bound
 
 DELTA = 0.1
 ROWS = 32

@@ -10,10 +10,9 @@ import altair as alt
 import jax
 
 from lemmata.files import replace_text
+from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart, write_model
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import Record, run_examination
-
-from ._model import model_fragment, model_sentences, strip_chart, write_model
 
 
 @dataclasses.dataclass(frozen=True)

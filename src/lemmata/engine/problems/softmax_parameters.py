@@ -31,7 +31,7 @@ def growth(exponent: float) -> float:
 def logit_bound(n: int, k: int, sigma: float, delta: float, constant: float = CONSTANT) -> float:
     """B = max(C sigma sqrt(log(n k / delta)), 1): Definition 4.1.
 
-    >>> from lemmata.engine.problems._softmax_parameters import logit_bound
+    >>> from lemmata.engine.problems.softmax_parameters import logit_bound
     >>> round(logit_bound(n=10, k=1, sigma=1.0, delta=0.1), 2), logit_bound(n=10, k=1, sigma=0.01, delta=0.1)
     (21.46, 1.0)
 

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import KERNEL, NOISE, sampled_regression
-from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import KERNEL, NOISE, sampled_regression
+from lemmata.engine.problems.singular import singular_cause
 
 
 class KernelRegressions(Population[Regression]):

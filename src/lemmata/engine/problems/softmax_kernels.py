@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._conditions import in_unit_ball
-from lemmata.engine.problems._duplicates import duplicate_rows
-from lemmata.engine.problems._regression import Regression
-from lemmata.engine.problems._sampled import points_in_ball
-from lemmata.engine.problems._singular import singular_cause
+from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.duplicates import duplicate_rows
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.sampled import points_in_ball
+from lemmata.engine.problems.singular import singular_cause
 from lemmata.kernels import Compose, SoftmaxTangent, gram
 
 WIDTHS = (256.0, 512.0, 1024.0, 2048.0)

@@ -10,8 +10,8 @@ from jaxtyping import Array, Float, Key
 from scipy.special import gammaln
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems._random_units import unit_rows
-from lemmata.engine.problems._softmax_kernels import KernelPoints
+from lemmata.engine.problems.random_units import unit_rows
+from lemmata.engine.problems.softmax_kernels import KernelPoints
 
 TOP = 40  # degrees; sigma <= 1 leaves less than 1e-60 beyond them
 _TERMS = 30
@@ -34,7 +34,7 @@ class SphereKernel(eqx.Module):
 def dimensions(d: int, top: int = TOP) -> Float[np.ndarray, " q"]:
     """N_q, the dimension of the harmonics of degree q = 0, ..., top on the unit sphere of R^d.
 
-    >>> from lemmata.engine.problems._sphere_kernels import dimensions
+    >>> from lemmata.engine.problems.sphere_kernels import dimensions
     >>> [float(round(size)) for size in dimensions(3, 3)]
     [1.0, 3.0, 5.0, 7.0]
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems._prompts import bounded
-from lemmata.engine.problems._sampled import draws, points_in_ball
+from lemmata.engine.problems.prompts import bounded
+from lemmata.engine.problems.sampled import draws, points_in_ball
 from lemmata.functions import GaussianBumps, UniversalFeatures, features_of
 
 
