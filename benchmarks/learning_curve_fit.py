@@ -1,4 +1,4 @@
-"""How the prior of `lemmata.subjects.forecasts._forecast` is learned from curves, by gradient descent on their likelihood.
+"""How the prior of the forecasts is learned from curves, by gradient descent on their likelihood.
 
 An example is the beginning of a curve with some of the later sizes as targets. Beginnings are the anchors up to 1/2,
 1/4 and 1/8 of the largest with all splits, and random ones: cut anywhere, with 3 to 25 of the splits, over a factor of

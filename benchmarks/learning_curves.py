@@ -1,4 +1,4 @@
-"""How well `lemmata.subjects.forecasts._forecast` continues measured learning curves, beside the usual parametric families.
+"""How well forecasts continue measured learning curves, beside the usual parametric families.
 
     python benchmarks/learning_curves.py [--lcdb FOLDER] [--tables FILE] [--fit] [--no-rivals]
 

@@ -70,7 +70,7 @@ def rooms(path: pathlib.Path) -> set[str]:
 
 
 def test_every_part_has_its_place():
-    assert {path.stem for path in SOURCE.iterdir() if not path.name.startswith("_")} == set(LEVEL)
+    assert {path.stem for path in SOURCE.iterdir() if path.name[0] != "_" and path.suffix in ("", ".py")} == set(LEVEL)
     for group, order in WITHIN.items():
         assert {path.name for path in (SOURCE / group).iterdir() if path.is_dir()} - {"__pycache__"} == set(order)
     assert len(FILES) > 500

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import registry
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import Trained, shift_in_use
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models.shift import (
     ErrorInUseByConfidence,
@@ -83,7 +83,7 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     assert "p-value of no shift 0.005, asked > 0.05" in found[1].reason
     assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
-    assert f"an area of {moved.shift.area:.2f}" in texts["shift"]
+    assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
     assert "404 rows in use with their classes would give it to within 0.05." in texts["shift"]
     assert "predictions that failed" not in texts
 
@@ -91,7 +91,7 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
 def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
     """What inputs do not show: the same rows in use, three quarters of them called the next class."""
     found = problem(1, relabelled=0.75)
-    assert not found.shift.seen
+    assert not shift_in_use(found).seen
     assert error_in_use(found)[0] > by_confidence(found)[2]
     assert error_in_use(found)[0] > by_threshold(found)[2]
 

@@ -85,7 +85,8 @@ def test_without_a_directory_the_counts_are_printed():
 
 
 def test_the_counts_need_no_jax():
-    code = "import sys; from lemmata.interfaces.cli import app; app(['map'], standalone_mode=False); assert 'jax' not in sys.modules"
+    code = "import sys; from lemmata.interfaces.cli import app; app(['map'], standalone_mode=False)"
+    code += "; assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from lemmata.answers import share_interval
 from lemmata.errors import DataError, SettingError, ShapeError
-from lemmata.subjects.trained_models import find_shift, labels_needed, read_trained
+from lemmata.subjects.trained_models import find_shift, labels_needed, read_trained, shift_in_use
 from lemmata.subjects.trained_models._shift import _DRAWS, _inputs, copied, two_sample_areas
 
 RNG = np.random.default_rng(0)
@@ -86,13 +86,17 @@ def test_columns_that_do_not_vary_and_the_order_of_rows_say_nothing():
 def test_what_rows_in_use_are_compared_with():
     used = RNG.normal(size=(50, 4))
     beside_held = read_trained(LINEAR, X, Y, held=HELD, deployed=used)
-    assert (beside_held.shift.reference, beside_held.shift.rows, beside_held.shift.used) == ("held-out", 120, 50)
+    assert (shift_in_use(beside_held).reference, shift_in_use(beside_held).rows, shift_in_use(beside_held).used) == (
+        "held-out",
+        120,
+        50,
+    )
     few = read_trained(LINEAR, X, Y, held=(HELD[0][:99], HELD[1][:99]), deployed=used)
-    assert (few.shift.reference, few.shift.rows) == ("training", 60)
+    assert (shift_in_use(few).reference, shift_in_use(few).rows) == ("training", 60)
     copies = HELD[0].copy()
     copies[:21] = X[:21]  # rows that training has seen are not held out
-    assert read_trained(LINEAR, X, Y, held=(copies, HELD[1]), deployed=used).shift.reference == "training"
-    own = beside_held.shift
+    assert shift_in_use(read_trained(LINEAR, X, Y, held=(copies, HELD[1]), deployed=used)).reference == "training"
+    own = shift_in_use(beside_held)
     assert own.seen == (own.p_value <= 0.05) == (own.area > own.limit)
     assert (find_shift(beside_held).nulls == own.nulls).all()
 
@@ -103,7 +107,7 @@ def test_outputs_tell_apart_what_inputs_do_not():
     used[:, 1] = np.where(used[:, 0] > 0, 1.0, -1.0) * np.abs(used[:, 1])  # the sign of a product
     model = (lambda own, x: jnp.stack([own * x[:, 0] * x[:, 1], 0 * x[:, 0], 0 * x[:, 0]], 1)), jnp.asarray(3.0)
     trained = read_trained(model, X, Y, held=(x, HELD[1]), deployed=used)
-    assert trained.shift.seen
+    assert shift_in_use(trained).seen
     assert not find_shift(trained, outputs=False).seen
 
 
@@ -142,4 +146,4 @@ def test_rows_that_cannot_be_in_use(case):
     with pytest.raises(kind, match=said):
         read_trained(LINEAR, X, Y, deployed=rows)
     with pytest.raises(DataError, match="rows in use"):
-        read_trained(LINEAR, X, Y).shift  # noqa: B018
+        shift_in_use(read_trained(LINEAR, X, Y))

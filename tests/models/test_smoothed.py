@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import read_trained, smoothed
 from lemmata.subjects.trained_models._smoothed import spread_ratio
 
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ def half_space():
 
 
 def test_a_half_space_is_attacked_at_its_boundary(half_space):
-    found = half_space.smoothed
+    found = smoothed(half_space)
     assert found.sigma == pytest.approx(0.25 * np.sqrt((X.std(0) ** 2).mean()))
     distance = np.abs(found.x @ W) / np.linalg.norm(W)
     assert len(found.x) >= 6
@@ -38,7 +38,7 @@ def test_a_half_space_is_attacked_at_its_boundary(half_space):
 def test_a_certificate_that_is_too_large_is_broken_inside(half_space):
     import dataclasses
 
-    found = half_space.smoothed
+    found = smoothed(half_space)
     distance = np.abs(found.x @ W) / np.linalg.norm(W)
     boasted = dataclasses.replace(found, radii=1.5 * distance)
     assert (boasted.broken() < boasted.radii).all()
@@ -46,7 +46,7 @@ def test_a_certificate_that_is_too_large_is_broken_inside(half_space):
 
 def test_no_attack_is_a_radius_of_eight():
     model = (lambda w, x: jnp.stack([x @ w + 50.0, x @ w], 1)), jnp.asarray(W)
-    found = read_trained(model, X, np.arange(200) % 2).smoothed
+    found = smoothed(read_trained(model, X, np.arange(200) % 2))
     np.testing.assert_allclose(found.broken(), 8 * found.radii)
 
 

@@ -24,9 +24,9 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
 
     A kernel method whose kernel is learned: the Gram matrix of every layer at the inducing points is free, and moves
     away from what an infinitely wide network expects where the labels gain more by it than `nu` times the Gaussian
-    divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by one
-    number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory are
-    linear in the rows.
+    divergence costs (`lemmata.subjects.machines.SparseMachine`; Yang et al., 2023). Inputs are centred and divided by
+    one number. Factors, inducing points and noise are trained by Adam on all rows; the time of a step and the memory
+    are linear in the rows.
 
     Args:
         layers: of learned Gram matrices, at least 1.

@@ -1,8 +1,8 @@
 """Linear methods: two of them that look different from least squares, and are least squares.
 
 Ridge regression and the Lasso have sections of their own (`stability.capacity`, `optimisation.proximal_gradient`), and
-so has logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory controls coefficients on given rows;
-it leaves open how well lines fit.
+so has logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory controls
+coefficients on given rows; it leaves open how well lines fit.
 """
 
 import jax.numpy as jnp

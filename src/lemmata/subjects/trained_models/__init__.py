@@ -39,6 +39,8 @@ from ._rescaling import Rescaling as Rescaling
 from ._rescaling import find_rescalings as find_rescalings
 from ._row_effects import SHOWN as SHOWN
 from ._row_effects import RowEffects as RowEffects
+from ._row_effects import row_effects as row_effects
+from ._row_effects import row_effects_passes as row_effects_passes
 from ._row_effects import shown_rows as shown_rows
 from ._row_effects import whole_and_without as whole_and_without
 from ._sampled_rows import SampledRows as SampledRows
@@ -47,8 +49,10 @@ from ._sharpness import largest_eigenvalue as largest_eigenvalue
 from ._shift import Shift as Shift
 from ._shift import find_shift as find_shift
 from ._shift import labels_needed as labels_needed
+from ._shift import shift_in_use as shift_in_use
 from ._smallest_curvature import SmallestCurvature as SmallestCurvature
 from ._smallest_curvature import smallest_curvature as smallest_curvature
+from ._smoothed import smoothed as smoothed
 from ._tangent_kernel import KernelMachine as KernelMachine
 from ._tangent_kernel import kernel_machine as kernel_machine
 from ._tangent_kernel import tangent_kernel as tangent_kernel

@@ -8,7 +8,6 @@ and the classifier.
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
@@ -19,8 +18,8 @@ from scipy.special import logsumexp
 from lemmata.answers import inside, share_interval
 from lemmata.errors import DataError, ShapeError
 
-if TYPE_CHECKING:
-    from ._trained import Trained
+from ._once import once
+from ._trained import Trained
 
 LEVEL = 0.05
 """A p-value of at most this is called a shift."""
@@ -67,7 +66,7 @@ class Shift:
         return self.p_value <= LEVEL
 
 
-def find_shift(trained: "Trained", *, training: bool = False, outputs: bool | None = None) -> Shift:
+def find_shift(trained: Trained, *, training: bool = False, outputs: bool | None = None) -> Shift:
     """Compare the rows in use with held-out rows, or with training rows where there are fewer than 100 of those.
 
     The model's outputs on rows that it was trained on differ from those on new rows of the same law, so they are looked
@@ -94,7 +93,17 @@ def find_shift(trained: "Trained", *, training: bool = False, outputs: bool | No
     return Shift(area, nulls, name, len(first), len(second))
 
 
-def reference_rows(trained: "Trained") -> tuple[str, np.ndarray]:
+@once
+def shift_in_use(trained: Trained) -> Shift:
+    """Whether the rows in use are like the held-out ones, or the training rows where those are few.
+
+    Raises:
+        DataError: where there are no rows in use.
+    """
+    return find_shift(trained)
+
+
+def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
     """What rows in use are compared with: "held-out" rows that are no copies, or "training" rows without 100 of those.
 
     Args:
@@ -110,7 +119,7 @@ def _inputs(x: Shaped[np.ndarray, "n *row"]) -> list[Float[np.ndarray, "n d"]]:
     return [flat, (flat - flat.mean(0)) ** 2]
 
 
-def _outputs(trained: "Trained", x: np.ndarray) -> Float[np.ndarray, "n c"]:
+def _outputs(trained: Trained, x: np.ndarray) -> Float[np.ndarray, "n c"]:
     """Outputs, and of classes the logarithm of the largest probability."""
     f = trained.model.outputs(x)
     if not trained.task.is_classification:

@@ -1,7 +1,6 @@
 """A model under noise on its inputs: the classes it gives most often, how far they are certain, and attacks on them."""
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -10,9 +9,8 @@ from scipy.special import softmax
 from lemmata.subjects.robustness import smooth
 
 from ._contract import AbstractModel
-
-if TYPE_CHECKING:
-    from ._trained import Trained
+from ._once import once
+from ._trained import Trained
 
 ROWS = 8
 """Rows that are certified and attacked."""
@@ -94,7 +92,8 @@ def _norms(rows: Float[np.ndarray, "r *row"]) -> Float[np.ndarray, " r"]:
     return np.linalg.norm(rows.reshape(len(rows), -1), axis=1)
 
 
-def find_smoothed(trained: "Trained") -> Smoothed:
+@once
+def smoothed(trained: Trained) -> Smoothed:
     """The smoothed model at those of the first eight rows, held-out ones where there are some, at which it is certain.
 
     The noise is a quarter of the root mean square of the features' standard deviations.

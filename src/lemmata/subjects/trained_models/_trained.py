@@ -26,10 +26,6 @@ from ._nearby import nearby_rows
 from ._polish import MEMORY, STEPS, Objective, Polished, polish
 from ._readout import readout
 from ._refit import Refits
-from ._row_effects import SHOWN, RowEffects, row_effects
-from ._row_effects import STEPS as ROW_STEPS
-from ._shift import Shift, find_shift
-from ._smoothed import Smoothed, find_smoothed
 from ._tangent_kernel import KernelMachine, kernel_machine, tangent_kernel
 from ._task import Task
 from ._triggers import Triggers, find_triggers
@@ -186,11 +182,6 @@ class Trained:
         return self.model.differentiable and factors(self.model.in_double(), self.x[:_FEW]) is not None
 
     @functools.cached_property
-    def row_effects(self) -> RowEffects:
-        """What descent without each of sixteen rows does to its loss."""
-        return row_effects(self)
-
-    @functools.cached_property
     def left_out_at_evidence(self) -> LeftOut:
         """Each row left out of the model as it is, at the damping that maximises Laplace's evidence."""
         model, n = self.model.in_double(), len(self.x)
@@ -236,7 +227,7 @@ class Trained:
         return leave_rows_out(dataclasses.replace(self.objective, model=self.polished.model), rows)
 
     @property
-    def _step_passes(self) -> float:
+    def step_passes(self) -> float:
         """Gradients of all training rows that a step of L-BFGS takes as long as."""
         return _STEP + _MEMORY / (self.x.size if self.task.is_language else len(self.x))
 
@@ -245,7 +236,7 @@ class Trained:
         """Gradients of all training rows that `left_out_rows` is still expected to cost; 0 once it is known."""
         known = vars(self)
         products = 0.0 if "left_out_rows" in known else 2.0 * CG_STEPS * min(_SAMPLED, len(self.x))
-        return products + (0.0 if "polished" in known else self._step_passes * STEPS)
+        return products + (0.0 if "polished" in known else self.step_passes * STEPS)
 
     @property
     def vectors_bytes(self) -> int:
@@ -261,20 +252,6 @@ class Trained:
     def readout(self) -> Float[np.ndarray, "C h"] | None:
         """The direction of each output in the last features; None where the model has no such matrix."""
         return readout(self.model, self.x[:_TRIED])
-
-    @functools.cached_property
-    def shift(self) -> Shift:
-        """Whether the rows in use are like the held-out ones, or the training rows where those are few.
-
-        Raises:
-            DataError: where there are no rows in use.
-        """
-        return find_shift(self)
-
-    @functools.cached_property
-    def smoothed(self) -> Smoothed:
-        """The class that the model gives most often under noise, at a few rows, and how far it is certain."""
-        return find_smoothed(self)
 
     @functools.cached_property
     def chain(self) -> Chain:
@@ -327,15 +304,8 @@ class Trained:
     def leaving_out_passes(self) -> float:
         """Gradients of all training rows that `left_out` is still expected to cost; 0 once it is known."""
         known = vars(self)
-        polishing = 0.0 if "polished" in known else self._step_passes * STEPS
+        polishing = 0.0 if "polished" in known else self.step_passes * STEPS
         return polishing + (0.0 if "left_out" in known else 2.0 * self.y.shape[1])
-
-    @property
-    def row_effects_passes(self) -> float:
-        """The same of `row_effects`, in float64, with the stationary point that it begins at."""
-        double = 8.0 / self.model.theta.itemsize
-        own = 0.0 if "row_effects" in vars(self) else double * self._step_passes * (2.0 * SHOWN + 1) * ROW_STEPS
-        return own + self.leaving_out_passes
 
     @property
     def leaving_out_bytes(self) -> int:

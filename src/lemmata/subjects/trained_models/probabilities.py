@@ -126,7 +126,7 @@ def calibrated_errors(
     """
     rng = np.random.default_rng([seed, 6])
     slopes = np.log(temperature(f, y)) + _AROUND
-    spread = np.array([np.mean(logsumexp(f * np.exp(-slope), axis=1)) for slope in slopes])
+    spread = np.array([np.mean(np.asarray(logsumexp(f * np.exp(-slope), axis=1))) for slope in slopes])
     scale = np.exp(-slopes[len(slopes) // 2])
     ends = np.cumsum(softmax(f * scale, axis=1), axis=1)[:, :-1]
     chance, errors = softmax(g * scale, axis=1).max(1), np.empty(_NULLS)

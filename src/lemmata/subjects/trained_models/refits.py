@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
-from lemmata.subjects.trained_models import Trained, shown_rows, tangent_kernel
+from lemmata.subjects.trained_models import Trained, row_effects, row_effects_passes, shown_rows, tangent_kernel
 from lemmata.subjects.trained_models._row_effects import SHOWN
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
@@ -95,7 +95,7 @@ class ErrorAtHalfTheRows(Claim[Trained]):
 
 def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
     """How much the loss of each shown row grows when the model is brought to a stationary point without it."""
-    return problem.row_effects.effects
+    return row_effects(problem).effects
 
 
 class EffectOfOneRow(Claim[Trained]):
@@ -117,7 +117,7 @@ class EffectOfOneRow(Claim[Trained]):
     shared = ("polished", "left_out", "row_effects")
 
     def passes(self, problem: Trained) -> float:
-        return problem.row_effects_passes
+        return row_effects_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
         return problem.leaving_out_bytes

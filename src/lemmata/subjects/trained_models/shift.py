@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.subjects.trained_models import Trained, find_shift, labels_needed
+from lemmata.subjects.trained_models import Trained, find_shift, labels_needed, shift_in_use
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models._shift import LEVEL
 
@@ -49,11 +49,11 @@ class RowsInUseAreAlike(Claim[Trained]):
         return 0.0 if problem.deployed is None else 1.0
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(problem.shift.limit)
+        return jnp.asarray(shift_in_use(problem).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
-        return jnp.asarray(problem.shift.area)
+        return jnp.asarray(shift_in_use(problem).area)
 
     def trivial(self, problem: Trained) -> Array:
         """An area is at most 1."""
@@ -79,11 +79,11 @@ class MovedRowsAreSeen(Claim[Trained]):
     traced = False
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(problem.shift.limit)
+        return jnp.asarray(shift_in_use(problem).limit)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
-        return jnp.asarray(problem.shift.area)
+        return jnp.asarray(shift_in_use(problem).area)
 
     def trivial(self, problem: Trained) -> Array:
         """The area of guessing."""
@@ -204,7 +204,7 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     return [
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
         Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
-        Hypothesis("p-value of no shift", problem.shift.p_value, ">", LEVEL,
+        Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
                    f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
         Hypothesis(KNOWN, float(known), ">=", 1.0, "without them the error in use is predicted and not measured"),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
-from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, spread_ratio
+from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, smoothed, spread_ratio
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 _FEWEST = 4
@@ -66,7 +66,7 @@ class AttacksOnSmoothedModel(Claim[Trained]):
             return [unit]
         if not problem.x.std(0).any():
             return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
-        certain = float(len(problem.smoothed.radii))
+        certain = float(len(smoothed(problem).radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 
     def predict(self, problem: Trained) -> Array:
@@ -74,7 +74,7 @@ class AttacksOnSmoothedModel(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps against the mean probability under noise, in balls whose radius is bisected."""
-        found = problem.smoothed
+        found = smoothed(problem)
         return jnp.asarray(np.min(found.broken() / found.radii))
 
     def trivial(self, problem: Trained) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from lemmata.subjects.trained_models import Trained, labels_needed, parted, temperature
+from lemmata.subjects.trained_models import Trained, labels_needed, parted, shift_in_use, temperature
 
 from ._features import beside_its_kernels
 from ._record import Finding, Gauge, Interval
@@ -128,7 +128,7 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     own = _by_name(gauges, _IN_USE)
     if own is None or own.status != "disagrees":
         return []
-    found = trained.shift
+    found = shift_in_use(trained)
     which = "rows, of which the numbers on this page speak" if found.reference == "held-out" else "rows"
     text = (
         f"The rows in use are not like the {found.reference} {which}: a classifier tells them apart with an area of "

@@ -21,8 +21,10 @@ _CONVERT = {
     ".npz": "import numpy, safetensors.numpy as s; s.save_file(dict(numpy.load({old!r})), 'net.safetensors')",
 }
 _CONVERT |= {
-    ".msgpack": "safetensors.numpy.save_file(lemmata.subjects.trained_models.weights((module, variables)), 'net.safetensors')",
-    ".eqx": "safetensors.numpy.save_file(lemmata.subjects.trained_models.weights(module), 'net.safetensors')",
+    ".msgpack": "import lemmata.subjects.trained_models as own; safetensors.numpy.save_file("
+    "own.weights((module, variables)), 'net.safetensors')",
+    ".eqx": "import lemmata.subjects.trained_models as own; safetensors.numpy.save_file("
+    "own.weights(module), 'net.safetensors')",
 }
 _CONVERT |= {".pth": _CONVERT[".pt"], ".bin": _CONVERT[".pt"], ".ckpt": _CONVERT[".pt"]}
 

@@ -2,15 +2,35 @@
 
 from typing import Any
 
+from ._answers import ASKED as ASKED
+from ._answers import FARTHEST as FARTHEST
+from ._answers import rows as rows
+from ._archives import read_arrays as read_arrays
+from ._bundled import SETS as SETS
 from ._bundled import Bundled as Bundled
+from ._columns import encode_targets as encode_targets
+from ._columns import listing as listing
+from ._columns import plain_column as plain_column
+from ._columns import shortened as shortened
+from ._columns import with_dates as with_dates
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
+from ._memory import Table as Table
+from ._metrics import spell as spell
+from ._metrics import spell_asked as spell_asked
 from ._models import check_models as check_models
+from ._result import Answers as Answers
+from ._result import Column as Column
+from ._result import Interval as Interval
+from ._result import ModelResult as ModelResult
 from ._result import Record as Record
+from ._result import Unit as Unit
+from ._roles import assign_roles as assign_roles
 from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal
+from ._stored import StoredRecord as StoredRecord
 from ._tables import read_table as read_table
 
 
@@ -21,25 +41,3 @@ def __getattr__(name: str) -> Any:
 
         return run_in_context
     raise AttributeError(f"module 'lemmata.workflows.studies' has no attribute {name!r}")
-
-
-from ._answers import ASKED as ASKED
-from ._answers import FARTHEST as FARTHEST
-from ._answers import rows as rows
-from ._archives import read_arrays as read_arrays
-from ._bundled import SETS as SETS
-from ._columns import encode_targets as encode_targets
-from ._columns import listing as listing
-from ._columns import plain_column as plain_column
-from ._columns import shortened as shortened
-from ._columns import with_dates as with_dates
-from ._memory import Table as Table
-from ._metrics import spell as spell
-from ._metrics import spell_asked as spell_asked
-from ._result import Answers as Answers
-from ._result import Column as Column
-from ._result import Interval as Interval
-from ._result import ModelResult as ModelResult
-from ._result import Unit as Unit
-from ._roles import assign_roles as assign_roles
-from ._stored import StoredRecord as StoredRecord

@@ -326,7 +326,7 @@ class _Job:
 
 def _shown(show: Callable[..., None], message: Warning | str, category: type[Warning], name: str, *more: Any) -> None:
     """Show a warning of lemmata's own files."""
-    if pathlib.Path(lemmata.__file__).parent in pathlib.Path(name).parents:
+    if pathlib.Path(__file__).parents[2] in pathlib.Path(name).parents:
         show(message, category, name, *more)
 
 

@@ -1,0 +1,33 @@
+"""Questions about an object whose answers are kept with it."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Q = TypeVar("Q", bound=Callable[[Any], Any])
+
+
+def once(question: Q) -> Q:
+    """The question, which computes its answer when an object is first asked, and then gives what is kept.
+
+    >>> class Box: pass
+    >>> box, asked = Box(), []
+    >>> count = once(lambda own: asked.append(own) or len(asked))
+    >>> count(box), count(box), is_known(count, box)
+    (1, 1, True)
+    """
+    name = f"{question.__module__}.{question.__qualname__}"
+
+    @functools.wraps(question)
+    def asked(own: Any) -> Any:
+        kept = vars(own)
+        if name not in kept:
+            kept[name] = question(own)
+        return kept[name]
+
+    return asked  # pyright: ignore[reportReturnType]
+
+
+def is_known(question: Callable[[Any], Any], own: Any) -> bool:
+    """Whether an object has been asked a question that is asked once."""
+    return f"{question.__module__}.{question.__qualname__}" in vars(own)
