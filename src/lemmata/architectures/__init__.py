@@ -1,4 +1,4 @@
-"""Floor 1: layers with three faces (init, apply, push), and the kernels of infinitely wide networks."""
+"""Layers with three faces (init, apply, push), and the kernels of infinitely wide networks."""
 
 from ._activations import Cos as Cos
 from ._activations import Erf as Erf

@@ -1,4 +1,4 @@
-"""Floor 0: numerics, randomness and typing that every other room stands on."""
+"""Numerics, randomness and typing that every other room stands on."""
 
 from ._arrays import check_gram as check_gram
 from ._arrays import check_numbers as check_numbers

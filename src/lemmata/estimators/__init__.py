@@ -1,4 +1,4 @@
-"""Floor 5: scikit-learn faces of the solvers."""
+"""Scikit-learn faces of the solvers."""
 
 from lemmata.storage import storable as _storable
 from lemmata.subjects.machines import ConvolutionalMachine as _ConvolutionalMachine

@@ -1,4 +1,4 @@
-"""Floor 1: classes of functions with a bounded spectrum, what they cost (Barron parameters), and random features."""
+"""Classes of functions with a bounded spectrum, what they cost (Barron parameters), and random features."""
 
 from ._bounded_spectrum import BoundedSpectrum as BoundedSpectrum
 from ._bounded_spectrum import TranslateSum as TranslateSum

@@ -1,4 +1,4 @@
-"""Floor 0: positive semidefinite kernels K(x, x'), their algebra, and Gram matrices."""
+"""Positive semidefinite kernels K(x, x'), their algebra, and Gram matrices."""
 
 from ._base import AbstractKernel as AbstractKernel
 from ._base import Compose as Compose

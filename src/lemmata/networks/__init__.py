@@ -1,4 +1,4 @@
-"""Floor 2: finite networks, their training by gradient descent, and transformers, also one that learns in context."""
+"""Finite networks, their training by gradient descent, and transformers, also one that learns in context."""
 
 from ._empirical import EmpiricalKernel as EmpiricalKernel
 from ._in_context import InContextTransformer as InContextTransformer

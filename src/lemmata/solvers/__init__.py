@@ -1,4 +1,4 @@
-"""Floor 2: kernel regression and its training through time, and the Lasso, on matrices."""
+"""Kernel regression and its training through time, and the Lasso, on matrices."""
 
 from ._centred_regression import centred_regression as centred_regression
 from ._centres_plan import CentresPlan as CentresPlan

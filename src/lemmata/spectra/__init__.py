@@ -1,4 +1,4 @@
-"""Floor 1: eigensystems of Gram matrices and the learning curve they predict; operators known by products."""
+"""Eigensystems of Gram matrices and the learning curve they predict; operators known by products."""
 
 from ._alignment import cumulative_alignment as cumulative_alignment
 from ._alignment import target_power as target_power

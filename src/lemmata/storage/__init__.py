@@ -1,4 +1,4 @@
-"""Floor 3: kernels, networks, transformers and what estimators have learnt, in files of numbers and names."""
+"""Kernels, networks, transformers and what estimators have learnt, in files of numbers and names."""
 
 from ._file import load as load
 from ._file import save as save

@@ -1,1 +1,1 @@
-"""Floor 5: the theory by subject: a package a chapter, a module a section; mathematics, then the claims about it."""
+"""The theory by subject: a package a chapter, a module a section; mathematics, then the claims about it."""

@@ -1,4 +1,4 @@
-"""Floor 3: the engine that turns statements into verdicts. It knows no theory."""
+"""The engine that turns statements into verdicts. It knows no theory."""
 
 from ._apart import received as received
 from ._apart import sent as sent

@@ -1,4 +1,4 @@
-"""Floor 4: every trial and every verdict in one file that survives everything."""
+"""Every trial and every verdict in one file that survives everything."""
 
 from ._carried import CarriedTrials as CarriedTrials
 from ._compare import Change as Change

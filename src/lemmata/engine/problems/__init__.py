@@ -1,1 +1,1 @@
-"""Floor 4: what claims speak about: problems, populations of them, conditions. A user's data become a problem too."""
+"""What claims speak about: problems, populations of them, conditions. A user's data become a problem too."""

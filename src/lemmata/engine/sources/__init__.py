@@ -1,4 +1,4 @@
-"""Floor 4: what the sources state, statement by statement, and which claims judge it."""
+"""What the sources state, statement by statement, and which claims judge it."""
 
 from ._statements import REFERENCES as REFERENCES
 from ._statements import REPRODUCED as REPRODUCED

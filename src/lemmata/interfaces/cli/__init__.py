@@ -1,4 +1,4 @@
-"""Floor 10: the command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+"""The command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
 import importlib.metadata
 import inspect

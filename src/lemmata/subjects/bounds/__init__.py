@@ -1,4 +1,4 @@
-"""Floor 2: bounds on the error of a classifier: PAC-Bayes, descriptions, Rademacher complexity, random labels."""
+"""Bounds on the error of a classifier: PAC-Bayes, descriptions, Rademacher complexity, random labels."""
 
 from ._divergences import binary_kl as binary_kl
 from ._divergences import kl_lower as kl_lower

@@ -1,4 +1,4 @@
-"""Floor 2: a measured learning curve continued to more data, with an interval."""
+"""A measured learning curve continued to more data, with an interval."""
 
 from ._forecast import Forecast as Forecast
 from ._forecast import Interval as Interval

@@ -1,4 +1,4 @@
-"""Floor 2: differential privacy: the exact Gaussian curve, what noisy steps spend, audits of trainings."""
+"""Differential privacy: the exact Gaussian curve, what noisy steps spend, audits of trainings."""
 
 from ._attack import ThresholdAttack as ThresholdAttack
 from ._attack import threshold_attack as threshold_attack

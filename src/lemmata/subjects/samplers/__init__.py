@@ -1,4 +1,4 @@
-"""Floor 1: Langevin dynamics, alone and Metropolis-adjusted."""
+"""Langevin dynamics, alone and Metropolis-adjusted."""
 
 from ._langevin import Chains as Chains
 from ._langevin import LogDensity as LogDensity

@@ -1,4 +1,4 @@
-"""Floor 2: packages of polyharmonic splines, and cascades of them trained in the space of functions."""
+"""Packages of polyharmonic splines, and cascades of them trained in the space of functions."""
 
 from ._cascade import Cascade as Cascade
 from ._cascade import initial_cascade as initial_cascade

@@ -1,4 +1,4 @@
-"""Floor 7: which way of mixing a sequence fits a user's rows. Sequences in, a record of the comparison out."""
+"""Which way of mixing a sequence fits a user's rows. Sequences in, a record of the comparison out."""
 
 from ._load import load_sequences as load_sequences
 from ._record import CostPoint as CostPoint

@@ -1,4 +1,4 @@
-"""Floor 7: a trained model and its rows in, a Record of what theory predicts about it out."""
+"""A trained model and its rows in, a Record of what theory predicts about it out."""
 
 from ._findings import Sign as Sign
 from ._findings import signs as signs

@@ -1,4 +1,4 @@
-"""Floor 7: the main job. A table in, a record of the study out."""
+"""The main job. A table in, a record of the study out."""
 
 from typing import Any
 
