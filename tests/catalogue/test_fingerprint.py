@@ -16,7 +16,7 @@ SECTION = '''
 
 import jax.numpy as jnp
 
-from lemmata.engine.claims import Claim, Control, Hypothesis
+from lemmata.claims import Claim, Control, Hypothesis
 from lemmata.shared import Kernel, Wide, smooth
 from lemmata.errors import SettingError
 

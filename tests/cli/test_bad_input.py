@@ -322,7 +322,7 @@ def test_a_name_too_long_to_repeat(name, tmp_path):
 
 
 def test_models_are_checked_before_the_data_is_read(monkeypatch):
-    monkeypatch.setattr("lemmata.interfaces.report.load", lambda *_a, **_k: pytest.fail("it read the data"))
+    monkeypatch.setattr("lemmata.interfaces.python.load", lambda *_a, **_k: pytest.fail("it read the data"))
     refused(CliRunner().invoke(app, ["study", "iris", "--models", "nope"]), ["'nope'"])
 
 

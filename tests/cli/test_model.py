@@ -179,7 +179,7 @@ FILES = {
     "net.pt": "as s; s.save_file(torch.load('net.pt', weights_only=True), 'net.safetensors')",
     "net.pkl": "safetensors.torch.save_file(module.state_dict(), 'net.safetensors')",
     "net.joblib": "lemmata.study_model(joblib.load('net.joblib'), x, y)",
-    "net.msgpack": "lemmata.subjects.trained_models.weights((module, variables))",
+    "net.msgpack": "own.weights((module, variables))",
     "absent.safetensors": "found: no such file",
     "garbage.safetensors": "cannot be read",
     "other.safetensors": "found: b is missing; c is unknown; e is unknown; 2 more",

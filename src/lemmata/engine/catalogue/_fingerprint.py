@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator
 from ._meaning import Token, Words, meaning
 from ._modules import Function, Module, Node, methods_of, module_of, modules, part_of, resolved, statements_of
 
+_SAID = ("name", "statement", "kind")
+"""What a claim says of itself, for people alone."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
           "typing.Generic", "Exception", "ValueError", "TypeError")  # fmt: skip
 """Bases from elsewhere that call no method of their subclasses by its name."""
@@ -139,6 +141,8 @@ def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]
             for kind in missing:
                 pending.setdefault(kind, []).append(function)
         for name in methods_of(node) if not node.method else ():
+            if node.name == "Claim" and name in _SAID:
+                continue
             if name in asked or name.startswith("__") or _is_called_elsewhere(node):
                 waiting.append(Node(*node[:2], name))
             else:

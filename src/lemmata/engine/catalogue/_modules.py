@@ -94,9 +94,10 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
 
 def modules(holding: str) -> Iterator[Module]:
     """Those whose text holds some words."""
-    for path in sorted(ROOT.rglob("*.py")):
+    root = ROOTS[PACKAGE]
+    for path in sorted(root.rglob("*.py")):
         if holding in path.read_text(encoding="utf-8"):
-            name = ".".join((PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+            name = ".".join((PACKAGE, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
             module = module_of(name)
             if module is not None:
                 yield module

@@ -26,10 +26,10 @@ _FAR = 4  # a cost is written anew where it is off by more than this factor
 def spelled(class_name: str) -> str:
     """A class's name as the last part of its claim's name.
 
-    >>> spelled("AdamOnABatch"), spelled("NTKOfReLU"), spelled("Width2Depth")
-    ('adam_on_abatch', 'ntkof_re_lu', 'width2_depth')
+    >>> spelled("AdamOnABatch"), spelled("RMSNormWidth"), spelled("Width2Depth")
+    ('adam_on_a_batch', 'rms_norm_width', 'width2_depth')
     """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
 
 
 @functools.cache

@@ -121,7 +121,7 @@ class BackdoorReport:
     classes: tuple[ClassSpectrum, ...]
     claims: tuple[str, ...] = (
         "robustness.backdoors.overlap_of_the_top_eigenvector",
-        "robustness.backdoors.top_eigenvalue_of_abackdoor",
+        "robustness.backdoors.top_eigenvalue_of_a_backdoor",
     )
 
     @property

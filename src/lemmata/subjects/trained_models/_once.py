@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """The question, which computes its answer when an object is first asked, and then gives what is kept.
+    """The question, which computes its answer when an object is first asked, and then gives what is kept under its name.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
@@ -16,7 +16,7 @@ def once(question: Q) -> Q:
     >>> count(box), count(box), is_known(count, box)
     (1, 1, True)
     """
-    name = f"{question.__module__}.{question.__qualname__}"
+    name = question.__name__
 
     @functools.wraps(question)
     def asked(own: Any) -> Any:
@@ -30,4 +30,4 @@ def once(question: Q) -> Q:
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
     """Whether an object has been asked a question that is asked once."""
-    return f"{question.__module__}.{question.__qualname__}" in vars(own)
+    return question.__name__ in vars(own)

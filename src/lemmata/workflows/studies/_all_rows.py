@@ -97,4 +97,5 @@ def _with_last(old: Losses, size: float, found: tuple[float, float, float], data
         np.append(old.measured, mean),
         *bounds,
         largest / (len(dataset.targets) * mean) if mean > 0 else 0.0,
+        rows=float(len(dataset.targets)),
     )

@@ -29,6 +29,10 @@ SAME_ROWS = 1.1
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
 CHANGING = "How many rows would reach a value is not told: later rows differ from these."
+SAME = 0.9
+"""A model that was held against fewer rows than this share of another's was not measured on the same rows."""
+TIED = 2.0
+"""Rows by which two classifiers may differ and be as good as each other."""
 RARE = 8
 """A class of fewer rows cannot be measured on both sides of a split."""
 
@@ -102,7 +106,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         reach = _guessed(question)
     else:
         reach = CHANGING if needed is None else _rows(first, best, useful, question, loss, needed)
-    present = _exactly(best, question) if exact else _present(best, question, now, able)
+    present = _exactly(best, question) if exact else _present(best, question, now, able, candidates)
     sentences = [predicted(found), copied(found), _used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
     if exact:
@@ -233,7 +237,28 @@ def _exactly(best: Candidate, question: Question) -> str:
     )
 
 
-def _present(best: Candidate, question: Question, now: Interval, able: Sequence[Candidate]) -> str:
+def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> bool:
+    """Whether a model may be as good as the best.
+
+    Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
+    One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
+    than guessing. Of classes a difference of two rows decides nothing.
+    """
+    if not (item.measured.learns and len(item.losses.sizes)):
+        return False
+    own, first = item.expected(at), best.expected(at)
+    margin, fewer = first.upper - first.value, item.losses.rows < SAME * best.losses.rows
+    if fewer:
+        margin = math.hypot(margin, own.value - own.lower)
+    held = min(item.losses.rows, best.losses.rows)
+    if item.unit.rows is wrong and math.isfinite(held):
+        margin = max(margin, TIED / held)
+    return bool((fewer or able) and own.value <= first.value + margin)
+
+
+def _present(
+    best: Candidate, question: Question, now: Interval, able: Sequence[Candidate], candidates: Sequence[Candidate]
+) -> str:
     """The best model with all rows, and those that may be as good."""
     total = question.total
     if best.reach < FULL * total:
@@ -246,8 +271,10 @@ def _present(best: Candidate, question: Question, now: Interval, able: Sequence[
     else:
         text = f"With all {total:,} rows the best model is {best.title}: {question.say_interval(now)}"
     at = total if best.reach >= FULL * total else best.reach
-    most = best.expected(at).upper
-    near = [item.title for item in able if item is not best and item.expected(at).value <= most]
+    names = {item.measured.model.name for item in able}
+    near = [item.title for item in able if item is not best and _as_good(item, best, at, True)]
+    rest = [item for item in candidates if item.measured.model.name not in names]
+    near += [item.title for item in rest if _as_good(item, best, at, False)]
     if not beats_guessing(best, question):
         text += f", not surely better than guessing ({tell(question.unit, question.guessing, question.spread)})"
         sure = min((item for item in able if beats_guessing(item, question)), key=lambda item: item.expected(at).value)

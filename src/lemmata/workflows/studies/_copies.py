@@ -39,6 +39,40 @@ def repeated(*columns: np.ndarray) -> int:
     return len(columns[0]) - len(np.unique(first_equal(*columns)))
 
 
+def repeated_across(groups: np.ndarray, *columns: np.ndarray) -> int:
+    """How many rows equal an earlier one of another group.
+
+    >>> repeated_across(np.array([0, 0, 1, 0]), np.array([2.0, 2.0, 2.0, 2.0]))
+    2
+    """
+    same = first_equal(*columns)
+    other = groups != groups[same]  # of another group than the first of its equals
+    earliest = np.full(len(same), len(same))
+    np.minimum.at(earliest, same[other], np.flatnonzero(other))
+    return int((other | (earliest[same] < np.arange(len(same)))).sum())
+
+
+def copied_rows(
+    inputs: np.ndarray, pooled: np.ndarray, y: np.ndarray, group: np.ndarray | None, time: np.ndarray | None
+) -> tuple[int, int]:
+    """How many rows equal an earlier one in every cell as it stands in the table: the one place that counts them.
+
+    Args:
+        inputs: raw inputs, and
+        pooled: codes that tell apart the texts which they hold as one category.
+        y: the targets.
+        group: the group of each row, or None, and
+        time: its time, or None.
+
+    Returns:
+        How many rows equal an earlier one in inputs, target and, where they are given, group and time; and how many
+        equal one of another group, 0 where a time is given.
+    """
+    cells = [inputs, pooled, y, *([] if time is None else [time])]
+    whole = repeated(*cells, *([] if group is None else [group]))
+    return whole, 0 if group is None or time is not None else repeated_across(group, *cells)
+
+
 def many_values(column: np.ndarray) -> bool:
     """Whether there are more values than a category may have, so that equal rows are not to be expected."""
     return any(pl.Series(part).n_unique() > MOST_CATEGORIES for part in (column[:_FIRST], column))
@@ -59,10 +93,8 @@ def equal_rows(
         time: its time, where --time does.
     """
     cells = [inputs.values, inputs.pooled, *([] if time is None else [time])]
-    groups = [] if group is None else [group]
     found = []
-    whole = repeated(*cells, targets.y, *groups)
-    across = repeated(*cells, targets.y) - whole if groups and time is None and _tells_apart(inputs, targets) else 0
+    whole, across = copied_rows(inputs.values, inputs.pooled, targets.y, group, time)
     if whole:
         asked = [name for name, given in (("the time", time), ("the group", group)) if given is not None]
         same = ["every input", "the target", *asked]
@@ -73,7 +105,7 @@ def equal_rows(
             f" they were copied, {away if len(same) == 2 else twice}: remove them."
         )
         found.append(("repeats", text))
-    if across:
+    if across and _tells_apart(inputs, targets):
         text = (
             f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the"
             " target. If they are the same case, a twin in the training rows gives away the held-out one: give them one"

@@ -73,6 +73,7 @@ class Dataset:
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.
         available: rows of the table with a target (and, where asked, without missing cells): those that a user has.
+        pooled: of each text with pooled categories, codes that tell all of its texts apart.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Dataset:
     duplicates: Duplicates
     index: Int64[np.ndarray, " N"]
     available: int
+    pooled: Float64[np.ndarray, "N q"]
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:
@@ -108,7 +110,7 @@ class Dataset:
         part = lambda array: None if array is None else array[rows]
         return dataclasses.replace(
             self, inputs=self.inputs[rows], targets=self.targets[rows], y=self.y[rows], index=self.index[rows],
-            groups=part(self.groups), order=part(self.order),
+            pooled=self.pooled[rows], groups=part(self.groups), order=part(self.order),
         )  # fmt: skip
 
     @property
@@ -213,6 +215,7 @@ def load_dataset(
         duplicates=_duplicates(earliest),
         index=index if table.kept is None else table.kept[index],
         available=available,
+        pooled=inputs.pooled,
     )
 
 

@@ -13,6 +13,8 @@ from ._metrics import Metric, misranked, unexplained, wrong
 NORMAL_90 = 1.645
 FEW = 5.0
 """Below so many errors a share is measured by exact binomial bounds, and not by its standard error."""
+SURE = 0.05
+"""A classifier surely beats guessing where the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
 MOST_WILD = 0.2
@@ -69,6 +71,7 @@ class Losses:
         gain: of independent rows, a standard error above the model's loss less that of guessing on the same rows, at
             the largest size with splits; nan elsewhere.
         paired: by size, the losses of the splits, with an order: the same stretches at each size.
+        rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
     """
 
     sizes: Float[np.ndarray, " s"]
@@ -82,6 +85,7 @@ class Losses:
     tail: float = 0.0
     gain: float = math.nan
     paired: tuple[Float[np.ndarray, " _"], ...] = ()
+    rows: float = math.nan
 
     @property
     def measured(self) -> Float[np.ndarray, " s"]:
@@ -149,7 +153,7 @@ def curve_of(
         baseline: of numbers, the mean loss over all rows of who predicts their mean.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
-    shared, bounds, tail, gain = 0.0, (0.0, math.inf), 0.0, math.nan
+    shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
     independent = dataset.order is None and dataset.groups is None
     for splits in fitted:
         splits = [own for own in splits if math.isfinite(own.means[metric])]
@@ -167,12 +171,13 @@ def curve_of(
         errors.append(error)
         numbers.append(len(kept))
         paired.append(np.array([own.means[metric] for own in splits]))
-        gain = _gain(kept, metric, total) if independent else math.nan
+        gain = _gain(kept, metric, total, unit) if independent else math.nan
         common = _common(kept, metric, total, error, dataset)
         shared = common / value if value > 0 else 0.0
     return Losses(
         np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
         tail if unit.rows is unexplained else 0.0, gain, tuple(paired) if dataset.order is not None else (),
+        rows,
     ), said  # fmt: skip
 
 
@@ -254,12 +259,27 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
     return mean, error * _student(effective), float(groups), float(sums.max() / max(sums.sum(), 1e-300))
 
 
-def _gain(splits: list[Split], metric: int, total: int) -> float:
-    """A standard error above the mean of the model's loss less that of guessing; what both miss counts in neither."""
+def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
+    """A standard error above the mean of the model's loss less that of guessing; what both miss counts in neither.
+
+    Of classes it is not below 0 unless the sign test says so on the rows in which just one of both is wrong (McNemar's
+    test): a model that differs from guessing in two rows has a tiny standard error, and no evidence.
+    """
     means = np.array([own.gain[0, metric] for own in splits])
     rows = float(np.mean([own.gain[1, metric] for own in splits]))
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
-    return float(means.mean()) + math.sqrt(rows / different)
+    gain = float(means.mean()) + math.sqrt(rows / different)
+    if unit.rows is not wrong:
+        return gain
+    apart = different * float(np.mean([own.gain[1, metric] + own.gain[0, metric] ** 2 for own in splits]))
+    worse = (apart + different * float(means.mean())) / 2
+    return gain if _sign_test(worse, apart) <= SURE else max(gain, 0.0)
+
+
+def _sign_test(worse: float, apart: float) -> float:
+    """The chance of at most so many rows among those apart, if each is as likely to be better; between counts too."""
+    worse, apart = max(worse, 0.0), max(apart, 0.0)
+    return float(stats.beta.cdf(0.5, max(apart - worse, 1e-9), worse + 1))
 
 
 def _student(number: float | int) -> float:

@@ -76,7 +76,11 @@ def baselines(dataset: Dataset) -> dict[str, float]:
     """By metric the loss of who predicts the mean, or the class shares, and knows no inputs."""
     guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(dataset.targets), axis=0)
     spread = spread_of(dataset)
-    return {unit.name: float(unit.rows(dataset.targets, guess, spread).mean()) for unit in units_of(dataset)}
+    # Of numbers it is 1 by the definition of the variance: a sum of rows would make an R² of 2e-16 out of 0.
+    return {
+        unit.name: 1.0 if unit.rows is unexplained else float(unit.rows(dataset.targets, guess, spread).mean())
+        for unit in units_of(dataset)
+    }
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:

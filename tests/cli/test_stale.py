@@ -1,0 +1,70 @@
+"""`lemmata verify --stale`: three counts, all claims whose own code changed, and a part of the others."""
+
+import pytest
+from typer.testing import CliRunner
+
+import lemmata.engine.claims as engine
+from lemmata.engine.catalogue import Fingerprint, State, compared, told_state
+from lemmata.errors import SettingError
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli._stale import _part, stale_claims
+
+NOW = Fingerprint("w", "o", {"kernels": "k", "engine.claims": "c"})
+
+
+def _record(**changed) -> dict:
+    return {"fingerprint": {"whole": "w", "own": "o", "shared": dict(NOW.shared), **changed}}
+
+
+@pytest.mark.parametrize(
+    ("record", "state", "said"),
+    [
+        (_record(), State.CURRENT, ""),
+        (_record(whole="w", own="moved", shared={}), State.CURRENT, ""),
+        (_record(whole="v", own="p"), State.OWN, "judged with an earlier version of its own code"),
+        (_record(whole="v", shared={"kernels": "old", "engine.claims": "c"}), State.SHARED,
+         "judged with an earlier version of kernels"),
+        (_record(whole="v", shared={"engine.claims": "c", "spectra": "s"}), State.SHARED,
+         "judged with an earlier version of kernels, spectra"),
+        (None, State.OWN, ""),
+    ],
+)  # fmt: skip
+def test_a_verdict_has_one_of_three_states(record, state, said):
+    assert compared(record, NOW) is state
+    assert told_state(record, NOW) == said
+
+
+@pytest.fixture
+def states(monkeypatch):
+    """Of a registry of ten claims two have other code of their own, and six other shared code."""
+    claims = dict(list(engine.registry().items())[:10])
+    order = [State.OWN, *[State.SHARED] * 6, State.CURRENT, State.CURRENT, State.OWN]
+    known = dict(zip(claims, order, strict=True))
+    monkeypatch.setattr(engine, "registry", lambda: claims)
+    monkeypatch.setattr(engine, "state_of", lambda claim: known[claim.name])
+    return known
+
+
+def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, capsys):
+    own = {name for name, state in states.items() if state is State.OWN}
+    shared = {name for name, state in states.items() if state is State.SHARED}
+    parts = [{claim.name for claim in stale_claims(f"{k}/4")} for k in range(1, 5)]
+    assert all(own <= part for part in parts)
+    assert sorted(len(part - own) for part in parts) == [1, 1, 2, 2]
+    assert set().union(*parts) == own | shared == {claim.name for claim in stale_claims()}
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Verdicts: 2 on the code as it is, 2 whose own code changed (about" in said
+    assert "6 whose shared code changed beneath it (about" in said
+    assert "this run takes 1, part 3 of 4" in said
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "-1/2", "1/0", "1/2/3"])
+def test_what_is_no_part_is_refused(text):
+    with pytest.raises(SettingError, match="K/N with K from 1 to N"):
+        _part(text)
+
+
+def test_a_part_goes_with_stale():
+    done = CliRunner().invoke(app, ["verify", "adamw_solves_box", "--part", "1/2"])
+    assert done.exit_code == 2
+    assert "it goes with --stale" in done.output
