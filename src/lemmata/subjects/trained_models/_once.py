@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """The question, which computes its answer when an object is first asked, and then gives what is kept under its name.
+    """The question, which computes its answer when an object is first asked; the answer is kept under its name.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
