@@ -24,7 +24,8 @@ def large(task, rows, columns):
     dataset = tables.waves(100) if task == "regression" else tables.classes(90)
     part = {name: np.zeros((rows, getattr(dataset, name).shape[1])) for name in ("inputs", "targets", "y")}
     features = tuple(f"x{j}" for j in range(columns))
-    return dataclasses.replace(dataset, **part, index=np.arange(rows), features=features)
+    pooled = np.zeros((rows, dataset.pooled.shape[1]))
+    return dataclasses.replace(dataset, **part, index=np.arange(rows), features=features, pooled=pooled)
 
 
 @pytest.mark.parametrize("quick", [False, True])
