@@ -163,6 +163,10 @@ OTHER = {
     "a word that is compared": [('"two scales"', '"one scale"')],
     "an operation of another package": [("_scaled(problem.x,", "_scaled(jnp.abs(problem.x),")],
     "locals that change places": [("half[0]) - smooth(half[1])", "half[1]) - smooth(half[0])")],
+    "constants of one statement that change places": [
+        ("MARGIN = 0.5", "OTHER, MARGIN = 0.5, 0.1"),
+        ("relation = MARGIN", "relation = OTHER"),
+    ],
     "methods that change places": [("def value", "def old"), ("def _power", "def value"), ("def old", "def _power")],
 }
 
@@ -184,6 +188,21 @@ def test_a_definition_may_move_to_another_file(digests):
     )
     assert moved.whole == digests().whole
     assert moved.own != digests().own
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("A, B = 0.5, 0.1\nMARGIN = A + 2 * B", "A, B = 0.5, 0.1\nMARGIN = B + 2 * A"),
+        ("A, B = 0.5, 0.1\nMARGIN = A + 2 * B", "B, A = 0.5, 0.1\nMARGIN = A + 2 * B"),
+        ("F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = F() + 2 * G()",
+         "F = lambda: smooth(1)\nG = lambda: rough(1)\nMARGIN = G() + 2 * F()"),
+        ("MARGIN = 'a b'.split()", "MARGIN = 'a c'.split()"),
+    ],
+)  # fmt: skip
+def test_what_differs_in_what_it_names_alone_is_told_apart(digests, before, after):
+    names = ("Kernel, Wide, smooth", "Kernel, Wide, rough, smooth")
+    assert digests(names, ("MARGIN = 0.5", before)).whole != digests(names, ("MARGIN = 0.5", after)).whole
 
 
 def test_own_code_and_shared_code_are_told_apart(digests):

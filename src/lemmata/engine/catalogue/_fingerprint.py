@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from ._meaning import Token, Words, meaning
 from ._modules import Function, Module, Node, methods_of, module_of, modules, part_of, resolved, statements_of
 
+_ROUNDS = 2
 _SAID = ("name", "statement", "kind")
 """What a claim says of itself, for people alone."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
@@ -41,8 +42,8 @@ def fingerprint(
 ) -> Fingerprint:
     """The digests of the code behind some definitions.
 
-    What a name stands for counts by the digest of that piece alone; in a digest of a part, what stands in another part
-    counts by its name.
+    What a name stands for counts by the digest of that piece and of what it names, three steps deep; in a digest
+    of a part, what stands in another part counts by its name.
 
     Args:
         roots: definitions, each a module's full name and a name in it.
@@ -58,14 +59,18 @@ def fingerprint(
         methods = [name for name in methods_of(node) if Node(node.module, node.name, name) in nodes]
         if methods:
             brief[node] = _hash([brief[node], *(brief[Node(*node[:2], name)] for name in methods)])
+    alone = brief
+    for _ in range(_ROUNDS):  # pieces that differ in what they name alone are told apart by what that says
+        brief = {node: _hash([brief[node], *(_told(token, brief, data) for token in meaning(node).tokens)])
+                 for node in nodes}  # fmt: skip
     part = {node: "" if node.module in own else part_of(node.module) for node in nodes}
     whole, parts = [name], {"": [name]}
     for node in nodes:
-        tokens, header = meaning(node).tokens, brief[Node(*node[:2])] if node.method else ""
-        whole.append(_hash([header, *(_told(token, brief, data) for token in tokens)]))
-        near = {other: brief[other] if part.get(other) == part[node] else other.name
-                for other in meaning(node).rests_on if other in brief}  # fmt: skip
-        parts.setdefault(part[node], []).append(_hash([header, *(_told(token, near, data) for token in tokens)]))
+        tokens, header = meaning(node).tokens, Node(*node[:2]) if node.method else None
+        near = {other: alone[other] if part.get(other) == part[node] else other.name
+                for other in meaning(node).rests_on if other in alone}  # fmt: skip
+        for digests, known, digest in ((whole, brief, brief), (parts.setdefault(part[node], []), near, alone)):
+            digests.append(_hash([digest[header] if header else "", *(_told(token, known, data) for token in tokens)]))
     told = {name: _hash(sorted(set(each))) for name, each in sorted(parts.items())}
     return Fingerprint(_hash(sorted(set(whole))), told.pop("", ""), {name: each[:8] for name, each in told.items()})
 

@@ -70,6 +70,7 @@ def meaning(node: Node) -> Meaning:
         elif isinstance(statement, Function):
             writer.function(statement, named=bool(node.method))
         elif not _types_only(statement):
+            writer.tokens.append(f"target {_place(node.name, statement)}")
             writer.write(statement)
     return Meaning(tuple(_joined(writer.tokens)), frozenset(writer.names), frozenset(writer.data))
 
@@ -81,6 +82,13 @@ def _joined(tokens: Iterable[Token]) -> Iterator[Token]:
             yield "\n".join(run)  # pyright: ignore[reportArgumentType, reportCallIssue]
         else:
             yield from run
+
+
+def _place(name: str, statement: ast.stmt) -> int:
+    """Which of the names that a statement gives values a name is."""
+    targets = statement.targets if isinstance(statement, ast.Assign) else ()
+    named = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return named.index(name) if name in named else 0
 
 
 def _types_only(statement: ast.stmt) -> bool:
@@ -107,7 +115,7 @@ def _compared(part: ast.AST) -> Iterator[str]:
         yield from _strings(part.slice)
     elif isinstance(part, ast.Dict):
         yield from (word for key in part.keys if key is not None for word in _strings(key))
-    elif isinstance(part, ast.MatchValue):
+    elif isinstance(part, ast.MatchValue) or (isinstance(part, ast.Attribute) and isinstance(part.value, ast.Constant)):
         yield from _strings(part.value)
     elif isinstance(part, ast.Call) and ast.unparse(part.func).split(".")[-1] in ("Choice", "get"):
         yield from (word for value in part.args[:2] for word in _strings(value))
