@@ -258,3 +258,33 @@ def test_what_trials_execute_is_reached(name):
             missed.add(node)
     assert missed == set()
     assert len(called) > 10
+
+
+ANSWERS = {
+    "predict = 0.0": "def predict(self, problem):\n        return jnp.zeros(())",
+    "predict = -1.0": "def predict(self, other):\n        return -jnp.ones(())",
+    "predict = (0.25, 1)": "def predict(self, problem):\n        return jnp.array([0.25, 1.0])",
+    "trivial = MARGIN": "def trivial(self, problem):\n        '''The half.'''\n        return jnp.asarray(MARGIN)",
+    "settings = Kernel(3)": "def settings(self):\n        return Kernel(3)",
+}
+_CONTROL = '    control = Control("twice as much", lambda v, p: 2 * v, loose="no nearer one")\n'
+
+
+@pytest.mark.parametrize("value", ANSWERS)
+def test_an_answer_is_the_same_as_a_value_and_as_a_method(digests, value):
+    predict = ("def predict", "def predicted")  # the claim's own makes room
+    as_value = digests(predict, (_CONTROL, f"{_CONTROL}    {value}\n"))
+    as_method = digests(predict, (_CONTROL, f"{_CONTROL}\n    {ANSWERS[value]}\n"))
+    assert as_value.whole == as_method.whole
+    other = value.replace("0.0", "0.5").replace("-1.0", "1.0").replace("0.25, 1", "1, 0.25").replace("(3)", "(4)")
+    other = other.replace("MARGIN", "2 * MARGIN")
+    assert digests(predict, (_CONTROL, f"{_CONTROL}    {other}\n")).whole != as_value.whole
+
+
+def test_an_answer_that_depends_on_the_problem_is_no_value(digests):
+    def told(answer: str) -> str:
+        method = f"\n    def trivial(self, problem):\n        return {answer}\n"
+        asked = ("return kernel.value", "self.trivial\n        return kernel.value")
+        return digests(asked, (_CONTROL, f"{_CONTROL}{method}")).whole
+
+    assert told("problem.x") != told("problem.y")

@@ -324,3 +324,30 @@ def test_latex_in_references_becomes_text():
     entry = f"@article{{key, author={{{names}}}, title={{On {{RKHS}} spaces}}, "
     entry += f"journal={{{journal}}}, year={{1990}}, pages={{1--9}}}}"
     assert Source("key", "p. 1", entry=entry).text == "J. Müller (1990). On RKHS spaces. Ann. Mathématiques, 1-9."
+
+
+def test_values_answer_as_methods_do(tmp_path):
+    """A claim that states numbers gets the verdict of one that returns them."""
+    text = PAGE.read_text(encoding="utf-8")
+    first, second = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[:2]
+    told = first + second.split("\n", 1)[1]
+    told = told.replace("Space\n", "Space, Rate\n", 1)
+    method = "\n    def predict(self, problem: Draws) -> Array:\n        return jnp.asarray(-0.5)\n"
+    verdicts = []
+    for name, source in (("as_value", told), ("as_method", told.replace("    predict = -0.5\n", method))):
+        (tmp_path / f"{name}.py").write_text(source)
+        claim = next(each for path, each in load_file(tmp_path / f"{name}.py").items() if "mean_error" in path)
+        assert float(claim.predict(None)) == -0.5
+        verdicts.append(verify(claim, budget=32))
+    assert verdicts[0].estimate == verdicts[1].estimate
+    assert verdicts[0].interval == verdicts[1].interval
+
+
+def test_words_are_no_prediction(tmp_path):
+    text = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+    kept = (
+        text[: text.index("    def predict")] + '    predict = "a third"\n' + text[text.index("    def measure") - 1 :]
+    )
+    (tmp_path / "words.py").write_text(kept)
+    with pytest.raises(ClaimError, match="no predict"):
+        load_file(tmp_path / "words.py")

@@ -7,6 +7,8 @@ import pathlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ._values import with_values
+
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT.name
 GROUPS = ("engine", "subjects", "workflows", "interfaces")
@@ -63,6 +65,8 @@ def module_of(name: str) -> Module | None:
 
 
 def _enter(module: Module, statement: ast.stmt) -> None:
+    if isinstance(statement, ast.ClassDef):
+        statement = with_values(statement)
     if isinstance(statement, (*Function, ast.ClassDef)):
         module.definitions.setdefault(statement.name, []).append(statement)
     elif isinstance(statement, (ast.Import, ast.ImportFrom)):

@@ -1,6 +1,5 @@
 """The grammar of a claim: what a result of the theory must say to be executed."""
 
-import abc
 import dataclasses
 import enum
 import inspect
@@ -8,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
-from jaxtyping import Array
 
 from lemmata.engine.catalogue import spelled
 
+from ._answers import answer_by_values
 from ._kind import Kind
 from ._population import Population
 from ._relations import Relation
@@ -78,6 +77,9 @@ class Claim(eqx.Module, Generic[P]):
         condition(problem): condition number of the computation, one number or one a component: rounding of a few eps
             times this is not held against the claim. Optional, 1.
 
+    `predict`, `trivial` and `condition` may be numbers, or tuples of numbers, where they are the same for all problems:
+    `predict = -0.5`.
+
     Attributes:
         title: a short name in words.
         source: the place in the literature.
@@ -111,15 +113,16 @@ class Claim(eqx.Module, Generic[P]):
     expected: ClassVar[Status] = Status.SUPPORTED
     corrects: "ClassVar[type[Claim] | None]" = None
 
+    predict: ClassVar[Any] = None
     measure: ClassVar[Any] = None
     measure_at: ClassVar[Any] = None
     hypotheses: ClassVar[Any] = None
     trivial: ClassVar[Any] = None
     condition: ClassVar[Any] = None
 
-    @abc.abstractmethod
-    def predict(self, problem: P) -> Array:
-        """What the theorem says."""
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        answer_by_values(cls, ("predict", "trivial", "condition"))
 
     @property
     def name(self) -> str:

@@ -33,7 +33,7 @@ def prints_of(cls: type[Claim]) -> Fingerprint:
 
     Of a claim outside lemmata its own code is its whole file, and not what the file imports.
     """
-    file = inspect.getsourcefile(cls.predict)
+    file = inspect.getsourcefile(cls.measure or cls.measure_at)
     besides = ""
     if file is not None and cls.__module__.partition(".")[0] != "lemmata":
         besides = Path(file).read_text(encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 import equinox as eqx
 from jaxtyping import Array, Key
 
+from ._answers import answer_by_values
 from ._hypothesis import Hypothesis
-from ._settings import Space
 
 P = TypeVar("P")
 
@@ -20,6 +20,8 @@ class Population(eqx.Module, Generic[P]):
     A population is a final, frozen class; what differs between claims (a default size, a law) are its fields. Claims
     name it by `population = LinearDesigns(rows=40)` and add hypotheses of their own where they need more.
 
+    `settings` is the space of the named settings of a sampled problem: default, region, and the corners that a
+    verification visits. It is a value, `settings = Space(n=...)`, or a method where it depends on fields.
     `hypotheses(problem)` evaluates every condition on a problem, a user's included. Two questions are optional:
     `pose(problem)` turns a user's problem into this population's own (None where it cannot), and `culprit(problem)`
     names the likeliest cause when a hypothesis fails.
@@ -29,13 +31,14 @@ class Population(eqx.Module, Generic[P]):
             selection by hypotheses changes what a verdict is about.
     """
 
+    settings: ClassVar[Any]
     drops: ClassVar[float] = 0.05
     pose: ClassVar[Callable[..., Any] | None] = None
     culprit: ClassVar[Callable[..., str | None] | None] = None
 
-    @abc.abstractmethod
-    def settings(self) -> Space:
-        """The named settings of a sampled problem: default, region, and the corners that a verification visits."""
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        answer_by_values(cls, ("settings",))
 
     @abc.abstractmethod
     def sample(self, setting: dict, key: Key[Array, ""]) -> P:

@@ -40,6 +40,8 @@ def claims_in(module: types.ModuleType) -> list[Claim]:
 def _complete(cls: type[Claim]) -> type[Claim]:
     """The class, where it says all that a claim must say; ClaimError elsewhere."""
     lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
+    if not callable(cls.predict):
+        lacking.append("predict")
     if cls.measure is None and cls.measure_at is None:
         lacking.append("measure")
     if lacking:

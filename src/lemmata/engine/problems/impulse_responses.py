@@ -54,13 +54,9 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
     least: float = 0.75
     most: float = 2.0
-
-    def settings(self) -> Space:
-        """Steps of a period."""
-        return Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 768)))
+    settings = Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 768)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseResponse:
-        """A random smoothness, random signs."""
         smooth_key, sign_key = jax.random.split(key)
         s = jax.random.uniform(smooth_key, minval=self.least, maxval=self.most)
         k = jnp.arange(1, setting["steps"] // 2)
@@ -107,15 +103,12 @@ class LinearReadouts(eqx.Module):
 class RandomReadouts(Population[LinearReadouts]):
     """Random contracting recurrences, a random position, whole frequencies from 1 to 4."""
 
-    def settings(self) -> Space:
-        """Steps and states."""
-        return Space(
-            steps=Integer(32, 4, 256, "inputs", corners=(16, 16)),
-            states=Integer(32, 32, 128, "states", corners=(48, 48)),
-        )
+    settings = Space(
+        steps=Integer(32, 4, 256, "inputs", corners=(16, 16)),
+        states=Integer(32, 32, 128, "states", corners=(48, 48)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearReadouts:
-        """Transitions of norm 0.95."""
         first, second, third = jax.random.split(key, 3)
         n, draws = setting["states"], jax.random.uniform(third, (3,))
         transition, _ = jnp.linalg.qr(jax.random.normal(first, (n, n)))
@@ -125,7 +118,6 @@ class RandomReadouts(Population[LinearReadouts]):
         return LinearReadouts(setting["steps"], n, position, frequency, 0.95 * transition, entry, ratio)
 
     def hypotheses(self, problem: LinearReadouts) -> list[Hypothesis]:
-        """A whole frequency, a stable recurrence."""
         whole = jnp.abs(problem.frequency - jnp.round(problem.frequency))
         size = jnp.linalg.norm(problem.transition) / jnp.sqrt(problem.states)
         return [

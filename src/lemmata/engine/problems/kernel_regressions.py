@@ -28,15 +28,12 @@ class KernelRegressions(Population[Regression]):
     kernel: Choice = eqx.field(static=True, default=KERNEL)
 
     def settings(self) -> Space:
-        """Rows, ridge, noise, kernel."""
         return Space(n=self.rows, ridge=self.ridge, noise=self.noise, kernel=self.kernel)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Regression:
-        """Independent rows."""
         return sampled_regression(key, t=self.held_out * setting["n"] or 1, d=5, **setting)
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        """Any rows."""
         return []
 
     def culprit(self, problem: Regression) -> str | None:

@@ -68,12 +68,10 @@ class SphericalMarginRows(Population[MarginRows]):
     """More dimensions than rows, and a margin of 2.4 to 3.2 over sqrt(n); half of the labellings mean nothing."""
 
     def settings(self) -> Space:
-        """Sizes."""
         n = Integer(200, 50, 1000, "rows", corners=(150, 300))
         return Space(n=n, ratio=Integer(3, 2, 20, "dimensions for each row", corners=(2, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarginRows:
-        """Rows, a teacher, labels, a margin."""
         generator, n, d = generator_of(key), setting["n"], setting["n"] * setting["ratio"]
         x, teacher = generator.standard_normal((n, d)), generator.standard_normal(d)
         x, teacher = x / np.linalg.norm(x, axis=1, keepdims=True), teacher / np.linalg.norm(teacher)
@@ -84,7 +82,6 @@ class SphericalMarginRows(Population[MarginRows]):
         return MarginRows(x, y, teacher, flips, margin)
 
     def hypotheses(self, problem: MarginRows) -> list[Hypothesis]:
-        """A margin, rows in the ball."""
         longest = np.linalg.norm(np.asarray(problem.x), axis=1).max()
         return [
             Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
@@ -111,12 +108,10 @@ class OrthogonalPoints(Population[LabelledPoints]):
     unit: bool = eqx.field(static=True, default=True)
 
     def settings(self) -> Space:
-        """Sizes small enough for all labellings."""
         n = Integer(5, 2, 9, "points", corners=(2, 6))
         return Space(n=n, spare=Integer(2, 0, 10, "dimensions beyond the number of points", corners=(0, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPoints:
-        """A random rotation, or normal points."""
         generator, n = generator_of(key), setting["n"]
         normal = generator.standard_normal((n, n + setting["spare"]))
         length = 1.0 if self.unit else generator.uniform(0.5, 2.0)
@@ -124,7 +119,6 @@ class OrthogonalPoints(Population[LabelledPoints]):
         return LabelledPoints(jnp.asarray(normal if generator.uniform() < self.generic else rotated))
 
     def hypotheses(self, problem: LabelledPoints) -> list[Hypothesis]:
-        """Independent points."""
         values = np.linalg.svd(np.asarray(problem.x), compute_uv=False)
         why = "dependent points have labellings without a margin"
         return [Hypothesis("smallest singular value over the largest", values[-1] / values[0], ">", 1e-6, why)]
@@ -158,18 +152,15 @@ class LinearlySeparableSets(Population[SeparableSets]):
     sets: int = eqx.field(static=True, default=1)
 
     def settings(self) -> Space:
-        """Sizes."""
         n = Integer(20, 4, 200, "rows", corners=(14, 30))
         return Space(n=n, d=Integer(6, 2, 50, "dimension", corners=(4, 9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableSets:
-        """Rows and a teacher."""
         generator = generator_of(key)
         teacher = generator.standard_normal(setting["d"])
         x = generator.standard_normal((self.sets, setting["n"], setting["d"]))
         return SeparableSets(jnp.asarray(x), jnp.asarray(teacher / np.linalg.norm(teacher)))
 
     def hypotheses(self, problem: SeparableSets) -> list[Hypothesis]:
-        """A margin."""
         least = np.abs(np.asarray(problem.x) @ np.asarray(problem.teacher)).min()
         return [Hypothesis("the teacher's margin", least, ">", 0.0, "a hard margin needs rows that can be separated")]

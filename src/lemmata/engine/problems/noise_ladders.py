@@ -31,10 +31,7 @@ class SpherePoints(Population[NoiseOnFeatures]):
     """
 
     number: int = 4096
-
-    def settings(self) -> Space:
-        """Examples and dimension."""
-        return Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
+    settings = Space(N=Integer(32, 8, 128, "examples"), d=Integer(16, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
         """Features of the class of bumps without their constant, standard normal noise."""
@@ -44,7 +41,6 @@ class SpherePoints(Population[NoiseOnFeatures]):
         return NoiseOnFeatures(noise[None], features_of(functions, normal, 16.0)(x)[:, :-1])
 
     def hypotheses(self, problem: NoiseOnFeatures) -> list[Hypothesis]:
-        """Bounded features."""
         return [bounded(problem.features)]
 
 
@@ -56,19 +52,14 @@ class HeavyNoise(Population[NoiseOnFeatures]):
     """
 
     examples: int = 4096
-
-    def settings(self) -> Space:
-        """There are none."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnFeatures:
-        """Signed Pareto noise by inversion."""
         noise, drawn, bumps = draws(key, (32, self.examples), (self.examples, 3), (8, 6))
         rank = jax.scipy.stats.norm.cdf(-jnp.abs(noise)) * 2
         return NoiseOnFeatures(jnp.sign(noise) * rank ** (-2 / 3), sampled_features(bumps)(points_in_ball(drawn)))
 
     def hypotheses(self, problem: NoiseOnFeatures) -> list[Hypothesis]:
-        """Bounded features."""
         return [bounded(problem.features)]
 
 
@@ -101,16 +92,11 @@ class BoundedMisfits(Population[NoiseOnMisfit]):
     """
 
     examples: int = 256
-
-    def settings(self) -> Space:
-        """There are none."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoiseOnMisfit:
-        """Independent numbers."""
         noise, misfit = draws(key, (64, self.examples), (64, self.examples))
         return NoiseOnMisfit(noise, 2 * jax.scipy.stats.norm.cdf(misfit) - 1)
 
     def hypotheses(self, problem: NoiseOnMisfit) -> list[Hypothesis]:
-        """A bounded misfit."""
         return [Hypothesis("the misfit is bounded", jnp.abs(problem.misfit).max(), "<=", 1.0, "epsilon_dis")]

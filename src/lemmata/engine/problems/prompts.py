@@ -175,7 +175,6 @@ class Prompts(Population[Prompt]):
     accelerated: bool = False
 
     def settings(self) -> Space:
-        """What is free."""
         known = {
             "n": Integer(self.n, 2, 64, "features"),
             "N": Integer(self.N, 4, 256, "examples"),

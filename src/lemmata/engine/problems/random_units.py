@@ -80,7 +80,6 @@ class RandomLayers(Population[RandomUnits]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RandomUnits:
-        """Uniform inputs."""
         x = unit_rows(key, setting["n"], setting["d"])
         return RandomUnits(x, setting["k"], setting["m"], setting["sigma"], setting["R"])
 

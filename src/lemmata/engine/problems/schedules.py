@@ -88,12 +88,9 @@ class SchedulePoint(eqx.Module):
 class Schedules(Population[SchedulePoint]):
     """A random schedule and a time."""
 
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SchedulePoint:
-        """A time in [0.05, 2]."""
         schedule_key, time_key = jax.random.split(key)
         return SchedulePoint(sampled_schedule(schedule_key), jax.random.uniform(time_key, minval=0.05, maxval=2.0))
 

@@ -30,11 +30,9 @@ class SetSystem(eqx.Module):
 class SetSystems(Population[SetSystem]):
     """Half of them Hamming balls around a random labelling, half random families of a random size."""
 
-    def settings(self) -> Space:
-        """Points, radius of the balls."""
-        return Space(
-            points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
-        ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
+    settings = Space(
+        points=Integer(8, 4, 10, "points", corners=(7, 9)), radius=Integer(3, 1, 9, "radius", corners=(3, 4))
+    ).where("the radius is below the points", lambda s: s["radius"] < s["points"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SetSystem:
         """A random family has more members than a ball whose radius is smaller by one: it shatters as many points."""
@@ -47,7 +45,6 @@ class SetSystems(Population[SetSystem]):
         return SetSystem(jnp.asarray(rng.permutation(2**n) < count))
 
     def hypotheses(self, problem: SetSystem) -> list[Hypothesis]:
-        """A member."""
         return [Hypothesis("members", problem.member.sum(), ">", 0, "an empty family shatters nothing")]
 
 
@@ -61,18 +58,14 @@ class BinomialSum(eqx.Module):
 class BinomialSums(Population[BinomialSum]):
     """k up to 5, N up to k + 60."""
 
-    def settings(self) -> Space:
-        """The largest k."""
-        return Space(most=Integer(5, 1, 100, "largest dimension", corners=(3, 8)))
+    settings = Space(most=Integer(5, 1, 100, "largest dimension", corners=(3, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BinomialSum:
-        """Whole numbers."""
         k_key, n_key = jax.random.split(key)
         chosen = jax.random.randint(k_key, (), 1, setting["most"] + 1)
         return BinomialSum(chosen.astype(float), (chosen + jax.random.randint(n_key, (), 0, 61)).astype(float))
 
     def hypotheses(self, problem: BinomialSum) -> list[Hypothesis]:
-        """More points than the dimension."""
         return [
             Hypothesis("k", problem.chosen, ">=", 1.0, "(e N/k)^k"),
             Hypothesis("N", problem.points, ">=", problem.chosen, "below the dimension all labellings occur"),
@@ -90,21 +83,17 @@ class ClassPair(eqx.Module):
 class ClassPairs(Population[ClassPair]):
     """Random functions with two and with three values on six points."""
 
-    def settings(self) -> Space:
-        """Functions, rows."""
-        return Space(
-            functions=Integer(12, 2, 30, "functions of each class", corners=(8, 16)),
-            rows=Integer(3, 1, 6, "rows", corners=(3, 4)),
-        )
+    settings = Space(
+        functions=Integer(12, 2, 30, "functions of each class", corners=(8, 16)),
+        rows=Integer(3, 1, 6, "rows", corners=(3, 4)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ClassPair:
-        """Independent values."""
         rng, functions = generator_of(key), setting["functions"]
         first, second = rng.integers(2, size=(functions, 6)), rng.integers(3, size=(functions, 6))
         return ClassPair(jnp.asarray(first), jnp.asarray(second), setting["rows"])
 
     def hypotheses(self, problem: ClassPair) -> list[Hypothesis]:
-        """Rows from the domain."""
         return [Hypothesis("rows", problem.rows, "<=", problem.first.shape[1], "distinct points of the domain")]
 
 
@@ -123,12 +112,9 @@ class SignArchitecture(eqx.Module):
 class SignArchitectures(Population[SignArchitecture]):
     """Half of them single units, half networks of two or three layers of up to 8 units."""
 
-    def settings(self) -> Space:
-        """The most rows."""
-        return Space(rows=Integer(40, 10, 200, "largest number of rows"))
+    settings = Space(rows=Integer(40, 10, 200, "largest number of rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SignArchitecture:
-        """Widths and rows."""
         rng, most = generator_of(key), setting["rows"]
         if rng.random() < 0.5:
             d = int(rng.integers(2, most // 2))
@@ -137,5 +123,4 @@ class SignArchitectures(Population[SignArchitecture]):
         return SignArchitecture((*map(int, layers), 1), int(rng.integers(2, most + 1)))
 
     def hypotheses(self, problem: SignArchitecture) -> list[Hypothesis]:
-        """A layer."""
         return [Hypothesis("layers", len(problem.widths), ">=", 2, "inputs and an output")]

@@ -74,7 +74,6 @@ class SpherePoints(Population[KernelPoints]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """Independent directions."""
         x = jax.random.normal(key, (setting["n"], setting["d"]))
         return KernelPoints(x / jnp.linalg.norm(x, axis=1, keepdims=True), jnp.asarray(setting["sigma"], float))
 
@@ -110,20 +109,16 @@ class PlanarTriples(Population[KernelPoints]):
     """
 
     width: int = 32
-
-    def settings(self) -> Space:
-        """Dimension and the standard deviation of the weights."""
-        return Space(d=Integer(3, 2, 16, "dimension"), sigma=Real(0.5, 0.3, 0.5, "standard deviation of the weights"))
+    # Dimension and the standard deviation of the weights.
+    settings = Space(d=Integer(3, 2, 16, "dimension"), sigma=Real(0.5, 0.3, 0.5, "standard deviation of the weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """A random plane."""
         basis = jnp.linalg.qr(jax.random.normal(key, (setting["d"], 2)))[0]
         angles = jnp.pi / 3 * jnp.arange(3)
         x = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1) @ basis.T
         return KernelPoints(x, jnp.asarray(setting["sigma"], float))
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Terms of order 1/m² that are small."""
         second = (jnp.exp(4 * problem.sigma**2 * jnp.max(jnp.sum(problem.x**2, axis=1))) - 1) ** 2 / self.width**2
         return [Hypothesis("the width is past the terms of order 1/m²", second, "<=", 0.003)]
 
@@ -145,13 +140,10 @@ class DistinctPoints(Population[KernelPoints]):
     """Points of the unit ball, distinct and not 0; two by default, for which bounds by interpolation are tightest."""
 
     free = ("x",)
-
-    def settings(self) -> Space:
-        """Points, dimension and the standard deviation of the weights."""
-        return _ball_settings(2)
+    # Points, dimension and the standard deviation of the weights.
+    settings = _ball_settings(2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """Uniform in the ball."""
         return _in_ball(setting, key)
 
     def pose(self, problem: object) -> KernelPoints | None:
@@ -174,12 +166,10 @@ class DistinctPoints(Population[KernelPoints]):
 class SingularPoints(Population[KernelPoints]):
     """Points of the unit ball of which one, the last, is 0 or the first again; each in half of the problems."""
 
-    def settings(self) -> Space:
-        """Points, dimension and the standard deviation of the weights."""
-        return _ball_settings(3)
+    # Points, dimension and the standard deviation of the weights.
+    settings = _ball_settings(3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """Uniform in the ball, and a coin."""
         coin, points = jax.random.split(key)
         problem = _in_ball(setting, points)
         last = jnp.where(jax.random.bernoulli(coin), problem.x[0], jnp.zeros(setting["d"]))

@@ -61,7 +61,6 @@ class SparseTargets(Population[SparseExamples]):
     sigma: float = 0.05
 
     def settings(self) -> Space:
-        """Sizes, the sharpness and the noise."""
         return Space(
             d=Integer(self.d, 1, 64, "dimension"),
             n=Integer(self.n, 1, 64, "ramps"),
@@ -72,7 +71,6 @@ class SparseTargets(Population[SparseExamples]):
         ).where("the target has no more ramps than there are", lambda s: s["s"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SparseExamples:
-        """Random signs of the coefficients."""
         n, d, count = setting["n"], setting["d"], setting["N"]
         omega, place, sign, points, noise = draws(key, (n, d), (n,), (n,), (count, d + 1), (count,))
         thresholds = _REACH * (2 * jax.scipy.stats.norm.cdf(place) - 1)
@@ -82,5 +80,4 @@ class SparseTargets(Population[SparseExamples]):
         return SparseExamples(ramps(points_in_ball(points)), reference, sigma * noise, sigma, setting["s"])
 
     def hypotheses(self, problem: SparseExamples) -> list[Hypothesis]:
-        """Bounded features."""
         return [bounded(problem.features)]

@@ -103,12 +103,10 @@ class SphereKernels(Population[SphereKernel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereKernel:
-        """A random standard deviation."""
         sigma = setting["sigma"] * jax.random.uniform(key, minval=0.5)
         return SphereKernel(sigma, setting["d"], setting["n"])
 
     def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
-        """Weights that are not 0."""
         return [Hypothesis("weights are random", problem.sigma, ">", 0.0, "sigma = 0 leaves <x, y>")]
 
 
@@ -124,12 +122,11 @@ def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
 class Polygons(Population[KernelPoints]):
     """Equispaced points on the unit circle, turned at random."""
 
-    def settings(self) -> Space:
-        """Points and the largest standard deviation of the weights."""
-        return Space(
-            n=Integer(6, 3, 12, "points", corners=(3, 9)),
-            sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
-        )
+    # Points and the largest standard deviation of the weights.
+    settings = Space(
+        n=Integer(6, 3, 12, "points", corners=(3, 9)),
+        sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
         """A random angle and a random standard deviation."""
@@ -139,7 +136,6 @@ class Polygons(Population[KernelPoints]):
         return KernelPoints(x, setting["sigma"] * (1 + scale) / 2)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Few degrees."""
         return [sigma_is_moderate(problem)]
 
 
@@ -150,17 +146,14 @@ class SpreadPoints(Population[KernelPoints]):
     """
 
     free = ("x",)
-
-    def settings(self) -> Space:
-        """Points, dimension and the largest standard deviation of the weights."""
-        return Space(
-            n=Integer(5, 2, 12, "points"),
-            d=Integer(2, 2, 32, "dimension", corners=(2, 8)),
-            sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
-        )
+    # Points, dimension and the largest standard deviation of the weights.
+    settings = Space(
+        n=Integer(5, 2, 12, "points"),
+        d=Integer(2, 2, 32, "dimension", corners=(2, 8)),
+        sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:
-        """A coin and a random rotation."""
         n, d = setting["n"], setting["d"]
         coin, points = jax.random.split(key)
         heads, scale = jax.random.uniform(coin, (2,))
@@ -172,7 +165,6 @@ class SpreadPoints(Population[KernelPoints]):
         return KernelPoints(x, setting["sigma"] * (1 + scale) / 2)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Points on the sphere."""
         off = jnp.abs(jnp.linalg.norm(problem.x, axis=1) - 1).max()
         return [
             Hypothesis("points lie on the unit sphere", off, "<=", 1e-12, "t ranges over inner products of directions"),

@@ -148,7 +148,7 @@ def address(claim: Claim) -> str:
     """By which name `find` returns a claim: its own where it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
-    return f"{file_of(claim) or inspect.getsourcefile(type(claim).predict)}:{type(claim).__name__}"
+    return f"{file_of(claim) or inspect.getsourcefile(claim.measure or claim.measure_at)}:{type(claim).__name__}"
 
 
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:

@@ -104,14 +104,13 @@ class AttackedNetwork(eqx.Module):
 class AttackedNetworks(Population[AttackedNetwork]):
     """Few rows with random signs, so that every width of the ladder can fit them."""
 
-    def settings(self) -> Space:
-        """Rows, inputs, steps, and how strong the attack is."""
-        return Space(
-            n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
-            d=Integer(3, 2, 20, "inputs", corners=(3, 5)),
-            steps=Integer(50, 5, 400, "steps of training", corners=(25, 75)),
-            strength=Real(0.05, 0.01, 0.2, "time of the attack", corners=(0.02, 0.06)),
-        )
+    # Rows, inputs, steps, and how strong the attack is.
+    settings = Space(
+        n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
+        d=Integer(3, 2, 20, "inputs", corners=(3, 5)),
+        steps=Integer(50, 5, 400, "steps of training", corners=(25, 75)),
+        strength=Real(0.05, 0.01, 0.2, "time of the attack", corners=(0.02, 0.06)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedNetwork:
         """Inputs of norm sqrt(d), two other points."""
@@ -123,5 +122,4 @@ class AttackedNetworks(Population[AttackedNetwork]):
         return AttackedNetwork(points[:n], y, points[n:], jnp.asarray(setting["strength"]), setting["steps"])
 
     def hypotheses(self, problem: AttackedNetwork) -> list[Hypothesis]:
-        """An attack that climbs."""
         return [Hypothesis("the attack goes uphill", problem.strength, ">", 0.0, "the sign of its steps")]

@@ -93,7 +93,6 @@ class DigitsToPoison(Population[PoisonedDigits]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoisonedDigits:
-        """A permutation of the digits."""
         order_key, key = jax.random.split(key)
         x, digit = digits()
         rows = np.asarray(jax.random.permutation(order_key, len(x)))[: setting["n"] + _TESTED]
@@ -104,5 +103,4 @@ class DigitsToPoison(Population[PoisonedDigits]):
         return PoisonedDigits(*rows_of, jnp.asarray(start), key, setting["poisoned"] / 100)
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
-        """Rows to poison that leave others."""
         return [Hypothesis("the share that is poisoned", problem.share, "<", 0.5, "else the target is the rule")]

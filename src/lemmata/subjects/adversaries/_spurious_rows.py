@@ -69,7 +69,6 @@ class SpuriousRows(Population[AttackedRows]):
     new: int = eqx.field(default=1000, static=True)
 
     def settings(self) -> Space:
-        """Sizes, and the law."""
         n, d = self.n, self.d
         return Space(
             n=Integer(n, 10, 500, "training rows", corners=(4 * n // 5, 5 * n // 4)),
@@ -80,7 +79,6 @@ class SpuriousRows(Population[AttackedRows]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttackedRows:
-        """The large input has size 2."""
         keys = jax.random.split(key)
         law = (setting["d"], setting["right"], 2.0, setting["mean"])
         x, y = spurious_rows(keys[0], setting["n"], *law)
@@ -88,5 +86,4 @@ class SpuriousRows(Population[AttackedRows]):
         return AttackedRows(x, y, x_new, y_new, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: AttackedRows) -> list[Hypothesis]:
-        """Both labels are there."""
         return [Hypothesis("both labels occur", jnp.abs(jnp.mean(problem.y)), "<", 1.0, "else nothing is to be told")]

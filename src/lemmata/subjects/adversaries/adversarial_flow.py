@@ -71,9 +71,7 @@ class PrintedClosedForm(Claim[AttackedNetwork]):
     unexplained = "what the attack kernel does in training: it moves at every width, as does df/dx itself"
     trials = 48
     expected = Status.REFUTED
-
-    def predict(self, problem: AttackedNetwork) -> Array:
-        return jnp.asarray(0.0)
+    predict = 0.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
         """|attacked - closed form| / |attacked - plain|, at training rows and others."""
@@ -146,10 +144,7 @@ class ChangingAttack(Claim[AttackedFlow]):
     controls = "the error of the closed form while attacks become stronger or weaker"
     unexplained = "long times, after which both are the same interpolant"
     trials = 64
-
-    def predict(self, problem: AttackedFlow) -> Array:
-        """The second term of Magnus' expansion."""
-        return jnp.asarray(2.0)
+    predict = 2.0  # the second term of Magnus' expansion
 
     def measure_at(self, problem: AttackedFlow, key: Key[Array, ""], rung: float) -> Array:
         time = rung / problem.speed
@@ -176,9 +171,7 @@ class WideAdversarialTraining(Claim[AttackedNetwork]):
     controls = "the distance of a network and its linearisation through adversarial training"
     unexplained = "the order of that distance; attacks that are not smooth, and training that never ends"
     trials = 32
-
-    def predict(self, problem: AttackedNetwork) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
         def gap(own: Array) -> Array:

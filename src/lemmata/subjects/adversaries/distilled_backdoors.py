@@ -75,14 +75,11 @@ class LabelledFeatures(Population[ContradictedLabels]):
 
     repeated: bool = eqx.field(default=False, static=True)
     free = ("features",)
-
-    def settings(self) -> Space:
-        """Rows, support rows, classes."""
-        return Space(
-            n=Integer(8, 4, 40, "rows", step=2, corners=(6, 10)),
-            support=Integer(4, 1, 10, "support rows", corners=(3, 4)),
-            classes=Integer(2, 2, 10, "classes", corners=(2, 3)),
-        ).where("support rows are near rows", lambda s: s["support"] <= s["n"])
+    settings = Space(
+        n=Integer(8, 4, 40, "rows", step=2, corners=(6, 10)),
+        support=Integer(4, 1, 10, "support rows", corners=(3, 4)),
+        classes=Integer(2, 2, 10, "classes", corners=(2, 3)),
+    ).where("support rows are near rows", lambda s: s["support"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ContradictedLabels:
         """Ridges from 1/1000 to 1 of the mean of the kernel's diagonal."""
@@ -146,9 +143,7 @@ class ConflictRate(Claim[ContradictedLabels]):
     unexplained = "whether a few support images can represent that fit"
     reading = "the conflict as the public code has it; ridges in units of the smallest eigenvalue of K"
     trials = 16
-
-    def predict(self, problem: ContradictedLabels) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure_at(self, problem: ContradictedLabels, key: Key[Array, ""], rung: float) -> Array:
         """At a share of the smallest eigenvalue."""
@@ -168,6 +163,7 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
     control = Control("a quarter more", lambda floor, problem: 1.25 * floor + 0.01)
     controls = "the conflict of labels of equal images"
     unexplained = "the conflict of images that are merely alike"
+    trivial = 0.0  # a square is not negative
 
     def predict(self, problem: ContradictedLabels) -> Array:
         same = (problem.groups[:, None] == problem.groups).astype(float)
@@ -177,10 +173,6 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
     def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
         """From the fit."""
         return jnp.mean(jnp.sum((problem.gram @ problem.coefficients - problem.y) ** 2, axis=1))
-
-    def trivial(self, problem: ContradictedLabels) -> Array:
-        """A square is not negative."""
-        return jnp.zeros(())
 
     def condition(self, problem: ContradictedLabels) -> Array:
         return problem.spread

@@ -81,7 +81,6 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
     apart: float = eqx.field(default=1.5, static=True)
 
     def settings(self) -> Space:
-        """Rows, inputs, width, share, attack."""
         return Space(
             n=Integer(self.n, 4, 2000, "training rows"),
             d=Integer(4, 2, 50, "inputs"),
@@ -105,7 +104,6 @@ class MixedRowsOfTwoClasses(Population[MixedRows]):
         return MixedRows((hidden, readout), x[:n], y[:n], x[n:], y[n:], *numbers)
 
     def hypotheses(self, problem: MixedRows) -> list[Hypothesis]:
-        """A share of attacked rows."""
         share = jnp.abs(problem.beta - 0.5)
         return [Hypothesis("beta is a share", share, "<=", 0.5, "weights of two losses that add up to 1")]
 
@@ -137,13 +135,11 @@ class SphereRows(eqx.Module):
 class LabelledSpheres(Population[SphereRows]):
     """Random points of a sphere, labels by a half-space with a gap that the attack does not cross."""
 
-    def settings(self) -> Space:
-        """Points, inputs, attack."""
-        return Space(
-            n=Integer(128, 8, 500, "points", corners=(128, 160)),
-            d=Integer(5, 3, 50, "inputs", corners=(4, 6)),
-            shift=Real(0.2, 0.0, 0.5, "length of the attack", corners=(0.1, 0.3)),
-        )
+    settings = Space(
+        n=Integer(128, 8, 500, "points", corners=(128, 160)),
+        d=Integer(5, 3, 50, "inputs", corners=(4, 6)),
+        shift=Real(0.2, 0.0, 0.5, "length of the attack", corners=(0.1, 0.3)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereRows:
         """Points are pushed away from the plane by 1."""
@@ -158,7 +154,6 @@ class LabelledSpheres(Population[SphereRows]):
         return SphereRows(x, y, jnp.asarray(setting["shift"]), direction)
 
     def hypotheses(self, problem: SphereRows) -> list[Hypothesis]:
-        """No two points are equal."""
         inner = problem.x @ problem.x.T - 2 * jnp.diag(jnp.sum(problem.x**2, axis=1))
         nearest = inner.max() / jnp.sum(problem.x[0] ** 2)
         return [Hypothesis("no two points are equal", nearest, "<", 1.0, "else kernels are singular")]
@@ -344,9 +339,7 @@ class EnergyFallsWithRows(Claim[SphereRows]):
     controls = "the bound on clean and robust error along the number of rows"
     unexplained = "labels outside of the space of the kernel: one hidden layer without biases, whose energy grows here"
     trials = 32
-
-    def predict(self, problem: SphereRows) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: SphereRows, key: Key[Array, ""]) -> Array:
         kernel = TangentKernel(relu_network(3))

@@ -46,9 +46,7 @@ class PrintedDegeneration(Claim[AttackedRows]):
     unexplained = "what that limit is: weights of small absolute sum, which residuals of 0 need not have"
     trials = 32
     expected = Status.REFUTED
-
-    def predict(self, problem: AttackedRows) -> Array:
-        return jnp.asarray(0.0)
+    predict = 0.0
 
     def measure_at(self, problem: AttackedRows, key: Key[Array, ""], rung: float) -> Array:
         plain = jnp.linalg.lstsq(problem.x, problem.y)[0]
@@ -117,9 +115,7 @@ class RobustOverfitting(Claim[AttackedRows]):
     controls = "robust accuracy along training under attack"
     unexplained = "laws on which the interpolant is robust, of which digits are one"
     trials = 32
-
-    def predict(self, problem: AttackedRows) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
         ends = [ascent_training(problem, *own) for own in ((_STRENGTH, _SHORT), (_STRENGTH, _LONG), (0.0, _LONG))]
@@ -144,9 +140,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     controls = "the weights of a linear model after long training under attack"
     unexplained = "whether another ridge would satisfy the same equation"
     trials = 32
-
-    def predict(self, problem: AttackedRows) -> Array:
-        return jnp.asarray(0.0)
+    predict = 0.0
 
     def measure_at(self, problem: AttackedRows, key: Key[Array, ""], rung: float) -> Array:
         ridge = ascent_ridge(problem, _STRENGTH)
@@ -230,9 +224,7 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
         "whether times of rows beat one common time; images, on which the paper compares with networks of finite width"
     )
     trials = 48
-
-    def predict(self, problem: AttackedRows) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
         plain = jnp.linalg.solve(gram(_KERNEL, problem.x), problem.y)

@@ -36,9 +36,7 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
     reading = "the first of the two methods as the public code has it: a white square"
     traced = False
     trials = 12
-
-    def predict(self, problem: PoisonedDigits) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
         found = []
@@ -89,9 +87,7 @@ class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     unexplained = "triggers over the whole image, which distilling leaves as they are"
     traced = False
     trials = 12
-
-    def predict(self, problem: PoisonedDigits) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
         trigger = square_trigger(SHAPE, 4, opacity=_OPACITY)
@@ -133,9 +129,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     reading = "the second of the two methods as the public code has it, at a length that is kept"
     traced = False
     trials = 8
-
-    def predict(self, problem: PoisonedDigits) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
         """Before and after."""
@@ -158,9 +152,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     unexplained = "whether another pattern of that length succeeds more often"
     traced = False
     trials = 8
-
-    def predict(self, problem: PoisonedDigits) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
         """Before and after."""

@@ -80,12 +80,9 @@ class CosineClasses(Population[CosineRamps]):
     free = ("x",)
     longest: float | None = None
     radius: float = 1.0
-
-    def settings(self) -> Space:
-        """Sizes and sharpness."""
-        return Space(
-            d=Integer(2, 1, 20, "dimension"), m=Integer(1, 1, 8, "frequencies"), tau=Real(8.0, 2.1, 8.0, "sharpness")
-        )
+    settings = Space(
+        d=Integer(2, 1, 20, "dimension"), m=Integer(1, 1, 8, "frequencies"), tau=Real(8.0, 2.1, 8.0, "sharpness")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineRamps:
         """Frequencies of uniform lengths, lognormal amplitudes, points uniform in the ball."""
@@ -99,6 +96,5 @@ class CosineClasses(Population[CosineRamps]):
         return CosineRamps(functions, function, jnp.asarray(tau), self.radius * points_in_ball(x))
 
     def hypotheses(self, problem: CosineRamps) -> list[Hypothesis]:
-        """A slope, points in the ball."""
         sharp = Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "delta_tau is 1/tau")
         return [sharp, in_unit_ball(problem.x, "points")]

@@ -61,9 +61,7 @@ class AmplitudeLadder(eqx.Module):
 class AmplitudeLadders(Population[AmplitudeLadder]):
     """Frequencies near 4, epsilon = 1e-4, the tau for which the bound of Lemma 1's proof is least."""
 
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AmplitudeLadder:
         """A frequency between 3.8 and 4.2, 32 points."""
@@ -118,15 +116,13 @@ class Covered(eqx.Module):
 class CoveredCosines(Population[Covered]):
     """Frequencies near 6 long, 16 functions, 32 points."""
 
-    def settings(self) -> Space:
-        """Sizes and precision."""
-        return Space(
-            d=Integer(2, 1, 20, "dimension"),
-            m=Integer(2, 1, 16, "frequencies"),
-            n=Integer(2048, 1, 4096, "features"),
-            tau=Real(16.0, 4.1, 1e4, "sharpness"),
-            epsilon=Real(0.002, 1e-6, 1.0, "precision"),
-        )
+    settings = Space(
+        d=Integer(2, 1, 20, "dimension"),
+        m=Integer(2, 1, 16, "frequencies"),
+        n=Integer(2048, 1, 4096, "features"),
+        tau=Real(16.0, 4.1, 1e4, "sharpness"),
+        epsilon=Real(0.002, 1e-6, 1.0, "precision"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Covered:
         """Normal frequencies, normal parameters brought into the class."""
@@ -138,7 +134,6 @@ class CoveredCosines(Population[Covered]):
         return Covered(functions, inside / m, features, points_in_ball(x), setting["epsilon"])
 
     def hypotheses(self, problem: Covered) -> list[Hypothesis]:
-        """The cover; tau > 4; points in the ball."""
         apart = jnp.hypot(*jnp.moveaxis(problem.parameters - problem.nearby(), 1, 0)) / problem.functions.sizes
         used = jnp.hypot(*jnp.moveaxis(problem.parameters, 1, 0)) / problem.functions.sizes
         return [
@@ -171,12 +166,9 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
     Each has a first moment of at most 1, and C_F = 1 for all asks most of the cover.
     """
 
-    def settings(self) -> Space:
-        """Dimension and precision."""
-        return Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
+    settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FunctionsAtPoints:
-        """Normal k, uniform b, phases and points."""
         d = setting["d"]
         drawn = jax.random.normal(key, (256, 2 * d + 3))
         uniform, x = jax.scipy.stats.norm.cdf(drawn[:, :2]), points_in_ball(drawn[:, 2 : d + 3])
@@ -208,12 +200,9 @@ class ClassesOfCosines(eqx.Module):
 class RichClasses(Population[ClassesOfCosines]):
     """128 functions a class, sin(k z) and 1 - cos(k z) with k up to m and coefficients +-1; as many points."""
 
-    def settings(self) -> Space:
-        """None: the classes are the rungs."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ClassesOfCosines:
-        """Random signs, uniform points."""
         signs, x = draws(key, (2, 128, 8), (128, 2))
         points = points_in_ball(x)[:, 0]
         order = jnp.pi * jnp.arange(1.0, 9.0)
@@ -223,7 +212,6 @@ class RichClasses(Population[ClassesOfCosines]):
         return ClassesOfCosines(sums, points, 0.05)
 
     def hypotheses(self, problem: ClassesOfCosines) -> list[Hypothesis]:
-        """Values of classes with C_F = 1."""
         return [_normalised(problem.values)]
 
 

@@ -62,7 +62,6 @@ class FeaturePools(Population[FeaturePool]):
     least: int = 32
 
     def settings(self) -> Space:
-        """Dimension, features, sharpness."""
         fixed = (self.features, self.features) if self.least == self.features else None
         return Space(
             d=Integer(self.dimension, 1, 20, "dimension"),

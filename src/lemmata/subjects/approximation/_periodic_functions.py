@@ -46,16 +46,13 @@ def sampled_periodic(normal: Float[Array, "rows forty"], functions: int, others:
 class PeriodicFunctions(Population[Periodic]):
     """Three functions with eight frequencies in common."""
 
-    def settings(self) -> Space:
-        """None: the lattice of the measurement fixes the sizes."""
-        return Space()
+    # None: the lattice of the measurement fixes the sizes.
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Periodic:
-        """Normal amplitudes, uniform phases."""
         return sampled_periodic(jax.random.normal(key, (7, 40)), 3, 1.0)
 
     def hypotheses(self, problem: Periodic) -> list[Hypothesis]:
-        """Frequencies that the lattice resolves."""
         return [Hypothesis("frequencies are below 8", jnp.abs(problem.atoms).max(), "<", 8.0, "16 points a period")]
 
 
@@ -84,15 +81,12 @@ class Combined(eqx.Module):
 class CombinedClasses(Population[Combined]):
     """Eight functions with eight frequencies, each with one that it has nearly for itself."""
 
-    def settings(self) -> Space:
-        """None: the lattice of the measurement fixes the sizes."""
-        return Space()
+    # None: the lattice of the measurement fixes the sizes.
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Combined:
-        """Lognormal bounds."""
         normal = jax.random.normal(key, (18, 40))
         return Combined(sampled_periodic(normal[1:], 8, 0.03), jnp.exp(normal[0, 0]), jnp.exp(normal[0, 1]))
 
     def hypotheses(self, problem: Combined) -> list[Hypothesis]:
-        """Parts of finite parameters."""
         return [Hypothesis("C_i is finite", problem.moments().max(), "<", jnp.inf, "each class has a parameter")]

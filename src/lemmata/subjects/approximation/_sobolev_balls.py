@@ -18,16 +18,12 @@ def _smooth(ball: SobolevBall) -> Hypothesis:
 class SobolevBalls(Population[SobolevBall]):
     """Balls of H^s on the torus of d dimensions, s/d uniform between 1/2 and 5/4."""
 
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(d=Integer(2, 1, 3, "dimension of the torus"))
+    settings = Space(d=Integer(2, 1, 3, "dimension of the torus"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SobolevBall:
-        """A random smoothness."""
         return SobolevBall(setting["d"] * jax.random.uniform(key, minval=0.5, maxval=1.25), setting["d"])
 
     def hypotheses(self, problem: SobolevBall) -> list[Hypothesis]:
-        """A positive smoothness."""
         return [_smooth(problem)]
 
 
@@ -101,10 +97,7 @@ class SectionsOnCircle(Population[KernelSections]):
     """
 
     free = ("centres",)
-
-    def settings(self) -> Space:
-        """Half the number of sections."""
-        return Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 4)))
+    settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
         """Smoothness between 1/2 and 2; series of exp(beta cos) by a discrete Fourier transform."""

@@ -61,7 +61,6 @@ class Slopes(Population[Slope]):
     sharpness: float = 64.0
 
     def settings(self) -> Space:
-        """Dimension and sharpness."""
         return Space(d=Integer(self.dimension, 2, 50, "dimension"), tau=Real(self.sharpness, 2.0, 1e4, "tau"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Slope:
@@ -73,7 +72,6 @@ class Slopes(Population[Slope]):
         return Slope(functions, a, jnp.asarray(setting["tau"]), 0.1 * jnp.exp(0.3 * size[1]))
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
-        """A function of the class, and tau > 2."""
         return [
             Hypothesis("|a| is at most C_a", jnp.linalg.norm(problem.a), "<=", problem.functions.slope, "the class"),
             Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5"),
@@ -192,6 +190,7 @@ class LinearFloor(Claim[Slope]):
     control = Control("twice as far", lambda bound, problem: 2 * bound)
     controls = "the distance of linear functions from sums of features with small weights"
     unexplained = "the least weights that serve all linear functions"
+    trivial = 0.0
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
         """A slope of the largest size: a flatter function is nearer."""
@@ -209,9 +208,6 @@ class LinearFloor(Claim[Slope]):
         x = x.at[0].set(problem.a)
         x = x / jnp.linalg.norm(x, axis=1, keepdims=True)
         return jnp.abs(residuals_of_steps(problem, x, size, steps)).max(axis=1).min()
-
-    def trivial(self, problem: Slope) -> Array:
-        return jnp.zeros(())
 
 
 class LinearLimit(Claim[Slope]):

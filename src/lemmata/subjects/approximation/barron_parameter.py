@@ -54,16 +54,12 @@ class Bump(eqx.Module):
 class BumpClasses(Population[Bump]):
     """Bumps of lognormal scales."""
 
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(d=Integer(3, 1, 20, "dimension"))
+    settings = Space(d=Integer(3, 1, 20, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Bump:
-        """A lognormal scale."""
         return Bump(GaussianBumps(setting["d"], jnp.exp(jax.random.normal(key))))
 
     def hypotheses(self, problem: Bump) -> list[Hypothesis]:
-        """A width."""
         return [Hypothesis("scale is positive", problem.functions.scale, ">", 0.0)]
 
 
@@ -89,18 +85,13 @@ class PositiveMixtures(Population[Mixture]):
     """Mixtures of three Gaussians with scales near 1."""
 
     free = ("weights", "scales")
-
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(d=Integer(6, 1, 50, "dimension"))
+    settings = Space(d=Integer(6, 1, 50, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Mixture:
-        """Lognormal weights and scales."""
         weights, scales = draws(key, (3,), (3,))
         return Mixture(jnp.exp(weights), jnp.exp(0.2 * scales), setting["d"])
 
     def hypotheses(self, problem: Mixture) -> list[Hypothesis]:
-        """A positive spectrum."""
         return [Hypothesis("weights are positive", problem.weights.min(), ">", 0.0, "F_f is not negative")]
 
 
@@ -120,18 +111,13 @@ class RidgePolynomials(Population[RidgePolynomial]):
     """Polynomials with normal coefficients."""
 
     free = ("coefficients", "period")
-
-    def settings(self) -> Space:
-        """Degree and period."""
-        return Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "of the extension"))
+    settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "of the extension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RidgePolynomial:
-        """Normal coefficients."""
         coefficients = jax.random.normal(key, (setting["degree"] + 1,))
         return RidgePolynomial(coefficients, jnp.asarray(setting["period"]))
 
     def hypotheses(self, problem: RidgePolynomial) -> list[Hypothesis]:
-        """Room for the continuation."""
         return [Hypothesis("the period is more than 2", problem.period, ">", 2.0, "the length of [-1, 1]")]
 
 
@@ -190,6 +176,7 @@ class GradientParameter(Claim[Periodic]):
     control = Control("the l_1 norm of omega", lambda value, problem: parameter_by_functions(problem, 1))
     controls = "the Barron parameter of a class"
     unexplained = "functions whose gradient has a spectrum at 0, as linear ones have"
+    condition = 16.0  # rounding in each of 256 coefficients
 
     def predict(self, problem: Periodic) -> Array:
         return parameter_by_functions(problem, 2)
@@ -203,10 +190,6 @@ class GradientParameter(Claim[Periodic]):
             spectra.append(jnp.linalg.norm(coefficients(gradients), axis=1))
         origin = jnp.abs(jnp.sum(problem.amplitudes * jnp.cos(problem.phases), axis=1)).max()
         return origin + jnp.stack(spectra).max(axis=0).sum()
-
-    def condition(self, problem: Periodic) -> Array:
-        """Rounding in each of 256 coefficients."""
-        return jnp.asarray(16.0)
 
 
 class GaussianParameter(Claim[Bump]):

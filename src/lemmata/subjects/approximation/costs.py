@@ -33,17 +33,14 @@ class SequenceLayers(Population[SequenceLayer]):
     """The largest number of channels or half of it, by a fair coin. Not for compiled trials."""
 
     def settings(self) -> Space:
-        """The largest width; the length."""
         width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 32))
         return Space(width=width, length=Integer(32, 8, 64, "positions", step=8, corners=(16, 16)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SequenceLayer:
-        """One of two widths."""
         half = bool(jax.random.bernoulli(key))
         return SequenceLayer(setting["width"] // (2 if half else 1), setting["length"])
 
     def hypotheses(self, problem: SequenceLayer) -> list[Hypothesis]:
-        """Channels and positions."""
         return [
             Hypothesis("channels", problem.width, ">=", 1, "sizes"),
             Hypothesis("positions", problem.length, ">=", 1, "sizes"),
@@ -121,9 +118,7 @@ class AttentionOperationsInLength(Claim[SequenceLayer]):
     unexplained = "times"
     traced = False
     trials = 8
-
-    def predict(self, problem: SequenceLayer) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
         return jnp.asarray(operations(attention, int(length), problem.width))
@@ -141,9 +136,7 @@ class RecurrenceOperationsInLength(Claim[SequenceLayer]):
     unexplained = "times; recurrences whose states are mixed by a full matrix"
     traced = False
     trials = 8
-
-    def predict(self, problem: SequenceLayer) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
         return jnp.asarray(operations(recurrence, int(length), problem.width))
@@ -186,9 +179,7 @@ class BlockedAttentionMemory(Claim[SequenceLayer]):
     unexplained = "the gradient, for which weights are computed again"
     traced = False
     trials = 4
-
-    def predict(self, problem: SequenceLayer) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], length: float) -> Array:
         return jnp.asarray(working_memory(blocked_attention, int(length), problem.width))
@@ -232,9 +223,7 @@ class PrintedSquareInParameters(Claim[SequenceLayer]):
     expected = Status.REFUTED
     traced = False
     trials = 4
-
-    def predict(self, problem: SequenceLayer) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], parameters: float) -> Array:
         return jnp.asarray(layer_operations(int(parameters), problem.length))
@@ -256,9 +245,7 @@ class OperationsLinearInParameters(Claim[SequenceLayer]):
     corrects = PrintedSquareInParameters
     traced = False
     trials = 4
-
-    def predict(self, problem: SequenceLayer) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: SequenceLayer, key: Key[Array, ""], parameters: float) -> Array:
         return jnp.asarray(layer_operations(int(parameters), problem.length))

@@ -68,14 +68,13 @@ class CosineExamples(eqx.Module):
 class SlowCosines(Population[CosineExamples]):
     """All a cos(x + theta) with |a| <= 1 on [-1, 1]; f has a = 1, and inputs are uniform."""
 
-    def settings(self) -> Space:
-        """Features, examples, noise and sharpness."""
-        return Space(
-            n=Integer(512, 1, 4096, "features"),
-            N=Integer(512, 1, 4096, "examples"),
-            sigma=Real(0.005, 1e-6, 10.0, "standard deviation of the noise"),
-            tau=Real(64.0, 4.1, 1e4, "sharpness"),
-        )
+    # Features, examples, noise and sharpness.
+    settings = Space(
+        n=Integer(512, 1, 4096, "features"),
+        N=Integer(512, 1, 4096, "examples"),
+        sigma=Real(0.005, 1e-6, 10.0, "standard deviation of the noise"),
+        tau=Real(64.0, 4.1, 1e4, "sharpness"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineExamples:
         """A uniform phase, uniform inputs, normal noise."""
@@ -231,6 +230,7 @@ class WidthOfRamps(Claim[FeaturePool]):
     control = _QUARTER
     controls = "the complexity of random features"
     unexplained = _WHICH
+    trivial = 1.0  # no ramp moves by more than 1
 
     def predict(self, problem: FeaturePool) -> Array:
         return jnp.asarray(half_space_width(len(problem.chosen), problem.x.shape[1]))
@@ -238,10 +238,6 @@ class WidthOfRamps(Claim[FeaturePool]):
     def measure(self, problem: FeaturePool, key: Key[Array, ""]) -> Array:
         """The mean over 64 draws of features and signs."""
         return problem.complexity()
-
-    def trivial(self, problem: FeaturePool) -> Array:
-        """No ramp moves by more than 1."""
-        return jnp.asarray(1.0)
 
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
@@ -296,9 +292,7 @@ class WholeClassRate(Claim[FeaturePool]):
     controls = _DISTANCE
     unexplained = _WHICH
     trials = 128
-
-    def predict(self, problem: FeaturePool) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: FeaturePool, key: Key[Array, ""], rung: float) -> Array:
         """For the first of the drawn features."""

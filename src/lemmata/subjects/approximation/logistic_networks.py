@@ -28,32 +28,24 @@ class Frequencies(eqx.Module):
 class NormalFrequencies(Population[Frequencies]):
     """Sixteen standard normal frequencies."""
 
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        """Sixteen normal frequencies."""
         return Frequencies(jax.random.normal(key, (16,)))
 
     def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        """Not 0, where the quotient is a limit."""
         return [Hypothesis("no frequency is 0", jnp.abs(problem.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)")]
 
 
 class UnitLengths(Population[Frequencies]):
     """Eight lengths of units between 0.5 and 4."""
 
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        """Uniform lengths."""
         return Frequencies(jax.random.uniform(key, (8,), minval=0.5, maxval=4.0))
 
     def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        """Lengths that the quadrature resolves."""
         return [Hypothesis("a is at least 0.5", problem.omega.min(), ">=", 0.5, "the step of the quadrature")]
 
 
@@ -74,9 +66,7 @@ class LogisticUnits(eqx.Module):
 class LogisticUnitNetworks(Population[LogisticUnits]):
     """Units of lengths between 0.7 and 2.5; the last two are on one line, against each other."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
+    settings = Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LogisticUnits:
         """Uniform lengths, lognormal bounds of the coefficients."""
@@ -185,6 +175,7 @@ class LogisticParameter(Claim[LogisticUnits]):
     control = Control("with 1.99 for 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
     controls = "the spectrum of a network of logistic units"
     unexplained = "networks with other activations"
+    condition = 4.0  # sums of hundreds of terms
 
     def predict(self, problem: LogisticUnits) -> Array:
         return problem.functions.sizes @ (jnp.linalg.norm(problem.functions.atoms, axis=1) + 2) / 4
@@ -199,10 +190,6 @@ class LogisticParameter(Claim[LogisticUnits]):
         origin = problem.functions.sizes @ jax.nn.sigmoid(problem.functions.atoms @ jnp.zeros_like(problem.x))
         return origin + 0.125 * jnp.sum(problem.functions.sizes[:, None] * jnp.abs(spectra))
 
-    def condition(self, problem: LogisticUnits) -> Array:
-        """Sums of hundreds of terms."""
-        return jnp.asarray(4.0)
-
 
 class LogisticMoment(Claim[Frequencies]):
     """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4; so that of
@@ -216,6 +203,7 @@ class LogisticMoment(Claim[Frequencies]):
     control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
     controls = "the first moment of the spectrum of a logistic unit"
     unexplained = "other activations"
+    condition = 8.0  # a sum of 800 terms
 
     def predict(self, problem: Frequencies) -> Array:
         return problem.omega / 4
@@ -225,7 +213,3 @@ class LogisticMoment(Claim[Frequencies]):
         step = 0.0625
         scaled = step * (jnp.arange(800) + 0.5) / problem.omega[:, None]
         return step * jnp.sum(scaled / jnp.sinh(jnp.pi * scaled), axis=1)
-
-    def condition(self, problem: Frequencies) -> Array:
-        """A sum of 800 terms."""
-        return jnp.asarray(8.0)

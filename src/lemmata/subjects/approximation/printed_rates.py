@@ -73,7 +73,6 @@ class RateComparisons(Population[RateComparison]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RateComparison:
-        """Independent numbers."""
         count, smooth, high = jax.random.uniform(key, (3,))
         n = jnp.floor(2 * ((setting["largest"] + 1) / 2) ** count)
         s = 0.25 + (setting["smoothness"] - 0.25) * smooth
@@ -120,10 +119,7 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
     unexplained = "whether the architectures attain their rates"
     reading = _READING
     expected = Status.REFUTED
-
-    def trivial(self, problem: RateComparison) -> Array:
-        """The error of zero on the unit ball."""
-        return jnp.ones(())
+    trivial = 1.0  # the error of zero on the unit ball
 
     def predict(self, problem: RateComparison) -> Array:
         return problem.attention
@@ -150,10 +146,7 @@ class RatioOfPrintedRates(Claim[RateComparison]):
     unexplained = "whether the architectures attain their rates"
     reading = _READING
     corrects = PrintedRecurrencesBeatAttention
-
-    def trivial(self, problem: RateComparison) -> Array:
-        """That the first is not the larger one."""
-        return jnp.ones(())
+    trivial = 1.0  # that the first is not the larger one
 
     def predict(self, problem: RateComparison) -> Array:
         return (4 / jnp.e**2) ** (problem.s / problem.d)
@@ -179,10 +172,7 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
     unexplained = "whether the architectures attain their rates"
     reading = _READING
     expected = Status.REFUTED
-
-    def trivial(self, problem: RateComparison) -> Array:
-        """The error of zero on the unit ball."""
-        return jnp.ones(())
+    trivial = 1.0  # the error of zero on the unit ball
 
     def predict(self, problem: RateComparison) -> Array:
         return problem.attention
@@ -238,10 +228,7 @@ class PrintedLogDimensions(Claim[BudgetedBall]):
     unexplained = "what an attention pattern is"
     reading = "the effective dimension is that of a linear space, rounded down; the constant in O is 1"
     expected = Status.REFUTED
-
-    def trivial(self, problem: BudgetedBall) -> Array:
-        """The error of zero on the unit ball."""
-        return jnp.ones(())
+    trivial = 1.0  # the error of zero on the unit ball
 
     def predict(self, problem: BudgetedBall) -> Array:
         return (jnp.log(problem.n) / problem.n) ** (2 * problem.ball.smoothness / problem.ball.dimension)
@@ -268,10 +255,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     controls = "the squared error of the best method with log n effective dimensions"
     unexplained = "methods whose space depends on the function"
     corrects = PrintedLogDimensions
-
-    def trivial(self, problem: BudgetedBall) -> Array:
-        """That an error is not negative."""
-        return jnp.zeros(())
+    trivial = 0.0  # that an error is not negative
 
     def predict(self, problem: BudgetedBall) -> Array:
         d = problem.ball.dimension

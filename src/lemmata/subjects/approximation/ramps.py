@@ -49,16 +49,12 @@ class Ramp(eqx.Module):
 class Ramps(Population[Ramp]):
     """tau between 2 and 200, uniform in its logarithm."""
 
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Ramp:
-        """One tau."""
         return Ramp(2 * 100 ** jax.random.uniform(key))
 
     def hypotheses(self, problem: Ramp) -> list[Hypothesis]:
-        """At least 2."""
         return [sharp(problem.sharpness)]
 
 
@@ -93,13 +89,9 @@ class Waves(Population[Wave]):
     """Waves of lengths up to 7 tau and uniform phases, at points at one of which the slope is 0 where it can be."""
 
     free = ("theta", "z")
-
-    def settings(self) -> Space:
-        """The sharpness."""
-        return Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
+    settings = Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Wave:
-        """32 points."""
         drawn = jax.random.uniform(key, (34,))
         tau = jnp.asarray(setting["tau"])
         length, theta = 7 * tau * drawn[0], 2 * jnp.pi * drawn[1]
@@ -107,7 +99,6 @@ class Waves(Population[Wave]):
         return Wave(length, theta, tau, jnp.append(2 * drawn[3:] - 1, jnp.clip(turn, -1.0, 1.0)))
 
     def hypotheses(self, problem: Wave) -> list[Hypothesis]:
-        """A slope, points in [-1, 1]."""
         reach = Hypothesis("points lie in [-1, 1]", jnp.abs(problem.z).max(), "<=", 1.0, "the unit ball")
         return [sharp(problem.sharpness), reach]
 
@@ -157,20 +148,15 @@ class Lines(Population[Line]):
     """Slopes of 1 and -1 for the most part, g(-1) of either sign, most often of modulus 1."""
 
     free = ("start", "slopes")
-
-    def settings(self) -> Space:
-        """Pieces and sharpness."""
-        return Space(
-            pieces=Integer(8, 1, 64, "pieces of straight lines"), tau=Real(64.0, 2.0, 1e4, "sharpness of the ramps")
-        )
+    settings = Space(
+        pieces=Integer(8, 1, 64, "pieces of straight lines"), tau=Real(64.0, 2.0, 1e4, "sharpness of the ramps")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Line:
-        """Normal numbers, cut off at 1 and -1."""
         drawn = jnp.clip(1.5 * jax.random.normal(key, (setting["pieces"] + 1,)), -1.0, 1.0)
         return Line(drawn[0], drawn[1:], jnp.asarray(setting["tau"]))
 
     def hypotheses(self, problem: Line) -> list[Hypothesis]:
-        """Slopes, the first value and tau."""
         return [
             Hypothesis("slopes are at most 1", jnp.abs(problem.slopes).max(), "<=", 1.0, "|g'| <= 1"),
             Hypothesis("|g(-1)| is at most 1", jnp.abs(problem.start), "<=", 1.0, "thresholds reach down to -2"),
@@ -255,9 +241,7 @@ class WaveByRamps(Claim[Wave]):
     )
     controls = "the distance of a cosine from an integral of ramps"
     unexplained = "better weights than those that are exact for steps"
-
-    def predict(self, problem: Wave) -> Array:
-        return jnp.array([0.25, 1.0])
+    predict = (0.25, 1.0)
 
     def measure(self, problem: Wave, key: Key[Array, ""]) -> Array:
         """tau times the largest distance by quadrature, and the largest |gamma|."""
@@ -355,9 +339,7 @@ class LineWeights(Claim[Line]):
     controls = "the weight of the ramps that represent a function with bounded slopes"
     unexplained = "better weights than those that are exact for steps"
     trivial = "weights that represent a function have no bound of their own"
-
-    def predict(self, problem: Line) -> Array:
-        return jnp.asarray(3.0)
+    predict = 3.0
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:
         """The integral, by quadrature."""

@@ -59,19 +59,15 @@ def _on_grid(schedule: Schedule) -> tuple[Array, Array, Array]:
 class DenoisersOnGrids(Population[Approximation]):
     """The denoiser of data uniform on [-1, 1], d = 1, at inputs (t, x) scaled into the unit ball."""
 
-    def settings(self) -> Space:
-        """The kernel's sigma."""
-        return Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
+    settings = Space(sigma=Real(1.0, 0.3, 1.0, "standard deviation of the hidden weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Approximation:
-        """A random schedule."""
         schedule = sampled_schedule(key)
         points, weights, target = _on_grid(schedule)
         scale = 1 / math.sqrt(1 + _REACH**2)
         return Approximation(scale * points, weights, target, jnp.asarray(setting["sigma"], float), schedule)
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
-        """Assumptions 6.1, 6.3 and 6.4."""
         return [
             in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
             Hypothesis("labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1"),

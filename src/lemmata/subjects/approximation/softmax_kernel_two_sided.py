@@ -80,7 +80,6 @@ class KinkedFunctions(Population[KinkedFunction]):
         return KinkedFunction(power / power.sum(), log_kappa, -log_kappa[setting["k"]])
 
     def hypotheses(self, problem: KinkedFunction) -> list[Hypothesis]:
-        """A kernel whose eigenvalues fall."""
         rise = jnp.diff(problem.log_kappa)[2:].max()
         return [Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the next degree is what is missed")]
 
@@ -139,6 +138,7 @@ class DistanceFromAbove(Claim[KinkedFunction]):
     control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
     controls = _CONTROLS
     unexplained = _OPEN
+    trivial = 1.0  # |f|, at g = 0
 
     def predict(self, problem: KinkedFunction) -> Array:
         # |f_q|²/kappa_q over R; exponents are cut where the sum is far above 1 already
@@ -150,10 +150,6 @@ class DistanceFromAbove(Claim[KinkedFunction]):
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
         """The constrained minimum."""
         return distance_of_ball(problem, problem.log_radius)
-
-    def trivial(self, problem: KinkedFunction) -> Array:
-        """|f|, at g = 0."""
-        return jnp.ones(())
 
 
 class DistanceFromBelow(Claim[KinkedFunction]):
@@ -174,6 +170,7 @@ class DistanceFromBelow(Claim[KinkedFunction]):
     control = Control("four thirds of it", lambda bound, problem: bound / 0.75)
     controls = _CONTROLS
     unexplained = _OPEN
+    trivial = 0.0  # a distance is not negative
 
     def predict(self, problem: KinkedFunction) -> Array:
         largest = jax.lax.cummax(problem.log_kappa, reverse=True)
@@ -183,10 +180,6 @@ class DistanceFromBelow(Claim[KinkedFunction]):
     def measure(self, problem: KinkedFunction, key: Key[Array, ""]) -> Array:
         """The constrained minimum."""
         return distance_of_ball(problem, problem.log_radius)
-
-    def trivial(self, problem: KinkedFunction) -> Array:
-        """A distance is not negative."""
-        return jnp.zeros(())
 
 
 class DistanceByDegree(Claim[KinkedFunction]):
@@ -210,9 +203,7 @@ class DistanceByDegree(Claim[KinkedFunction]):
     controls = _CONTROLS
     unexplained = _OPEN
     trials = 32
-
-    def predict(self, problem: KinkedFunction) -> Array:
-        return jnp.asarray(-1.5)
+    predict = -1.5
 
     def measure_at(self, problem: KinkedFunction, key: Key[Array, ""], rung: float) -> Array:
         return distance_of_ball(problem, -problem.log_kappa[int(rung) - 3])

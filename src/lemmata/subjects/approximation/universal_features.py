@@ -128,7 +128,6 @@ class RepresentedFunctions(Population[Represented]):
     least: int = 1
 
     def settings(self) -> Space:
-        """The class, sizes and sharpness."""
         fixed = None if self.least == 1 else (self.least, self.least)
         return Space(
             family=Choice(self.family, ("bumps", "networks", "linear"), "class of functions"),
@@ -138,27 +137,21 @@ class RepresentedFunctions(Population[Represented]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Represented:
-        """A function, features, points."""
         return sampled_represented(setting, key, 32)
 
     def hypotheses(self, problem: Represented) -> list[Hypothesis]:
-        """Those of Lemma 1."""
         return conditions(problem)
 
 
 class BumpsOfOneDimension(Population[Represented]):
     """Sums of bumps on [-1, 1], with 128 features of their class, at 256 points."""
 
-    def settings(self) -> Space:
-        """The sharpness."""
-        return Space(tau=Real(1024.0, 64.0, 1e4, "sharpness"))
+    settings = Space(tau=Real(1024.0, 64.0, 1e4, "sharpness"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Represented:
-        """A function, features, points."""
         return sampled_represented({"family": "bumps", "d": 1, "n": 128, **setting}, key, 256)
 
     def hypotheses(self, problem: Represented) -> list[Hypothesis]:
-        """Those of Lemma 1."""
         return conditions(problem)
 
 
@@ -243,9 +236,7 @@ class FeatureRate(Claim[Represented]):
     controls = _DISTANCE
     unexplained = _BEST
     trials = 64
-
-    def predict(self, problem: Represented) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
         """Root mean squares over the points, each rung with features of its own."""
@@ -270,9 +261,7 @@ class BestCoefficientRate(Claim[Represented]):
     controls = _DISTANCE
     unexplained = "the exponent of the best coefficients in more dimensions, and their l_1 norm"
     trials = 64
-
-    def predict(self, problem: Represented) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: Represented, key: Key[Array, ""]) -> Array:
         """One orthogonal basis serves all rungs: its first columns span the constant and the first features."""

@@ -74,7 +74,6 @@ class NarrowHeads(Population[AttentionKernel]):
     below: bool = False
 
     def settings(self) -> Space:
-        """Width of the head and of the tokens."""
         space = Space(d=Integer(self.d, 2, 64, "width of the head"), p=Integer(self.p, 3, 256, "width of the tokens"))
         if self.below:
             return space.where("p is above d and below 2d", lambda s: s["d"] < s["p"] < 2 * s["d"])
@@ -87,7 +86,6 @@ class NarrowHeads(Population[AttentionKernel]):
         return AttentionKernel(*_weights(query, key_weight), tokens)
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
-        """Queries and keys in general position."""
         stacked = jnp.concatenate([problem.query, problem.key])
         values = jnp.linalg.svd(stacked, compute_uv=False)
         why = "common directions of queries and keys change the signature"
@@ -123,7 +121,6 @@ class TokenHeads(Population[AttentionKernel]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionKernel:
-        """Normal weights and tokens."""
         d, p = setting["d"], setting["p"]
         query, key_weight, tokens = draws(key, (d, p), (d, p), (setting["tokens"], p))
         return AttentionKernel(*_weights(query, query if self.tied else key_weight), setting["size"] * tokens)

@@ -57,14 +57,12 @@ class FeaturePairs(Population[FeaturePair]):
     radius: float = 0.5
 
     def settings(self) -> Space:
-        """Dimension and length."""
         return Space(
             p=Integer(8, 2, 256, "dimension"),
             radius=Real(self.radius, 0.1, 0.8, "length of the points", corners=(0.3, 0.6 if not self.equal else 0.5)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
-        """Independent directions, or one."""
         p = setting["p"]
         x, y = (setting["radius"] * z / jnp.linalg.norm(z) for z in draws(key, (p,), (p,)))
         return FeaturePair(x, x if self.equal else y)

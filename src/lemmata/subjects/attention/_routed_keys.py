@@ -68,19 +68,16 @@ class RelevantBlocks(Population[RoutedKeys]):
     """
 
     correlated: bool = eqx.field(default=False, static=True)
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            dimension=Integer(32, 4, 1024, "dimension of keys"),
-            block=Integer(16, 4, 1024, "keys of a block", corners=(8, 32), step=2),
-            blocks=Integer(24, 4, 1024, "blocks", corners=(16, 32)),
-            relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
-            count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
-        ).where(
-            "the relevant keys fit into half a block, and blocks are left out",
-            lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
-        )
+    settings = Space(
+        dimension=Integer(32, 4, 1024, "dimension of keys"),
+        block=Integer(16, 4, 1024, "keys of a block", corners=(8, 32), step=2),
+        blocks=Integer(24, 4, 1024, "blocks", corners=(16, 32)),
+        relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
+        count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
+    ).where(
+        "the relevant keys fit into half a block, and blocks are left out",
+        lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RoutedKeys:
         """The other relevant keys have 0.3 to 1 of the excess of the first."""
@@ -150,11 +147,9 @@ class HiddenRuns(Population[HiddenRun]):
         ).where("at most half of the keys are attended", lambda s: 2 * s["attended"] <= s["length"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRun:
-        """The excess that gives the ratio."""
         ratio = self.ratio * (0.75 + 0.75 * float(jax.random.uniform(key)))
         excess = ratio * np.sqrt(2 * self.at / setting["dimension"]) / min(setting["run"], self.at)
         return HiddenRun(np.asarray(excess), **setting)
 
     def hypotheses(self, problem: HiddenRun) -> list[Hypothesis]:
-        """A signal."""
         return [Hypothesis("the relevant keys' excess", problem.excess, ">", 0.0, "without one no key is relevant")]

@@ -170,9 +170,7 @@ class SmallerBlocksAsOftenRead(Claim[HiddenRun]):
     expected = Status.REFUTED
     traced = False
     trials = 60
-
-    def predict(self, problem: HiddenRun) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
         """On the same contexts, as many blocks as blocks of 64 make up what is attended."""
@@ -196,9 +194,7 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
     traced = False
     trials = 60
     corrects = SmallerBlocksAsOftenRead
-
-    def predict(self, problem: HiddenRun) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
         """On the same contexts."""
@@ -221,9 +217,7 @@ class BlocksSmallerThanRuns(Claim[HiddenRun]):
     unexplained = "how long runs are in texts; runs that blocks cut"
     traced = False
     trials = 60
-
-    def predict(self, problem: HiddenRun) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
         """On the same contexts."""

@@ -38,18 +38,14 @@ class TokenSequences(Population[TokenRows]):
     """Normal rows, scores of unit variance once divided by sqrt d."""
 
     free = ("q", "k", "v")
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(37, 2, 400, "positions", corners=(25, 45)),
-            d=Integer(4, 1, 128, "dimension", corners=(3, 6)),
-            block=Integer(5, 1, 128, "keys of a block", corners=(4, 8)),
-            count=Integer(3, 1, 64, "blocks that a query attends", corners=(2, 3)),
-        ).where("blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
+    settings = Space(
+        n=Integer(37, 2, 400, "positions", corners=(25, 45)),
+        d=Integer(4, 1, 128, "dimension", corners=(3, 6)),
+        block=Integer(5, 1, 128, "keys of a block", corners=(4, 8)),
+        count=Integer(3, 1, 64, "blocks that a query attends", corners=(2, 3)),
+    ).where("blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TokenRows:
-        """Queries, keys, values."""
         q, k, v = jax.random.normal(key, (3, setting["n"], setting["d"]))
         return TokenRows(q, k, v, setting["block"], setting["count"])
 

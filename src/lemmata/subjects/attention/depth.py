@@ -60,21 +60,16 @@ class NormalStacks(Population[AttentionStack]):
     """
 
     skip: float = 0.0
-
-    def settings(self) -> Space:
-        """Tokens and their width."""
-        return Space(
-            tokens=Integer(64, 16, 512, "tokens", corners=(48, 96)), p=Integer(32, 8, 256, "width", corners=(24, 48))
-        )
+    settings = Space(
+        tokens=Integer(64, 16, 512, "tokens", corners=(48, 96)), p=Integer(32, 8, 256, "width", corners=(24, 48))
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionStack:
-        """Four layers."""
         p = setting["p"]
         tokens, query, key_weight, value = draws(key, (setting["tokens"], p), (4, p, p), (4, p, p), (4, p, p))
         return AttentionStack(tokens, query / p**0.5, key_weight / p**0.5, value / p**0.5, self.skip)
 
     def hypotheses(self, problem: AttentionStack) -> list[Hypothesis]:
-        """Finite tokens are all that is needed."""
         return [Hypothesis("the tokens are finite", jnp.abs(problem.tokens).max(), "<", jnp.inf)]
 
 
@@ -138,9 +133,7 @@ class DepthLowersDimension(Claim[AttentionStack]):
     controls, unexplained = _CONTROLS, "trained weights, and maps of single tokens between the layers"
     corrects = PrintedDepthRaisesDimension
     trials = 64
-
-    def predict(self, problem: AttentionStack) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
         return token_dimensions(problem.layers[: len(_DEPTHS)])
@@ -159,9 +152,7 @@ class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
     controls, unexplained = _CONTROLS, "how far it falls: three layers take less than a tenth of it here"
     corrects = PrintedDepthRaisesDimension
     trials = 64
-
-    def predict(self, problem: AttentionStack) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
         return token_dimensions(problem.layers[: len(_DEPTHS)])

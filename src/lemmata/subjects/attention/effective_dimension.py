@@ -81,28 +81,23 @@ class SphereTokenSets(Population[SphereTokens]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
-        """A random inverse temperature."""
         beta = setting["beta"] * jax.random.uniform(key, minval=0.5)
         return SphereTokens(beta, setting["p"], setting["n"])
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
-        """A kernel that is not constant."""
         return [Hypothesis("beta is positive", problem.beta, ">", 0.0, "beta = 0 leaves a constant")]
 
 
 class NormalisedTokens(Population[SphereTokens]):
     """Tokens as layer normalisation leaves them, |x| = sqrt(p), with logits <x, y> / sqrt(p): beta = sqrt(p)."""
 
-    def settings(self) -> Space:
-        """Dimension and tokens."""
-        return Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 256)))
+    settings = Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 256)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
         """Nothing is random but the tokens, which the measurement draws."""
         return SphereTokens(jnp.asarray(setting["p"] ** 0.5), setting["p"], setting["n"])
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
-        """The temperature of the scaled softmax."""
         why = "the softmax divides inner products of tokens of length sqrt(p) by sqrt(p)"
         return [Hypothesis("beta = sqrt(p)", problem.beta, "==", problem.p**0.5, why)]
 
@@ -187,9 +182,7 @@ class PrintedLogEffectiveDimension(Claim[SphereTokens]):
     reading = "kernel exp(beta <x, y>) at a fixed beta, tokens on a sphere, ridge 1/n"
     expected = Status.REFUTED
     trials = 32
-
-    def predict(self, problem: SphereTokens) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
         spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 60)
@@ -240,9 +233,7 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     controls, unexplained = _CONTROLS, "tokens that repeat each other, which trained layers make"
     corrects = PrintedLogEffectiveDimension
     trials = 8
-
-    def predict(self, problem: SphereTokens) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
         """On the first n tokens of one draw; the others' rows and columns are 0 and add nothing."""

@@ -33,14 +33,13 @@ class KeyEquivalents(eqx.Module):
 class UnseenShifts(Population[KeyEquivalents]):
     """Narrow heads with normal weights, a normal token, and a shift along the kernel of W_k."""
 
-    def settings(self) -> Space:
-        """Widths, tokens, and how far the token is shifted."""
-        return Space(
-            d=Integer(3, 1, 32, "width of the head"),
-            p=Integer(6, 2, 64, "width of the tokens"),
-            tokens=Integer(8, 2, 64, "tokens"),
-            shift=Real(20.0, 1.0, 40.0, "largest shift, in either direction"),
-        ).where("d is below p", lambda s: s["d"] < s["p"])
+    # Widths, tokens, and how far the token is shifted.
+    settings = Space(
+        d=Integer(3, 1, 32, "width of the head"),
+        p=Integer(6, 2, 64, "width of the tokens"),
+        tokens=Integer(8, 2, 64, "tokens"),
+        shift=Real(20.0, 1.0, 40.0, "largest shift, in either direction"),
+    ).where("d is below p", lambda s: s["d"] < s["p"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KeyEquivalents:
         """The last right singular vector of W_k, and a uniform shift."""
@@ -84,9 +83,7 @@ class Expansions(eqx.Module):
 class QuadraticExpansions(Population[Expansions]):
     """The kernel (1 + <x, y>)² on more normal points than its rank, and coefficients that differ by null vectors."""
 
-    def settings(self) -> Space:
-        """Dimension, and points beyond the rank."""
-        return Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
+    settings = Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Expansions:
         """Normal coefficients, and a normal combination of the null vectors of K added."""
@@ -98,7 +95,6 @@ class QuadraticExpansions(Population[Expansions]):
         return Expansions(x, first, first + 3 * null @ more)
 
     def hypotheses(self, problem: Expansions) -> list[Hypothesis]:
-        """The two are expansions of one function."""
         gram = problem.gram
         apart = jnp.linalg.norm(gram @ (problem.first - problem.second))
         floor = rounding_floor(jnp.linalg.eigvalsh(gram)) * jnp.linalg.norm(problem.first - problem.second)

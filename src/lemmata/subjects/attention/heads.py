@@ -35,17 +35,15 @@ class ManyHeads(Population[HeadGrams]):
     so that no two heads have a direction in common. Every matrix is scaled to trace n, then scaled down where it is.
     """
 
-    def settings(self) -> Space:
-        """Heads, tokens, their width and the ridge."""
-        return Space(
-            heads=Integer(4, 2, 16, "heads"),
-            n=Integer(32, 4, 256, "tokens"),
-            p=Integer(4, 1, 64, "width of the tokens"),
-            ridge=Real(0.3, 1e-3, 10.0, "ridge, where the trace is n"),
-        ).where("no more heads than tokens", lambda s: s["heads"] <= s["n"])
+    # Heads, tokens, their width and the ridge.
+    settings = Space(
+        heads=Integer(4, 2, 16, "heads"),
+        n=Integer(32, 4, 256, "tokens"),
+        p=Integer(4, 1, 64, "width of the tokens"),
+        ridge=Real(0.3, 1e-3, 10.0, "ridge, where the trace is n"),
+    ).where("no more heads than tokens", lambda s: s["heads"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadGrams:
-        """A uniform number chooses the quarter."""
         heads, n, p = setting["heads"], setting["n"], setting["p"]
         quarter, normal = jax.random.split(key)
         tokens, weights = draws(normal, (n, p), (heads, p, p))
@@ -123,6 +121,7 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
     relation = AtLeast()
     control = Control("a tenth more", lambda bound, problem: 1.1 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
+    trivial = (0.0, 0.0)
 
     def predict(self, problem: HeadGrams) -> Array:
         each = _each(problem)
@@ -132,9 +131,6 @@ class HeadsNeverLoseDimension(Claim[HeadGrams]):
         total = problem.grams.sum(axis=0)
         both = jnp.stack([total, total / len(problem.grams)])
         return jax.vmap(degrees_of_freedom, (0, None))(both, problem.ridge)
-
-    def trivial(self, problem: HeadGrams) -> Array:
-        return jnp.zeros(2)
 
     def condition(self, problem: HeadGrams) -> Array:
         return _condition_of_heads(problem)

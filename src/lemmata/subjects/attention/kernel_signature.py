@@ -44,18 +44,14 @@ class Reals(eqx.Module):
 class DistinctReals(Population[Reals]):
     """Independent normal numbers."""
 
-    def settings(self) -> Space:
-        """How many, and how far apart."""
-        return Space(
-            n=Integer(7, 2, 12, "numbers", corners=(3, 9)), size=Real(2.0, 0.5, 4.0, "their standard deviation")
-        )
+    settings = Space(
+        n=Integer(7, 2, 12, "numbers", corners=(3, 9)), size=Real(2.0, 0.5, 4.0, "their standard deviation")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Reals:
-        """In the order in which they come."""
         return Reals(setting["size"] * jax.random.normal(key, (setting["n"],)))
 
     def hypotheses(self, problem: Reals) -> list[Hypothesis]:
-        """No two are equal."""
         gaps = jnp.diff(jnp.sort(problem.values))
         return [Hypothesis("the numbers are distinct (least gap)", gaps.min(), ">", 1e-8, "equal ones have rank one")]
 
@@ -128,6 +124,7 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
     control = Control("at least d", lambda count, problem: 0 * count + len(problem.query))
     controls, unexplained = _CONTROLS, _TRAINING
     corrects = PrintedAttentionKernel
+    trivial = 0.0
 
     def predict(self, problem: AttentionKernel) -> Array:
         d, p = problem.query.shape
@@ -135,9 +132,6 @@ class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
         return inertia(problem.symmetric)[1]
-
-    def trivial(self, problem: AttentionKernel) -> Array:
-        return jnp.zeros(())
 
 
 def _pairs(problem: AttentionKernel) -> tuple[Float[Array, "n p"], Float[Array, "n p"]]:
@@ -206,6 +200,8 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
     control = Control("the least eigenvalue is a hundredth of the largest", lambda bound, problem: 1.01 * bound)
     controls, unexplained = _CONTROLS, "how fast the eigenvalues fall"
     corrects = PrintedAttentionKernel
+    predict = 1.0
+    trivial = 0.0  # by Perron and Frobenius no eigenvalue of a positive matrix is larger in size than the largest
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
         form = problem.exponent
@@ -215,16 +211,9 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
             Hypothesis("M has no negative eigenvalue", inertia(problem.symmetric)[1], "==", 0.0, "two tokens decide"),
         ]
 
-    def predict(self, problem: AttentionKernel) -> Array:
-        return jnp.ones(())
-
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
         values = jnp.linalg.eigvalsh(jnp.exp(problem.tokens @ problem.exponent @ problem.tokens.T))
         return 1 + values[0] / values[-1]
-
-    def trivial(self, problem: AttentionKernel) -> Array:
-        """By Perron and Frobenius no eigenvalue of a positive matrix is larger in size than the largest."""
-        return jnp.zeros(())
 
     def condition(self, problem: AttentionKernel) -> Array:
         """Entries are off by eps times their logits."""

@@ -56,18 +56,14 @@ class RecallContexts(Population[RecalledPairs]):
     """
 
     draws: int = eqx.field(default=24, static=True)
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            dimension=Integer(8, 6, 64, "dimension of tokens", corners=(7, 10)),
-            block=Integer(4, 4, 32, "keys of a block", corners=(4, 5)),
-            blocks=Integer(16, 6, 64, "blocks", corners=(14, 17)),
-            count=Integer(4, 2, 32, "blocks that a query attends", corners=(3, 4)),
-        ).where("blocks are left out", lambda s: 2 * s["count"] < s["blocks"])
+    settings = Space(
+        dimension=Integer(8, 6, 64, "dimension of tokens", corners=(7, 10)),
+        block=Integer(4, 4, 32, "keys of a block", corners=(4, 5)),
+        blocks=Integer(16, 6, 64, "blocks", corners=(14, 17)),
+        count=Integer(4, 2, 32, "blocks that a query attends", corners=(3, 4)),
+    ).where("blocks are left out", lambda s: 2 * s["count"] < s["blocks"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RecalledPairs:
-        """Tokens and places."""
         keys = jax.random.split(key)
         n, block = setting["blocks"] * setting["block"], setting["block"]
         tokens = jax.random.normal(keys[0], (self.draws, n, setting["dimension"]))
@@ -77,7 +73,6 @@ class RecallContexts(Population[RecalledPairs]):
         return RecalledPairs(tokens.at[:, -block:].set(names), values, block, setting["count"])
 
     def hypotheses(self, problem: RecalledPairs) -> list[Hypothesis]:
-        """A value to route to."""
         n, block = problem.tokens.shape[1], problem.block
         return [
             Hypothesis("the last value's position", problem.values.max(), "<", n - block, "else it needs no router")
@@ -106,17 +101,13 @@ class ConvolvedKeys(Population[ConvolvedKey]):
     """Positive filters that all coordinates share, plus normal ones of a random size that they do not."""
 
     free = ("query", "filters")
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            dimension=Integer(8, 2, 256, "dimension of keys", corners=(4, 16)),
-            block=Integer(8, 4, 256, "keys of a block", corners=(6, 12)),
-            width=Integer(3, 1, 5, "keys that a filter weighs", corners=(3, 5)),
-        ).where("a filter does not reach beyond the block before", lambda s: s["width"] <= s["block"])
+    settings = Space(
+        dimension=Integer(8, 2, 256, "dimension of keys", corners=(4, 16)),
+        block=Integer(8, 4, 256, "keys of a block", corners=(6, 12)),
+        width=Integer(3, 1, 5, "keys that a filter weighs", corners=(3, 5)),
+    ).where("a filter does not reach beyond the block before", lambda s: s["width"] <= s["block"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ConvolvedKey:
-        """The excess is 1/2 to 2."""
         keys = jax.random.split(key, 4)
         d, width = setting["dimension"], setting["width"]
         query = jax.random.normal(keys[0], (d,))
@@ -159,9 +150,7 @@ class ConvolutionRaisesHitsAsOftenRead(Claim[HiddenRun]):
     expected = Status.REFUTED
     traced = False
     trials = 60
-
-    def predict(self, problem: HiddenRun) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
         """Shares of random contexts, without and with the convolution, of products as of keys."""

@@ -67,7 +67,6 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
     full: bool = False
 
     def settings(self) -> Space:
-        """Widths, pairs of tokens, and probes."""
         p = Integer(3, 2, 8, "width of the tokens", corners=(2, 4) if not self.full else (2, 3))
         return Space(
             p=p,
@@ -89,7 +88,6 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         return UnseenDirection(head, probes, v, jax.random.uniform(phase) - 0.5)
 
     def hypotheses(self, problem: UnseenDirection) -> list[Hypothesis]:
-        """Whether the keys see the direction."""
         seen = jnp.linalg.norm(problem.head.key @ problem.direction) / jnp.linalg.norm(problem.head.key)
         if self.full:
             return [Hypothesis("W_k v is not 0 (relative)", seen, ">", 1e-8, "else no section varies along v")]
@@ -133,9 +131,7 @@ class PrintedUniversalApproximation(Claim[UnseenDirection]):
     reading = "for the kernel of an attention head, as the sections of Section 3.2"
     expected = Status.REFUTED
     trials = 64
-
-    def predict(self, problem: UnseenDirection) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
         return _missed(problem, slice(None), slice(None))
@@ -190,9 +186,7 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     controls, unexplained = _CONTROLS, _COUNT
     corrects = PrintedUniversalApproximation
     trials = 64
-
-    def predict(self, problem: UnseenDirection) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
         """Fitted on every other token, tested on the rest."""

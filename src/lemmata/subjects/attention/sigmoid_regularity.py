@@ -106,15 +106,13 @@ class SigmoidHeads(Population[SigmoidHead]):
     """
 
     law: str = eqx.field(default="mixed", static=True)
-
-    def settings(self) -> Space:
-        """Sizes, the length of tokens, and the bias."""
-        return Space(
-            n=Integer(6, 2, 32, "tokens", corners=(4, 8)),
-            p=Integer(3, 2, 8, "width of the tokens", corners=(2, 4)),
-            radius=Real(1.5, 0.1, 20.0, "length of the tokens, with |A| = 1", corners=(1.0, 2.0)),
-            bias=Choice("-log n", ("-log n", "0"), "bias of the logits"),
-        )
+    # Sizes, the length of tokens, and the bias.
+    settings = Space(
+        n=Integer(6, 2, 32, "tokens", corners=(4, 8)),
+        p=Integer(3, 2, 8, "width of the tokens", corners=(2, 4)),
+        radius=Real(1.5, 0.1, 20.0, "length of the tokens, with |A| = 1", corners=(1.0, 2.0)),
+        bias=Choice("-log n", ("-log n", "0"), "bias of the logits"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SigmoidHead:
         """A of norm 1, W orthogonal, lengths of a half to the whole of the setting."""
@@ -132,7 +130,6 @@ class SigmoidHeads(Population[SigmoidHead]):
         return SigmoidHead(tokens, exponent / np.linalg.norm(exponent, 2), value, bias)
 
     def hypotheses(self, problem: SigmoidHead) -> list[Hypothesis]:
-        """Finite tokens and weights."""
         return [Hypothesis("|A| R²", problem.size, "<", math.inf, "derivatives of infinite logits are not defined")]
 
 
@@ -188,19 +185,14 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     unexplained = "which is larger at given logits, and what the logits do with the tokens"
     corrects = SmootherThanSoftmaxAsPrinted
     traced = False
-
-    def predict(self, problem: SigmoidHead) -> np.ndarray:
-        return np.array([0.25, 0.5])
+    predict = (0.25, 0.5)
+    trivial = (1.0, 1.0)  # weights are between 0 and 1
 
     def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> np.ndarray:
         """The largest of all rows: diag(p (1 - p)), and diag(p) - p p'."""
         sigmoid, softmax = (problem.weights(kind) for kind in ("sigmoid", "softmax"))
         rows = [np.linalg.norm(np.diag(row) - np.outer(row, row), 2) for row in softmax]
         return np.array([np.max(sigmoid * (1 - sigmoid)), max(rows)])
-
-    def trivial(self, problem: SigmoidHead) -> np.ndarray:
-        """Weights are between 0 and 1."""
-        return np.ones(2)
 
 
 class SigmoidJacobianBound(Claim[SigmoidHead]):
@@ -319,9 +311,7 @@ class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
     controls, unexplained = _CONTROLS, "tokens of which the logits grow with R, where weights saturate"
     traced = False
     trials = 16
-
-    def predict(self, problem: SigmoidHead) -> float:
-        return 2.0
+    predict = 2.0
 
     def measure_at(self, problem: SigmoidHead, key: Key[Array, ""], R: float) -> float:
         tokens = R * problem.tokens / problem.radius

@@ -47,16 +47,13 @@ class TokenMap(eqx.Module):
 class TokenMaps(Population[TokenMap]):
     """Normal values, one for each token and multiset of tokens."""
 
-    def settings(self) -> Space:
-        """Sizes and sharpness."""
-        return Space(
-            n=Integer(4, 1, 8, "tokens", corners=(3, 5)),
-            m=Integer(3, 2, 4, "values of a token", corners=(2, 3)),
-            sharpness=Real(40.0, 1.0, 400.0, "beta", corners=(35.0, 60.0)),
-        )
+    settings = Space(
+        n=Integer(4, 1, 8, "tokens", corners=(3, 5)),
+        m=Integer(3, 2, 4, "values of a token", corners=(2, 3)),
+        sharpness=Real(40.0, 1.0, 400.0, "beta", corners=(35.0, 60.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TokenMap:
-        """All sequences and a table."""
         n, m = setting["n"], setting["m"]
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         sequences = np.array(list(itertools.product(range(1, m + 1), repeat=n)))
@@ -65,7 +62,6 @@ class TokenMaps(Population[TokenMap]):
         return TokenMap(sequences, table[kinds.reshape(-1, 1), sequences - 1], m, setting["sharpness"])
 
     def hypotheses(self, problem: TokenMap) -> list[Hypothesis]:
-        """Logits that are sharp enough."""
         why = "else two sequences can be taken for each other; a larger beta helps"
         return [Hypothesis("what blurred weights add to the sum of counts", problem.blur, "<", 0.25, why)]
 

@@ -62,16 +62,14 @@ class StartedHead(eqx.Module):
 class StartedHeads(Population[StartedHead]):
     """Spreads of the logits of a half to the whole of a setting."""
 
-    def settings(self) -> Space:
-        """Tokens, width, and the spread of logits."""
-        return Space(
-            n=Integer(64, 8, 1024, "tokens", corners=(32, 96)),
-            d=Integer(8, 2, 64, "width of queries, keys and values", corners=(4, 12)),
-            spread=Real(1.0, 0.1, 1.2, "largest standard deviation of the logits", corners=(0.6, 1.0)),
-        )
+    # Tokens, width, and the spread of logits.
+    settings = Space(
+        n=Integer(64, 8, 1024, "tokens", corners=(32, 96)),
+        d=Integer(8, 2, 64, "width of queries, keys and values", corners=(4, 12)),
+        spread=Real(1.0, 0.1, 1.2, "largest standard deviation of the logits", corners=(0.6, 1.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StartedHead:
-        """A spread."""
         return StartedHead(setting["spread"] * (1 + float(jax.random.uniform(key))) / 2, setting["n"], setting["d"])
 
     def hypotheses(self, problem: StartedHead) -> list[Hypothesis]:
@@ -103,22 +101,19 @@ class CutHead(eqx.Module):
 class CutHeads(Population[CutHead]):
     """Normal queries, keys, values and weights."""
 
-    def settings(self) -> Space:
-        """Sizes; a length need be no multiple of a block."""
-        return Space(
-            n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
-            d=Integer(3, 1, 64, "width", corners=(2, 4)),
-            block=Integer(4, 1, 300, "queries in a tile", corners=(3, 20)),
-            causal=Choice("no", ("no", "yes"), "whether a token sees no later ones"),
-        )
+    # Sizes; a length need be no multiple of a block.
+    settings = Space(
+        n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
+        d=Integer(3, 1, 64, "width", corners=(2, 4)),
+        block=Integer(4, 1, 300, "queries in a tile", corners=(3, 20)),
+        causal=Choice("no", ("no", "yes"), "whether a token sees no later ones"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CutHead:
-        """Everything standard normal."""
         q, k, v, weight = draws(key, *[(setting["n"], setting["d"])] * 4)
         return CutHead(q, k, v, weight, setting["block"], setting["causal"] == "yes")
 
     def hypotheses(self, problem: CutHead) -> list[Hypothesis]:
-        """Finite logits are all that is needed."""
         return [Hypothesis("the queries and keys", jnp.abs(problem.q @ problem.k.T).max(), "<", jnp.inf)]
 
 
@@ -168,9 +163,7 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
     traced = False
     trials = 64
-
-    def predict(self, problem: StartedHead) -> float:
-        return 0.5
+    predict = 0.5
 
     def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
         logits, values = problem.draw(key, int(n))
@@ -190,9 +183,7 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
     traced = False
     trials = 64
-
-    def predict(self, problem: StartedHead) -> float:
-        return -0.5
+    predict = -0.5
 
     def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
         logits, values = problem.draw(key, int(n))
@@ -213,9 +204,7 @@ class DropInForSoftmax(Claim[StartedHead]):
     controls, unexplained = "the outputs of both heads at the start", _UNEXPLAINED
     traced = False
     trials = 64
-
-    def predict(self, problem: StartedHead) -> float:
-        return -0.5
+    predict = -0.5
 
     def measure_at(self, problem: StartedHead, key: Key[Array, ""], n: float) -> float:
         logits, values = problem.draw(key, int(n))
@@ -287,9 +276,7 @@ class MemoryIsLinear(Claim[CutHead]):
     controls, unexplained = "the memory of a compiled program on a processor", "caches, and other compilers"
     traced = False
     trials = 8
-
-    def predict(self, problem: CutHead) -> float:
-        return 1.0
+    predict = 1.0
 
     def measure_at(self, problem: CutHead, key: Key[Array, ""], n: float) -> float:
         return _held(int(n), problem.q.shape[1], problem.block, problem.causal)

@@ -43,14 +43,12 @@ class TokenValues(Population[HeadWithValues]):
     """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
 
     free = ("logits", "values")
-
-    def settings(self) -> Space:
-        """Tokens, widths, and the largest inverse temperature."""
-        return Space(
-            tokens=Integer(16, 2, 256, "tokens"),
-            d=Integer(4, 1, 64, "width of queries, keys and values"),
-            sharpness=Real(30.0, 0.1, 1e4, "largest inverse temperature"),
-        )
+    # Tokens, widths, and the largest inverse temperature.
+    settings = Space(
+        tokens=Integer(16, 2, 256, "tokens"),
+        d=Integer(4, 1, 64, "width of queries, keys and values"),
+        sharpness=Real(30.0, 0.1, 1e4, "largest inverse temperature"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadWithValues:
         """An inverse temperature whose logarithm is uniform between 0 and that of the largest."""
@@ -60,7 +58,6 @@ class TokenValues(Population[HeadWithValues]):
         return HeadWithValues(setting["sharpness"] ** jax.random.uniform(temperature) * queries @ keys.T, values)
 
     def hypotheses(self, problem: HeadWithValues) -> list[Hypothesis]:
-        """Finite logits are all that is needed."""
         return [Hypothesis("the logits are finite", jnp.abs(problem.logits).max(), "<", jnp.inf)]
 
 
@@ -95,12 +92,10 @@ class KeyPair(eqx.Module):
 class ShortKeyPairs(Population[KeyPair]):
     """Normal weights and tokens, the latter scaled so that |M x| + |M y| is what a setting says."""
 
-    def settings(self) -> Space:
-        """Widths and lengths."""
-        return Space(
-            p=Integer(3, 1, 32, "width of the tokens"),
-            length=Real(1.2, 0.1, 1.5, "|M x| + |M y|", corners=(0.6, 1.2)),
-        )
+    settings = Space(
+        p=Integer(3, 1, 32, "width of the tokens"),
+        length=Real(1.2, 0.1, 1.5, "|M x| + |M y|", corners=(0.6, 1.2)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KeyPair:
         """Scaled together, so that their ratio is random."""
@@ -139,16 +134,11 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
     relation = AtMost()
     control = Control("all eigenvalues are at least 0.01", lambda bound, problem: bound - 0.01)
     controls, unexplained = _CONTROLS, "how fast the spectrum falls; untied heads"
-
-    def predict(self, problem: AttentionKernel) -> Array:
-        return jnp.ones(())
+    predict = 1.0
+    trivial = 1 + 2**0.5  # eigenvalues of a stochastic matrix lie in the unit disc
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
         return _leaves_unit_interval(problem.attention)
-
-    def trivial(self, problem: AttentionKernel) -> Array:
-        """Eigenvalues of a stochastic matrix lie in the unit disc."""
-        return jnp.asarray(1 + 2**0.5)
 
     def condition(self, problem: AttentionKernel) -> Array:
         """Eigenvalues of D^-1 K are as sensitive as D^(1/2) is badly scaled."""
@@ -172,9 +162,7 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     control = Control("it is 1.8 as often", lambda value, problem: 1.8 * value)
     controls, unexplained = _CONTROLS, "the law of the spectrum for many tokens"
     trials = 256
-
-    def predict(self, problem: AttentionKernel) -> Array:
-        return jnp.asarray(1 + 1e-6)
+    predict = 1 + 1e-06
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
         return _leaves_unit_interval(problem.attention)

@@ -67,23 +67,19 @@ class AttentionHead(eqx.Module):
 class AttentionHeads(Population[AttentionHead]):
     """Random heads on random tokens."""
 
-    def settings(self) -> Space:
-        """Tokens and dimension."""
-        return Space(
-            tokens=Integer(5, 1, 64, "tokens"),
-            d=Integer(3, 1, 32, "dimension"),
-            scale=Real(1.0, 0.01, 3.0, "standard deviation of the weights"),
-        )
+    settings = Space(
+        tokens=Integer(5, 1, 64, "tokens"),
+        d=Integer(3, 1, 32, "dimension"),
+        scale=Real(1.0, 0.01, 3.0, "standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionHead:
-        """Normal tokens, weights and targets."""
         d, length, size = setting["d"], setting["tokens"], setting["scale"] / setting["d"] ** 0.5
         tokens, target, *weights = draws(key, (d, length), (d, length), (d, d), (d, d), (d, d))
         query, key_weight, value = (size * weight for weight in weights)
         return AttentionHead(tokens, query, key_weight, value, target)
 
     def hypotheses(self, problem: AttentionHead) -> list[Hypothesis]:
-        """Finite tokens are all that is needed."""
         return [Hypothesis("the tokens are finite", jnp.abs(problem.tokens).max(), "<", jnp.inf)]
 
 

@@ -54,7 +54,6 @@ class BitDecisions(Population[BitDecision]):
     bits: int = 6
 
     def settings(self) -> Space:
-        """Bits, horizon."""
         return Space(
             bits=Integer(self.bits, 3, 9, "bits", corners=(self.bits - 1, self.bits + 1)),
             spare=Integer(5, 1, 50, "states beyond twice the bits"),
@@ -62,13 +61,11 @@ class BitDecisions(Population[BitDecision]):
         ).where("the degree is at least 2 below the bits", lambda s: s["degree"] < s["bits"] - 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BitDecision:
-        """A goal and an action at random."""
         rng, n = generator_of(key), setting["bits"]
         goal, action = np.asarray(rng.integers(2**n)), np.asarray(rng.integers(1, n * (n - 1) // 2 + 1))
         return BitDecision(goal, action, n, 2 * n + setting["spare"], setting["degree"])
 
     def hypotheses(self, problem: BitDecision) -> list[Hypothesis]:
-        """Time to get there."""
         return [
             Hypothesis("the horizon", problem.horizon, ">", 2 * problem.bits, "else far states have the value 0, too")
         ]
@@ -94,19 +91,15 @@ class ScrambledDecision(eqx.Module):
 class ScrambledDecisions(Population[ScrambledDecision]):
     """Parities of more than half of the bits each."""
 
-    def settings(self) -> Space:
-        """Bits, horizon."""
-        return Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
+    settings = Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScrambledDecision:
-        """Sets of more than n/2 bits at random."""
         rng, n = generator_of(key), setting["bits"]
         sizes = rng.integers(n // 2 + 1, n + 1, n)
         masks = [sum(1 << int(bit) for bit in rng.permutation(n)[:size]) for size in sizes]
         return ScrambledDecision(np.array(masks), setting["horizon"])
 
     def hypotheses(self, problem: ScrambledDecision) -> list[Hypothesis]:
-        """Hard parities."""
         least = np.bitwise_count(problem.masks).min()
         return [
             Hypothesis("bits in the shortest parity", float(least), ">", len(problem.masks) / 2, "else a bit is easy")
@@ -128,14 +121,11 @@ class Formula(eqx.Module):
 class Formulas(Population[Formula]):
     """Half of them random terms of one width, half the parity of as many bits, written as its terms."""
 
-    def settings(self) -> Space:
-        """Bits, width, terms."""
-        return Space(
-            bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")
-        ).where("a term has at most all bits", lambda s: s["width"] <= s["bits"])
+    settings = Space(
+        bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")
+    ).where("a term has at most all bits", lambda s: s["width"] <= s["bits"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Formula:
-        """Bits and signs of each term at random."""
         rng, n, width = generator_of(key), setting["bits"], setting["width"]
         states, truth = np.arange(2**n), np.zeros(2**n, bool)
         chosen = lambda: sum(1 << int(bit) for bit in rng.permutation(n)[:width])
@@ -147,7 +137,6 @@ class Formulas(Population[Formula]):
         return Formula(truth, jnp.asarray(float(width)))
 
     def hypotheses(self, problem: Formula) -> list[Hypothesis]:
-        """Not constant."""
         share = float(problem.truth.mean())
         return [
             Hypothesis("states that it holds in", share, ">", 0.0, "a formula without terms"),

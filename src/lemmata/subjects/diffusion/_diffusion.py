@@ -84,35 +84,26 @@ class NoisedMixtures(Population[Diffused]):
     """Mixtures of four normal laws under random schedules; of a user's data, the first 32 rows blurred by 0.2."""
 
     pose = staticmethod(pose_rows)
-
-    def settings(self) -> Space:
-        """Dimension, spread."""
-        return Space(d=DIMENSION, std=STD)
+    settings = Space(d=DIMENSION, std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
-        """Eight times and places."""
         target_key, schedule_key, look_key = jax.random.split(key, 3)
         return look(look_key, sampled_mixture(target_key, setting["d"], setting["std"]), sampled_schedule(schedule_key))
 
     def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
-        """Some noise."""
         return positive_times(problem)
 
 
 class NoisedSpheres(Population[Diffused]):
     """Data on unit spheres of the line, the plane or space under random schedules."""
 
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(2, 1, 3, "dimension of the data"))
+    settings = Space(d=Integer(2, 1, 3, "dimension of the data"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
-        """Eight times and places."""
         schedule_key, look_key = jax.random.split(key)
         return look(look_key, Sphere(setting["d"]), sampled_schedule(schedule_key))
 
     def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
-        """Some noise."""
         return positive_times(problem)
 
 
@@ -126,13 +117,9 @@ class NoisedCubes(Population[Diffused]):
 
     free = ("points",)
     everywhere: bool = False
-
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=DIMENSION)
+    settings = Space(d=DIMENSION)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Diffused:
-        """A cube, with times and places."""
         cube = Cube(setting["d"])
         if not self.everywhere:
             schedule_key, look_key = jax.random.split(key)
@@ -143,7 +130,6 @@ class NoisedCubes(Population[Diffused]):
         return Diffused(cube, sampled_schedule(schedule_key), times, places)
 
     def hypotheses(self, problem: Diffused) -> list[Hypothesis]:
-        """Some noise."""
         return positive_times(problem)
 
 
@@ -177,11 +163,9 @@ class NoisedDraws(Population[Sampled]):
     largest: int = 8
 
     def settings(self) -> Space:
-        """Dimension, spread."""
         return Space(d=Integer(2, 1, self.largest, "dimension of the data"), std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Sampled:
-        """Four independent sets of 256 draws."""
         target_key, schedule_key, data_key, noise_key = jax.random.split(key, 4)
         target, schedule = sampled_mixture(target_key, setting["d"], setting["std"]), sampled_schedule(schedule_key)
         clean = target.sample(data_key, 4 * _PARTICLES)

@@ -149,12 +149,10 @@ class HeatedMixtures(Population[HeatedPlaces]):
     """Random mixtures at eight log-uniform noise levels, each at a place drawn from the law under that noise."""
 
     def settings(self) -> Space:
-        """Components and dimension."""
         components = Integer(3, 1, 16, "components of the mixture", corners=(2, 4))
         return Space(components=components, d=Integer(2, 1, 16, "dimension", corners=(1, 4)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeatedPlaces:
-        """Variances from 0.05 to 2."""
         mixture_key, level_key, draw_key = jax.random.split(key, 3)
         mixture = sampled_heated_mixture(mixture_key, setting["components"], setting["d"])
         variances = 0.05 * 40 ** jax.random.uniform(level_key, (8,))
@@ -162,7 +160,6 @@ class HeatedMixtures(Population[HeatedPlaces]):
         return HeatedPlaces(mixture, variances, jax.vmap(draw)(jax.random.split(draw_key, 8), variances))
 
     def hypotheses(self, problem: HeatedPlaces) -> list[Hypothesis]:
-        """Densities, and noise."""
         return [*_definite(problem.mixture), *_positive(problem.variances)]
 
 
@@ -195,7 +192,6 @@ class HeatedLaws(Population[HeatedLaw]):
     far: float = 1.0
 
     def settings(self) -> Space:
-        """Components and dimension."""
         components = Integer(self.components, 1, 8, "components of the mixture", corners=(2, 4))
         return Space(components=components, d=Integer(self.d, 1, self.most, "dimension"))
 

@@ -184,11 +184,9 @@ class TrainedScores(Population[Learned]):
         return Space(**_SIZES, target=law, d=d).where("a sphere has dimension 1, 2 or 3", allowed)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
-        """A trained network."""
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
-        """Those of every law."""
         return _of_any_law(problem)
 
 
@@ -199,12 +197,9 @@ class TrainedOnSquares(Population[Learned]):
     which that of a sphere is not.
     """
 
-    def settings(self) -> Space:
-        """Training points, width, steps."""
-        return Space(**_SIZES)
+    settings = Space(**_SIZES)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
-        """A trained network."""
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"])
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:

@@ -57,17 +57,13 @@ def _noisy_labels(key: Key[Array, ""], schedule: Schedule, sigma: Float[Array, "
 class NoisyMembers(Population[NoisyLabels]):
     """Noised draws from a square; F_H is the regularised regression of F* on 16 points of its own."""
 
-    def settings(self) -> Space:
-        """The kernel's sigma."""
-        return Space(sigma=Real(1.0, 0.3, 2.0, "standard deviation of the hidden weights"))
+    settings = Space(sigma=Real(1.0, 0.3, 2.0, "standard deviation of the hidden weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyLabels:
-        """A random schedule and draws."""
         schedule_key, key = jax.random.split(key)
         return _noisy_labels(key, sampled_schedule(schedule_key), jnp.asarray(setting["sigma"], float))
 
     def hypotheses(self, problem: NoisyLabels) -> list[Hypothesis]:
-        """F_H lies in the kernel's space."""
         return [
             Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "it is a finite sum of kernels"),
             Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has, by construction"),
@@ -127,9 +123,7 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
     unexplained = "the best time, which takes the truth to find"
     traced = False
     trials = 64
-
-    def predict(self, problem: NoisyLabels) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: NoisyLabels, key: Key[Array, ""], rung: float) -> Array:
         """The least gap over 40 times from 0.01 to 1000."""
@@ -155,9 +149,7 @@ class LateTraining(Claim[NoisyLabels]):
     unexplained = "how high it rises"
     traced = False
     trials = 64
-
-    def predict(self, problem: NoisyLabels) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: NoisyLabels, key: Key[Array, ""]) -> Array:
         """The logarithm of the gap at the three times."""

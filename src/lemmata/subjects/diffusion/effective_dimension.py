@@ -102,7 +102,6 @@ class NoisedRegressions(Population[NoisedRegression]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisedRegression:
-        """A random schedule and draws."""
         sigma, ridge = (jnp.asarray(setting[name], float) for name in ("sigma", "ridge"))
         return _noised_regression(key, sigma, ridge, setting["n"], setting["d"], setting["target"])
 

@@ -44,32 +44,24 @@ class SignsUnderNoise(eqx.Module):
 class NoisySignPairs(Population[SignsUnderNoise]):
     """One level of noise, and kernels with lengthscales from 0.5 to 1."""
 
-    def settings(self) -> Space:
-        """The noise."""
-        return Space(sigma=Real(1.0, 0.5, 2.0, "standard deviation of the noise"))
+    settings = Space(sigma=Real(1.0, 0.5, 2.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SignsUnderNoise:
-        """A log-uniform lengthscale."""
         return SignsUnderNoise(jnp.asarray(setting["sigma"], float), 0.5 * 2 ** jax.random.uniform(key))
 
     def hypotheses(self, problem: SignsUnderNoise) -> list[Hypothesis]:
-        """Noise."""
         return [Hypothesis("noise is added (standard deviation)", problem.sigma, ">", 0.0, "a density with a score")]
 
 
 class NoisySignKernels(Population[SignsUnderNoise]):
     """Kernels with lengthscales from 0.5 to 1, for ladders of noise levels; the problem's own sigma is 1."""
 
-    def settings(self) -> Space:
-        """There are none."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SignsUnderNoise:
-        """A log-uniform lengthscale."""
         return SignsUnderNoise(jnp.ones(()), 0.5 * 2 ** jax.random.uniform(key))
 
     def hypotheses(self, problem: SignsUnderNoise) -> list[Hypothesis]:
-        """A kernel."""
         return [Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "a Matérn kernel")]
 
 
@@ -91,7 +83,6 @@ class NormalDataPairs(Population[NormalPairs]):
     """Random covariances and levels of noise; several pairs for each dimension."""
 
     def settings(self) -> Space:
-        """Pairs and dimension."""
         space = Space(n=Integer(40, 12, 400, "pairs"), d=Integer(8, 1, 32, "dimension"))
         return space.where("n is at least d + 6", lambda setting: setting["n"] >= setting["d"] + 6)
 
@@ -103,7 +94,6 @@ class NormalDataPairs(Population[NormalPairs]):
         return NormalPairs(factor @ factor.T, variance, setting["n"])
 
     def hypotheses(self, problem: NormalPairs) -> list[Hypothesis]:
-        """Noise, and more pairs than dimensions."""
         d = len(problem.covariance)
         return [
             Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),
@@ -154,9 +144,7 @@ class PrintedScoreLearningRate(Claim[SignsUnderNoise]):
     reading = "the error in L2 of the noised data, a Matérn kernel, the best ridge"
     expected = Status.REFUTED
     trials = 40
-
-    def predict(self, problem: SignsUnderNoise) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: SignsUnderNoise, key: Key[Array, ""], rung: float) -> Array:
         return _kernel_error(problem.lengthscale, problem.sigma, key, int(rung))
@@ -182,9 +170,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     controls = "the exponent in n of the error of a learned score"
     unexplained = "levels of noise below 1/2, where the exponent moves either way"
     trials = 48
-
-    def predict(self, problem: SignsUnderNoise) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: SignsUnderNoise, key: Key[Array, ""], rung: float) -> Array:
         """The slope of log errors between n = 32 and 128."""

@@ -56,9 +56,7 @@ class TwoModels(eqx.Module):
 class PairsOfModels(Population[TwoModels]):
     """A random mixture of normal laws and two random models, of which the first is smaller."""
 
-    def settings(self) -> Space:
-        """Dimension, spread."""
-        return Space(d=DIMENSION, std=STD)
+    settings = Space(d=DIMENSION, std=STD)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoModels:
         """The first model shrinks its input, the second is four times as large."""
@@ -73,7 +71,6 @@ class PairsOfModels(Population[TwoModels]):
         )
 
     def hypotheses(self, problem: TwoModels) -> list[Hypothesis]:
-        """Second moments."""
         return [Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite")]
 
 

@@ -70,12 +70,11 @@ class TwoPoints(eqx.Module):
 class TwoPointLaws(Population[TwoPoints]):
     """Pairs of points at random distances, and noise for a steepness about the setting's."""
 
-    def settings(self) -> Space:
-        """The steepness of the score, and the order of a seminorm."""
-        return Space(
-            steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
-            order=Integer(1, 1, 3, "derivatives in a seminorm"),
-        )
+    # The steepness of the score, and the order of a seminorm.
+    settings = Space(
+        steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
+        order=Integer(1, 1, 3, "derivatives in a seminorm"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPoints:
         """Half distances m from 0.5 to 2, the steepness from 0.8 to 1.25 times the setting's."""
@@ -84,7 +83,6 @@ class TwoPointLaws(Population[TwoPoints]):
         return TwoPoints(m, m / (setting["steepness"] * 0.8 * 1.5625**steep), setting["order"])
 
     def hypotheses(self, problem: TwoPoints) -> list[Hypothesis]:
-        """Two points, and noise."""
         return [
             Hypothesis("there are two points (half of their distance)", problem.m, ">", 0.0, "a score with a step"),
             Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),

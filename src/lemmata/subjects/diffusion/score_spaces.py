@@ -50,9 +50,7 @@ class NormalScore(eqx.Module):
 class NormalScores(Population[NormalScore]):
     """Normal laws with random mean and variance."""
 
-    def settings(self) -> Space:
-        """The interval."""
-        return Space(radius=Real(5.0, 2.0, 12.0, "half width of the interval"))
+    settings = Space(radius=Real(5.0, 2.0, 12.0, "half width of the interval"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalScore:
         """A normal mean; a variance from 0.25 to 4; the radius from 0.8 to 1.25 times the setting's."""
@@ -62,7 +60,6 @@ class NormalScores(Population[NormalScore]):
         return NormalScore(normal, 0.25 * 16 ** uniform(spread), radius)
 
     def hypotheses(self, problem: NormalScore) -> list[Hypothesis]:
-        """A normal law."""
         return [Hypothesis("the law has a density (variance)", problem.variance, ">", 0.0, "a score")]
 
 
@@ -96,7 +93,6 @@ class EqualWidthMixtures(Population[EqualWidths]):
     most: int = 6
 
     def settings(self) -> Space:
-        """Components."""
         return Space(components=Integer(self.least, self.least, self.most, "components of the mixture"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualWidths:
@@ -113,7 +109,6 @@ class EqualWidthMixtures(Population[EqualWidths]):
         )
 
     def hypotheses(self, problem: EqualWidths) -> list[Hypothesis]:
-        """Densities, a kernel, an interval."""
         return [
             Hypothesis("components have densities (variance)", problem.variance, ">", 0.0, "normal laws"),
             Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "exp(-|x - y|²/(2 l²))"),
@@ -149,9 +144,7 @@ class PrintedScoreSpace(Claim[HeatedLaw]):
     reading = "the Sobolev space of order 1 on the whole line"
     expected = Status.REFUTED
     trials = 32
-
-    def predict(self, problem: HeatedLaw) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: HeatedLaw, key: Key[Array, ""], rung: float) -> Array:
         """The squared norm of the interpolant of the score at 300 points."""
@@ -250,9 +243,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     unexplained = "wide intervals, where the growth begins at more points"
     traced = False
     trials = 24
-
-    def predict(self, problem: EqualWidths) -> Array:
-        return jnp.asarray(1.5)
+    predict = 1.5
 
     def measure_at(self, problem: EqualWidths, key: Key[Array, ""], rung: float) -> Array:
         return jnp.asarray(interpolation_norm(problem, int(rung)))
@@ -278,9 +269,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     unexplained = "which kernels have spaces with poles at the right places"
     traced = False
     trials = 16
-
-    def predict(self, problem: EqualWidths) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure_at(self, problem: EqualWidths, key: Key[Array, ""], rung: float) -> Array:
         norms = [interpolation_norm(problem, int(n)) for n in (rung, 2 * rung)]

@@ -48,7 +48,6 @@ class ShiftedClouds(Population[Clouds]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
-        """Clouds of equally many points."""
         keys, n, d = jax.random.split(key, 3), setting["n"], setting["d"]
         draw = lambda own, count: jax.random.normal(own, (count, d))
         shift = jnp.zeros(d).at[0].set(setting["apart"])
@@ -56,7 +55,6 @@ class ShiftedClouds(Population[Clouds]):
         return Clouds(draw(keys[0], n), fake, other, jnp.asarray(setting["time"]), setting["loss"])
 
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
-        """A discriminator that is trained."""
         return [Hypothesis("the discriminator is trained for a time", problem.time, ">=", 0.0, "it starts at f = 0")]
 
 
@@ -66,7 +64,6 @@ class EightGaussians(Population[Clouds]):
     points: int = 64
 
     def settings(self) -> Space:
-        """Points of each cloud."""
         return Space(
             n=Integer(self.points, 16, 2000, "points of each cloud", step=8, corners=(self.points, self.points))
         )

@@ -116,12 +116,11 @@ class FewShotTask(eqx.Module):
 class FewShotTasks(Population[FewShotTask]):
     """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
 
-    def settings(self) -> Space:
-        """Rows of a class, and the topic that is asked about."""
-        return Space(
-            shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
-            topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
-        )
+    # Rows of a class, and the topic that is asked about.
+    settings = Space(
+        shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
+        topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
         """A model, training rows, other rows and a head."""
@@ -156,7 +155,6 @@ class UnsolvedTasks(Population[FewShotTask]):
     topic: str = "dish"
 
     def settings(self) -> Space:
-        """Those of `FewShotTasks`."""
         topic = Choice(self.topic, ("dish", "film"), "topic that classes speak about")
         return Space(**FewShotTasks().settings().variables | {"topic": topic})
 

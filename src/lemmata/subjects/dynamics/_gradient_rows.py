@@ -44,14 +44,11 @@ class TunedNetworks(Population[TunedNetwork]):
     """
 
     free = ("x", "slopes")
-
-    def settings(self) -> Space:
-        """Pairs of rows, inputs and hidden units."""
-        return Space(
-            pairs=Integer(2, 1, 14, "pairs of rows, next to a single one", corners=(1, 3)),
-            d=Integer(5, 2, 30, "inputs", corners=(3, 8)),
-            hidden=Integer(8, 2, 60, "hidden units", corners=(6, 16)),
-        )
+    settings = Space(
+        pairs=Integer(2, 1, 14, "pairs of rows, next to a single one", corners=(1, 3)),
+        d=Integer(5, 2, 30, "inputs", corners=(3, 8)),
+        hidden=Integer(8, 2, 60, "hidden units", corners=(6, 16)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TunedNetwork:
         """Independent draws; derivatives are uniform between 1/2 and 3/2 in size."""
@@ -66,7 +63,6 @@ class TunedNetworks(Population[TunedNetwork]):
         return TunedNetwork(params, jax.random.normal(keys[2], (n, d)), slopes)
 
     def hypotheses(self, problem: TunedNetwork) -> list[Hypothesis]:
-        """Something to learn in every row."""
         return [Hypothesis("smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "else the sign is undefined")]
 
 
@@ -112,6 +108,5 @@ class UnevenGradients(Population[GradientRows]):
         return GradientRows(rows / norms)
 
     def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
-        """No gradient is 0."""
         least = jnp.linalg.norm(problem.gradients, axis=1).min()
         return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "a kernel's diagonal is positive")]

@@ -67,7 +67,6 @@ class SmallStarts(Population[SmallStart]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallStart:
-        """The largest mode is between 0.5 and 2."""
         keys = jax.random.split(key, 4)
         d = setting["d"]
         ratios = jax.random.uniform(keys[0], (d,), minval=0.35, maxval=0.6)

@@ -46,7 +46,6 @@ class NoisyViews(Population[ViewPairs]):
     fixed: bool = False
 
     def settings(self) -> Space:
-        """Rows, and noise."""
         corners = (self.rows, self.rows) if self.fixed else None
         return Space(
             n=Integer(self.rows, 8, 1000, "pairs of views", corners=corners),
@@ -64,6 +63,5 @@ class NoisyViews(Population[ViewPairs]):
         return ViewPairs(clean, (axes * noise) @ axes.T, new, self.outputs)
 
     def hypotheses(self, problem: ViewPairs) -> list[Hypothesis]:
-        """More pairs than coordinates."""
         n, m = problem.clean.shape
         return [Hypothesis("more pairs of views than coordinates", n, ">", m, "else modes are those of the sample")]

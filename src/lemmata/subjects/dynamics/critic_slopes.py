@@ -67,7 +67,6 @@ class LinesOfCritics(Population[LineOfCritic]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LineOfCritic:
-        """Coordinates of size about 1."""
         keys, shape = jax.random.split(key, 3), (setting["n"], setting["d"])
         real, fake = jax.random.normal(keys[0], shape) + 1.0, jax.random.normal(keys[1], shape) - 1.0
         direction = jax.random.normal(keys[2], (setting["d"],))
@@ -116,9 +115,7 @@ class SlopesAtSamples(Claim[LineOfCritic]):
     unexplained = "why subgradients serve all the same"
     expected = Status.REFUTED
     trials = 96
-
-    def predict(self, problem: LineOfCritic) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
         return _jump(problem, problem.fake[0], 1 / inverse)
@@ -169,9 +166,7 @@ class SmoothUnitsAtSamples(Claim[LineOfCritic]):
     controls = "whether a generator has a gradient to follow"
     unexplained = "how steep the gradients are"
     trials = 64
-
-    def predict(self, problem: LineOfCritic) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
         return jnp.abs(_jump(problem, problem.fake[0], 1 / inverse)) / inverse
@@ -191,9 +186,7 @@ class BiasesAtOrigin(Claim[LineOfCritic]):
     controls = "what biases do for a discriminator"
     unexplained = "biases that are small against the points"
     trials = 64
-
-    def predict(self, problem: LineOfCritic) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
         return jnp.abs(_jump(problem, jnp.zeros_like(problem.direction), 1 / inverse)) / inverse

@@ -56,9 +56,7 @@ class PromptsLinearise(Claim[FewShotTask]):
     reading = "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss"
     traced = False
     trials = 24
-
-    def predict(self, problem: FewShotTask) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: FewShotTask, key: Key[Array, ""], rung: float) -> Array:
         return jnp.asarray(_moved(problem.fresh_head() if rung else problem.prompt())[0])
@@ -82,9 +80,7 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
     reading = "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss"
     traced = False
     trials = 24
-
-    def predict(self, problem: FewShotTask) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: FewShotTask, key: Key[Array, ""], rung: float) -> Array:
         return jnp.asarray(_moved(problem.fresh_head() if rung else problem.prompt())[1])
@@ -107,9 +103,7 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     reading = "rung 0 are words of the task, rung 1 unrelated ones"
     traced = False
     trials = 24
-
-    def predict(self, problem: FewShotTask) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: FewShotTask, key: Key[Array, ""], rung: float) -> Array:
         return jnp.asarray(_moved(problem.prompt(UNRELATED) if rung else problem.prompt())[0])
@@ -131,9 +125,7 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
     unexplained = "the constant, which falls with the width"
     reading = "conditions on the loss's derivative at the start, for one step in place of many"
     trials = 64
-
-    def predict(self, problem: TunedNetwork) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
         slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)
@@ -167,9 +159,7 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
     )
     traced = False
     trials = 48
-
-    def predict(self, problem: FewShotTask) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: FewShotTask, key: Key[Array, ""]) -> Array:
         way = problem.prompt()
@@ -228,9 +218,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     reading = "not to overfit is to be more accurate on unseen rows than without the training rows"
     traced = False
     trials = 96
-
-    def predict(self, problem: FewShotTask) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: FewShotTask, key: Key[Array, ""], rung: float) -> Array:
         way = problem.prompt()

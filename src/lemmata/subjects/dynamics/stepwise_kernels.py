@@ -119,9 +119,7 @@ class ModelIsPcaOfViews(Claim[ViewPairs]):
     expected = Status.REFUTED
     trials = 32
     traced = False
-
-    def predict(self, problem: ViewPairs) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: ViewPairs, key: Key[Array, ""], rows: float) -> Array:
         x, views = _more(problem, key, int(rows)).views(key)
@@ -145,9 +143,7 @@ class ModesArePcaOfClean(Claim[ViewPairs]):
     corrects = ModelIsPcaOfViews
     trials = 32
     traced = False
-
-    def predict(self, problem: ViewPairs) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: ViewPairs, key: Key[Array, ""], rows: float) -> Array:
         more = _more(problem, key, int(rows))

@@ -64,14 +64,12 @@ class ConditionalPairs(Population[ConditionalSamples]):
     between: bool = False
 
     def settings(self) -> Space:
-        """Rows, columns, ridge."""
         return Space(
             rows=Integer(40, 10, 400, "rows of the source"), columns=Integer(3, 1, 6, "columns of z"),
             labels=Integer(2, 1, 4, "columns of y"), ridge=Real(0.1, 0.01, 10.0, "ridge"),
         ).where("more rows than columns", lambda s: s["rows"] > 2 * (s["columns"] + s["labels"]))  # fmt: skip
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ConditionalSamples:
-        """Unlike numbers of rows."""
         rng, n, d, q = generator_of(key), setting["rows"], setting["columns"], setting["labels"]
         slope = rng.normal(size=(q, d))
         other = slope + 0.3 * rng.normal(size=(q, d)) if self.between else rng.normal(size=(q, d))
@@ -81,7 +79,6 @@ class ConditionalPairs(Population[ConditionalSamples]):
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
-        """A ridge."""
         return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operator need not exist")]
 
 
@@ -92,7 +89,6 @@ class ShiftedLabels(Population[ConditionalSamples]):
     """
 
     def settings(self) -> Space:
-        """Rows, ridge, how much wider."""
         return Space(
             rows=Integer(40, 10, 400, "rows"), columns=Integer(3, 1, 6, "columns of z"),
             ridge=Real(0.3, 0.001, 10.0, "ridge", corners=(0.2, 0.6)),
@@ -100,7 +96,6 @@ class ShiftedLabels(Population[ConditionalSamples]):
         )  # fmt: skip
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ConditionalSamples:
-        """A direction of length one at random."""
         rng, n = generator_of(key), setting["rows"]
         direction = rng.normal(size=(1, setting["columns"]))
         direction /= np.linalg.norm(direction)
@@ -109,7 +104,6 @@ class ShiftedLabels(Population[ConditionalSamples]):
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
-        """Shifted."""
         ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
         return [Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift")]
 
@@ -149,7 +143,6 @@ class SpreadPairs(Population[NormalConditionals]):
     """Random slopes; the target's noise is the larger one."""
 
     def settings(self) -> Space:
-        """Ridge."""
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
         return Space(ridge=Real(0.1, 0.01, 1.0, "ridge"), wider=wider)
 
@@ -160,7 +153,6 @@ class SpreadPairs(Population[NormalConditionals]):
         return NormalConditionals(rng.uniform(-1, 1, 2), noises, setting["ridge"])
 
     def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
-        """Noise."""
         return [Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "else a root has no slope")]
 
 
@@ -200,10 +192,7 @@ class DomainPairs(Population[LabelledDomains]):
     """
 
     shift: str = "labels"
-
-    def settings(self) -> Space:
-        """Labels."""
-        return Space(labels=Integer(4, 2, 12, "labels"))
+    settings = Space(labels=Integer(4, 2, 12, "labels"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledDomains:
         """In half of the problems the worst case: errors at one label alone, or moments that move along the loss."""
@@ -227,7 +216,6 @@ class DomainPairs(Population[LabelledDomains]):
         return LabelledDomains(labels, source, target, both[0], both[1], np.asarray(weight))
 
     def hypotheses(self, problem: LabelledDomains) -> list[Hypothesis]:
-        """What is alike."""
         if self.shift == "labels":
             apart = np.abs(problem.means[0] - problem.means[1]).max()
             return [Hypothesis("distance of the conditional means", apart, "<=", 0.0, "only labels shift")]

@@ -247,9 +247,7 @@ class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
     unexplained = "noise, which asks for a ridge"
     traced = False
     trials = 32
-
-    def predict(self, problem: ConditionalSamples) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: ConditionalSamples, key: Key[Array, ""], n: float) -> Array:
         """From Gram matrices."""

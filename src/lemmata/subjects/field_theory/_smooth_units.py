@@ -67,21 +67,18 @@ class OddUnit(eqx.Module):
 class OddUnits(Population[OddUnit]):
     """Mixtures of a sine and a hyperbolic tangent, of random sizes."""
 
-    def settings(self) -> Space:
-        """The largest share of the sine, and the first kernel."""
-        return Space(
-            share=Real(0.8, 0.0, 1.0, "largest share of the sine", corners=(0.2, 1.0)),
-            kernel=Real(0.5, 0.05, 1.5, "kernel of the first layer", corners=(0.3, 1.0)),
-        )
+    # The largest share of the sine, and the first kernel.
+    settings = Space(
+        share=Real(0.8, 0.0, 1.0, "largest share of the sine", corners=(0.2, 1.0)),
+        kernel=Real(0.5, 0.05, 1.5, "kernel of the first layer", corners=(0.3, 1.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> OddUnit:
-        """Frequencies and scales of 7/10 to 6/5."""
         u = np.asarray(jax.random.uniform(key, (3,)))
         sine, tangent = (0.7 + 0.5 * float(value) for value in u[1:])
         return OddUnit(setting["share"] * float(u[0]), sine, tangent, setting["kernel"])
 
     def hypotheses(self, problem: OddUnit) -> list[Hypothesis]:
-        """The kernel falls."""
         third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
         return [Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "else kernels grow")]
 
@@ -121,16 +118,12 @@ class GatedUnit(eqx.Module):
 class GatedUnits(Population[GatedUnit]):
     """GELU or SWISH of random steepness."""
 
-    def settings(self) -> Space:
-        """Which gate."""
-        return Space(gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"))
+    settings = Space(gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GatedUnit:
-        """Beta between 1/2 and 2."""
         return GatedUnit(float(4.0 ** (jax.random.uniform(key, ()) - 0.5)), setting["gate"])
 
     def hypotheses(self, problem: GatedUnit) -> list[Hypothesis]:
-        """A gate that opens."""
         return [Hypothesis("beta", problem.beta, ">", 0.0, "else the unit is linear")]
 
 
@@ -196,7 +189,6 @@ class SmoothNetworks(Population[SmoothNetwork]):
     critical: bool = eqx.field(default=True, static=True)
 
     def settings(self) -> Space:
-        """Unit, width, depth."""
         wide, deep = ((224, 320), (4, 6)) if self.critical else ((112, 160), (6, 9))
         width = Integer(256 if self.critical else 128, 8, 4096, "width", corners=wide)
         depth = Integer(5 if self.critical else 8, 2, 100, "layers", corners=deep)
@@ -216,5 +208,4 @@ class SmoothNetworks(Population[SmoothNetwork]):
         return SmoothNetwork(0.5 + kernel, point.weight_variance, point.bias_variance, *shape)
 
     def hypotheses(self, problem: SmoothNetwork) -> list[Hypothesis]:
-        """Few layers for the width."""
         return [Hypothesis("layers over width", problem.depth / problem.width, "<=", 0.15, "to first order in 1/n")]

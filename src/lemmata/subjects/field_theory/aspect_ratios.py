@@ -59,20 +59,16 @@ class AspectRatio(eqx.Module):
 class AspectRatios(Population[AspectRatio]):
     """Slopes of 0 to 1, ratios of 1.1 to 4 times the estimate."""
 
-    def settings(self) -> Space:
-        """The two groups."""
-        return Space(
-            first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
-            second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
-        )
+    settings = Space(
+        first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
+        second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AspectRatio:
-        """A slope and a factor."""
         slope, more = (float(value) for value in jax.random.uniform(key, (2,)))
         return AspectRatio(slope, 1.1 * (4.0 / 1.1) ** more, setting["first"], setting["second"])
 
     def hypotheses(self, problem: AspectRatio) -> list[Hypothesis]:
-        """Beyond the estimate."""
         return [Hypothesis("the factor over the estimate", problem.factor, ">", 1.0, "it is about larger ratios")]
 
 

@@ -79,6 +79,8 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     control = Control("at nine tenths of the kernel", lambda found, problem: _scaled(problem, 0.9))
     controls = "the variances of weights and biases at which signals neither explode nor vanish"
     unexplained = "whether networks of these variances train best"
+    # The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*.
+    condition = (300.0, 100.0, 100.0)
 
     def predict(self, problem: GatedUnit) -> np.ndarray:
         point = critical_point_of(problem.gate)
@@ -87,10 +89,6 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
     def measure(self, problem: GatedUnit, key: Key[Array, ""]) -> np.ndarray:
         return critical_point(problem)
-
-    def condition(self, problem: GatedUnit) -> np.ndarray:
-        """The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*."""
-        return np.array([300.0, 100.0, 100.0])
 
 
 class GradientsOffCriticality(Claim[SmoothNetwork]):
@@ -142,9 +140,7 @@ class CriticalGradientsStayAsOftenRead(Claim[OddUnit]):
     unexplained = "that a power of the depth is far less harm than an exponential"
     reading = "for K* = 0; activations of two lines keep squared gradients exactly"
     expected = Status.REFUTED
-
-    def predict(self, problem: OddUnit) -> np.ndarray:
-        return np.asarray(0.0)
+    predict = 0.0
 
     def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
         return _products(problem, self.relation.rungs)
@@ -166,9 +162,7 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     controls = "squared gradients at criticality"
     unexplained = "the constant"
     corrects = CriticalGradientsStayAsOftenRead
-
-    def predict(self, problem: OddUnit) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
         return _products(problem, self.relation.rungs)

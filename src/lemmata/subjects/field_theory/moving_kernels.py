@@ -85,13 +85,11 @@ class SteppedNetworks(Population[SteppedNetwork]):
     """
 
     unit: str = eqx.field(default="tanh", static=True)
-
-    def settings(self) -> Space:
-        """Width where the depth varies, and the length of the input."""
-        return Space(
-            n=Integer(48, 4, 1024, "width", corners=(40, 56)),
-            d=Integer(8, 1, 100, "inputs", corners=(6, 10)),
-        )
+    # Width where the depth varies, and the length of the input.
+    settings = Space(
+        n=Integer(48, 4, 1024, "width", corners=(40, 56)),
+        d=Integer(8, 1, 100, "inputs", corners=(6, 10)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedNetwork:
         """A direction, and a target between 1.4 and 2.8."""
@@ -101,7 +99,6 @@ class SteppedNetworks(Population[SteppedNetwork]):
         return SteppedNetwork(x, target, self.unit, setting["n"])
 
     def hypotheses(self, problem: SteppedNetwork) -> list[Hypothesis]:
-        """An input."""
         return [Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "no gradient at 0")]
 
 
@@ -134,9 +131,7 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
     control = Control("like n^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant, and what the change is good for"
-
-    def predict(self, problem: SteppedNetwork) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
         return typical_change(problem, int(n), 1, 1.0, _NETWORKS, key)
@@ -158,9 +153,7 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
     control = Control("like L^(1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant, and activations with kinks"
-
-    def predict(self, problem: SteppedNetwork) -> np.ndarray:
-        return np.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], depth: float) -> np.ndarray:
         return typical_change(problem, problem.width, int(depth), 0.1, 20, key)
@@ -183,9 +176,7 @@ class KinkedKernelMovesByWidthAsOftenRead(Claim[SteppedNetwork]):
     unexplained = "the constant"
     reading = "for an activation with a kink"
     expected = Status.REFUTED
-
-    def predict(self, problem: SteppedNetwork) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
         return typical_change(problem, int(n), 1, 1.0, _NETWORKS, key)
@@ -211,9 +202,7 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant, and batches whose examples push a unit in different directions"
     corrects = KinkedKernelMovesByWidthAsOftenRead
-
-    def predict(self, problem: SteppedNetwork) -> np.ndarray:
-        return np.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
         return typical_change(problem, int(n), 1, 1.0, _NETWORKS, key)

@@ -88,7 +88,6 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
     skips: bool = eqx.field(default=False, static=True)
 
     def settings(self) -> Space:
-        """Width, depth, and their ratio."""
         width = Integer(256, 2, 4096, "width", corners=(224, 320))
         return Space(
             n=width if self.skips else Integer(128, 2, 4096, "width", corners=(96, 160)),
@@ -97,7 +96,6 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoLineNetwork:
-        """A slope and a factor."""
         slope, skip = (float(value) for value in jax.random.uniform(key, (2,)))
         drawn = (slope / 4, 0.5 + 0.3 * skip) if self.skips else (slope / 2, 0.0)
         return TwoLineNetwork(*drawn, setting["ratio"], setting["n"], setting["depth"])
@@ -280,9 +278,7 @@ class SkipsSlowTheVertexAsOftenRead(Claim[TwoLineNetwork]):
     unexplained = "skips over several layers"
     reading = "residual connections of any factor, in networks of ReLU"
     expected = Status.REFUTED
-
-    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], skip: float) -> np.ndarray:
         network = TwoLineNetwork(0.0, skip, problem.ratio, 128, problem.depth + 5)

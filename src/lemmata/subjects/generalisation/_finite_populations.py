@@ -180,7 +180,6 @@ class FinitePopulations(Population[FinitePopulation]):
     least: Callable[[FinitePopulation], Array] | None = eqx.field(static=True, default=None)
 
     def settings(self) -> Space:
-        """Sizes, the class and the noise."""
         sizes = {"n": Integer(16, 2, 64, "features"), "N": Integer(64, 4, 256, "examples")}
         return Space(**sizes, family=FAMILY, sigma=Real(0.3, 0.01, 10.0, "standard deviation of the noise"))
 

@@ -30,7 +30,6 @@ class GeneralPositions(Population[GeneralPoints]):
     spread: int = eqx.field(static=True, default=1)
 
     def settings(self) -> Space:
-        """Dimension, points."""
         d, n = self.dimension, self.dimension + self.extra
         return Space(
             d=Integer(d, 2, 8, "dimension", corners=(d - self.spread, d + self.spread)),
@@ -38,7 +37,6 @@ class GeneralPositions(Population[GeneralPoints]):
         ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
-        """A centre, points around it."""
         drawn = jax.random.normal(key, (setting["n"] + 1, setting["d"]))
         return GeneralPoints(drawn[:-1] + drawn[-1])
 
@@ -62,17 +60,12 @@ class HalvedNodes(Population[SineNodes]):
     """Scales on a logarithmic scale."""
 
     free = ("scale",)
-
-    def settings(self) -> Space:
-        """Points."""
-        return Space(n=Integer(8, 2, 14, "points", corners=(5, 10)))
+    settings = Space(n=Integer(8, 2, 14, "points", corners=(5, 10)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SineNodes:
-        """A scale between 0.01 and 100."""
         return SineNodes(10.0 ** jax.random.uniform(key, minval=-2.0, maxval=2.0), setting["n"])
 
     def hypotheses(self, problem: SineNodes) -> list[Hypothesis]:
-        """Distinct points."""
         return [Hypothesis("the scale", problem.scale, ">", 0.0, "equal points have equal labels")]
 
 
@@ -87,19 +80,14 @@ class UniformPoints(Population[PointsOnLine]):
     """Uniform points in [0, 1]."""
 
     free = ("points",)
-
-    def settings(self) -> Space:
-        """Points."""
-        return Space(n=Integer(12, 4, 40, "points", corners=(10, 20)))
+    settings = Space(n=Integer(12, 4, 40, "points", corners=(10, 20)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointsOnLine:
-        """A largest frequency between 3 and 60."""
         point_key, frequency_key = jax.random.split(key)
         frequency = 3.0 * 20.0 ** jax.random.uniform(frequency_key)
         return PointsOnLine(jax.random.uniform(point_key, (setting["n"],)), frequency)
 
     def hypotheses(self, problem: PointsOnLine) -> list[Hypothesis]:
-        """Positive points."""
         return [Hypothesis("the smallest point", problem.points.min(), ">", 0.0, "at 0 a sine says nothing")]
 
 
@@ -114,18 +102,14 @@ class Memorised(eqx.Module):
 class MemorisedRows(Population[Memorised]):
     """Normal rows, normal targets, a normal direction."""
 
-    def settings(self) -> Space:
-        """Rows, dimension."""
-        return Space(n=Integer(20, 4, 100, "rows", corners=(10, 30)), d=Integer(5, 1, 50, "dimension"))
+    settings = Space(n=Integer(20, 4, 100, "rows", corners=(10, 30)), d=Integer(5, 1, 50, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Memorised:
-        """All independent."""
         n, d = setting["n"], setting["d"]
         x_key, y_key, direction_key = jax.random.split(key, 3)
         x, y = jax.random.normal(x_key, (n, d)), jax.random.normal(y_key, (n,))
         return Memorised(x, y, jax.random.normal(direction_key, (d,)))
 
     def hypotheses(self, problem: Memorised) -> list[Hypothesis]:
-        """Different projections."""
         gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
         return [Hypothesis("the smallest gap between projections", gap, ">", 1e-12, "rows differ along the direction")]

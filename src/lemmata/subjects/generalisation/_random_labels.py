@@ -18,16 +18,12 @@ class PowerDraws(eqx.Module):
 class ThresholdRows(Population[PowerDraws]):
     """Powers between 0.2 and 5."""
 
-    def settings(self) -> Space:
-        """Rows."""
-        return Space(rows=Integer(10, 1, 10_000, "rows"))
+    settings = Space(rows=Integer(10, 1, 10_000, "rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerDraws:
-        """A power."""
         return PowerDraws(0.2 * 25.0 ** jax.random.uniform(key), setting["rows"])
 
     def hypotheses(self, problem: PowerDraws) -> list[Hypothesis]:
-        """A distribution function."""
         return [Hypothesis("the power", problem.power, ">", 0.0, "a distribution function")]
 
 
@@ -49,13 +45,9 @@ class RareKinds(Population[FiniteLaw]):
     """One frequent kind and two rare ones; in half of the problems functions vanish on the frequent one."""
 
     free = ("probabilities", "values")
-
-    def settings(self) -> Space:
-        """Rows, functions."""
-        return Space(rows=Integer(4, 1, 6, "rows", corners=(3, 5)), functions=Integer(6, 1, 50, "functions"))
+    settings = Space(rows=Integer(4, 1, 6, "rows", corners=(3, 5)), functions=Integer(6, 1, 50, "functions"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
-        """Uniform values in [-1, 1]."""
         rare_key, value_key, zero_key = jax.random.split(key, 3)
         rare = 0.001 * 300.0 ** jax.random.uniform(rare_key, (2,))
         values = jax.random.uniform(value_key, (setting["functions"], 3), minval=-1.0)
@@ -64,7 +56,6 @@ class RareKinds(Population[FiniteLaw]):
         return FiniteLaw(jnp.concatenate([1 - rare.sum(keepdims=True), rare]), values, setting["rows"])
 
     def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
-        """Probabilities."""
         return [
             Hypothesis("the smallest probability", problem.probabilities.min(), ">=", 0.0, "a law"),
             Hypothesis("the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "a law"),
@@ -80,12 +71,9 @@ class SignClass(eqx.Module):
 class SignClasses(Population[SignClass]):
     """Random signs in half of the problems, thresholds on a line in the rest."""
 
-    def settings(self) -> Space:
-        """Rows, classifiers."""
-        return Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
+    settings = Space(rows=Integer(9, 1, 12, "rows", corners=(6, 11)), classifiers=Integer(12, 1, 500, "classifiers"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SignClass:
-        """Signs, or where the sign changes."""
         n, count = setting["rows"], setting["classifiers"]
         kind_key, sign_key, place_key = jax.random.split(key, 3)
         signs = jax.random.rademacher(sign_key, (count, n), float)
@@ -94,7 +82,6 @@ class SignClasses(Population[SignClass]):
         return SignClass(jnp.where(jax.random.uniform(kind_key) < 0.5, signs, thresholds))
 
     def hypotheses(self, problem: SignClass) -> list[Hypothesis]:
-        """Signs."""
         return [
             Hypothesis("answers are signs", jnp.abs(jnp.abs(problem.answers) - 1).max(), "==", 0.0, "zero-one loss")
         ]
@@ -128,11 +115,9 @@ class Learners(Population[Lunch]):
     consistent: float = eqx.field(static=True, default=0.5)
 
     def settings(self) -> Space:
-        """Draws."""
         return Space(half=Integer(self.half, 1, self.most, "draws, half of the points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Lunch:
-        """Normal votes and biases."""
         m = setting["half"]
         vote_key, bias_key, kind_key = jax.random.split(key, 3)
         votes, bias = jax.random.normal(vote_key, (2 * m, 2 * m)), jax.random.normal(bias_key, (2 * m,))
@@ -159,14 +144,10 @@ class UnlabelledRows(eqx.Module):
 class RowsOfChance(Population[UnlabelledRows]):
     """Normal rows."""
 
-    def settings(self) -> Space:
-        """Rows, dimension."""
-        return Space(n=Integer(10, 2, 40, "rows", corners=(8, 12)), d=Integer(5, 2, 50, "dimension", corners=(5, 10)))
+    settings = Space(n=Integer(10, 2, 40, "rows", corners=(8, 12)), d=Integer(5, 2, 50, "dimension", corners=(5, 10)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnlabelledRows:
-        """Independent coordinates."""
         return UnlabelledRows(jax.random.normal(key, (setting["n"], setting["d"])))
 
     def hypotheses(self, problem: UnlabelledRows) -> list[Hypothesis]:
-        """Rows."""
         return [Hypothesis("rows", len(problem.x), ">=", 1, "something to memorise")]

@@ -26,13 +26,11 @@ class HeadOutputs(eqx.Module):
 class RandomHeads(Population[HeadOutputs]):
     """Heads with random weights on random sequences."""
 
-    def settings(self) -> Space:
-        """Sequences, tokens and dimension."""
-        return Space(
-            n=Integer(24, 4, 256, "sequences"),
-            tokens=Integer(8, 1, 64, "tokens of a sequence"),
-            p=Integer(4, 1, 32, "dimension of a token"),
-        )
+    settings = Space(
+        n=Integer(24, 4, 256, "sequences"),
+        tokens=Integer(8, 1, 64, "tokens of a sequence"),
+        p=Integer(4, 1, 32, "dimension of a token"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadOutputs:
         """Normal tokens; queries, keys and values with normal weights; a uniform radius."""
@@ -47,7 +45,6 @@ class RandomHeads(Population[HeadOutputs]):
         return HeadOutputs(outputs, jax.random.uniform(radius_key, minval=0.5, maxval=2.0))
 
     def hypotheses(self, problem: HeadOutputs) -> list[Hypothesis]:
-        """A radius."""
         return [Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "a ball")]
 
 
@@ -101,14 +98,11 @@ class StableRecurrences(Population[Recurrence]):
     """Random poles inside the unit circle."""
 
     free = ("angles", "inputs")
-
-    def settings(self) -> Space:
-        """Sequences, states and memory."""
-        return Space(
-            n=Integer(4, 2, 64, "sequences"),
-            states=Integer(2, 1, 16, "states"),
-            memory=Integer(6, 4, 64, "1/(1 - |a|) of the slowest state"),
-        )
+    settings = Space(
+        n=Integer(4, 2, 64, "sequences"),
+        states=Integer(2, 1, 16, "states"),
+        memory=Integer(6, 4, 64, "1/(1 - |a|) of the slowest state"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Recurrence:
         """Speeds from 1 to 2, any angles, normal inputs, a uniform radius; the readout of a filter of real inputs."""
@@ -121,7 +115,6 @@ class StableRecurrences(Population[Recurrence]):
         return Recurrence(speeds, angles, inputs, radius, setting["n"], setting["memory"])
 
     def hypotheses(self, problem: Recurrence) -> list[Hypothesis]:
-        """Stability, and a radius."""
         slowest = jnp.abs(problem.poles(problem.memory)).max()
         return [
             Hypothesis("the recurrence is stable (largest modulus of a pole)", slowest, "<", 1.0, "a stationary law"),

@@ -34,12 +34,10 @@ class HeldOutLosses(eqx.Module):
 class ZeroOneLosses(Population[HeldOutLosses]):
     """A predictor with zero-one losses, wrong on a random part of 4096 members."""
 
-    def settings(self) -> Space:
-        """Size of the held-out set and the chance of a large loss."""
-        return Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
+    # Size of the held-out set and the chance of a large loss.
+    settings = Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:
-        """Independent losses."""
         losses = jax.random.bernoulli(key, setting["p"], (4096,)).astype(float)
         return HeldOutLosses(losses, setting["m"], jnp.asarray(1.0), 0.05)
 

@@ -49,12 +49,10 @@ class DiscardedLabels(Population[DiscardedLabel]):
         return space.where("there are at least twice as many features as labels", lambda s: s["d"] >= 2 * s["m"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscardedLabel:
-        """Independent rows."""
         features, labels = discarded_rows(key, setting["m"], setting["d"])
         return DiscardedLabel(features, labels, jnp.asarray(setting["n"], float))
 
     def hypotheses(self, problem: DiscardedLabel) -> list[Hypothesis]:
-        """Rows that can be separated."""
         least = jnp.linalg.eigvalsh(problem.features @ problem.features.T)[0]
         return [Hypothesis("any labels can be separated (least eigenvalue)", least, ">", 0.0, "a margin")]
 
@@ -90,13 +88,11 @@ class LabelledMargins(eqx.Module):
 class NoisyMargins(Population[LabelledMargins]):
     """Mostly random labels in more dimensions than rows, where a classifier fits noise."""
 
-    def settings(self) -> Space:
-        """Rows, dimension, length of the rows."""
-        return Space(
-            n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),
-            d=Integer(512, 100, 2000, "dimension", corners=(300, 600)),
-            radius=Real(4.0, 0.01, 100.0, "length of a row"),
-        )
+    settings = Space(
+        n=Integer(256, 100, 1000, "labelled rows", corners=(200, 400)),
+        d=Integer(512, 100, 2000, "dimension", corners=(300, 600)),
+        radius=Real(4.0, 0.01, 100.0, "length of a row"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledMargins:
         """Labels turned over with probability 0.45 to 0.5; a margin of 3 to 4 times r/sqrt(n)."""
@@ -108,7 +104,6 @@ class NoisyMargins(Population[LabelledMargins]):
         return LabelledMargins(direction / jnp.linalg.norm(direction), 0.45 + 0.05 * flips, radius, gamma, setting["n"])
 
     def hypotheses(self, problem: LabelledMargins) -> list[Hypothesis]:
-        """A margin; fixed beforehand."""
         return [
             Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
             Hypothesis.unchecked("the margin was fixed before the rows were drawn", "its choice is not in the numbers"),
@@ -186,6 +181,7 @@ class LabelledMarginError(Claim[LabelledMargins]):
     controls = "the error on new rows of a classifier with a margin"
     unexplained = "features that are learned on the same rows"
     corrects = PrintedContrastiveMargin
+    trivial = 1.0  # the largest loss
 
     def predict(self, problem: LabelledMargins) -> Array:
         """By how much the loss on new rows may exceed the loss on the n rows."""
@@ -198,7 +194,3 @@ class LabelledMarginError(Claim[LabelledMargins]):
         weights = y @ x / jnp.linalg.norm(y @ x)
         new, labels = problem.draw(test_key, _NEW)
         return _ramp(labels * (new @ weights), problem.margin) - _ramp(y * (x @ weights), problem.margin)
-
-    def trivial(self, problem: LabelledMargins) -> Array:
-        """The largest loss."""
-        return jnp.ones(())

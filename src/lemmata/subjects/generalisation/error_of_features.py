@@ -39,15 +39,12 @@ class ErrorPartsBelowOne(Population[ErrorParts]):
     least: float = 1e-6
 
     def settings(self) -> Space:
-        """How small they get."""
         return Space(least=Real(self.least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ErrorParts:
-        """Independent numbers."""
         return ErrorParts(*jnp.exp(jnp.log(setting["least"]) * jax.random.uniform(key, (2,))))
 
     def hypotheses(self, problem: ErrorParts) -> list[Hypothesis]:
-        """Numbers of at most 1."""
         cover = Hypothesis("epsilon is at most 1", problem.cover, "<=", 1.0, "the cover is finer than the class")
         return [cover, Hypothesis("log|N| is at most n", problem.share, "<=", 1.0, "there are features enough")]
 
@@ -76,9 +73,7 @@ class SquareOfTheErrorAsPrinted(Claim[ErrorParts]):
     unexplained = _CONSTANTS
     expected = Status.REFUTED
     trials = 128
-
-    def predict(self, problem: ErrorParts) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: ErrorParts, key: Key[Array, ""], rung: float) -> Array:
         """The square over epsilon + log|N|/n."""
@@ -129,9 +124,7 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
     controls = _ERROR
     unexplained = _CONSTANTS
     trivial = "the size of the class is what the error is compared with"
-
-    def predict(self, problem: ErrorParts) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure(self, problem: ErrorParts, key: Key[Array, ""]) -> Array:
         return jnp.sqrt(problem.cover) + jnp.cbrt(problem.share)

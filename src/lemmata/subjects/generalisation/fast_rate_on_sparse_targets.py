@@ -276,6 +276,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
     control = Control("twice as much", lambda bound, problem: 2 * bound)
     controls = "the stretch of the features of a sparse target"
     unexplained = "its value where features correlate"
+    trivial = 1.0  # at delta = 1 on one feature: features are at most 1
 
     def predict(self, problem: SparseExamples) -> Array:
         size = problem.size
@@ -285,10 +286,6 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
 
     def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
         return stretch(_gram(problem), problem.size, 5 / 3)
-
-    def trivial(self, problem: SparseExamples) -> Array:
-        """At delta = 1 on one feature: features are at most 1."""
-        return jnp.asarray(1.0)
 
     def condition(self, problem: SparseExamples) -> Array:
         """Of G, by its inverse on S and by the steps that find delta."""
@@ -311,9 +308,7 @@ class RateOnSparseTargets(Claim[SparseExamples]):
     controls = _ERROR
     unexplained = _DENSE
     trials = 128
-
-    def predict(self, problem: SparseExamples) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: SparseExamples, key: Key[Array, ""]) -> Array:
         """At the inputs of the second half; the examples are the first ones."""

@@ -34,12 +34,9 @@ class FiniteClass(eqx.Module):
 class FiniteClasses(Population[FiniteClass]):
     """Errors near one half, where an empirical error varies most."""
 
-    def settings(self) -> Space:
-        """Classifiers, rows."""
-        return Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(100, 10, 10_000, "rows"))
+    settings = Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(100, 10, 10_000, "rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
-        """Errors between 0.45 and 0.55."""
         errors = jax.random.uniform(key, (setting["classifiers"],), minval=0.45, maxval=0.55)
         return FiniteClass(errors, setting["rows"])
 
@@ -57,19 +54,15 @@ class FiniteClasses(Population[FiniteClass]):
 class RealisableClasses(Population[FiniteClass]):
     """One classifier without error; the others have 0.65 to 1.05 times the error that the theorem allows."""
 
-    def settings(self) -> Space:
-        """Classifiers, rows."""
-        return Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(200, 100, 10_000, "rows"))
+    settings = Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(200, 100, 10_000, "rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
-        """The same error for all but the first."""
         classifiers, rows = setting["classifiers"], setting["rows"]
         allowed = jnp.log(classifiers / DELTA) / rows
         errors = jnp.full(classifiers, allowed * jax.random.uniform(key, minval=0.65, maxval=1.05))
         return FiniteClass(errors.at[0].set(0.0), rows)
 
     def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
-        """A member without error."""
         return [
             Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability"),
             Hypothesis("the smallest error", problem.errors.min(), "==", 0.0, "the labels are realised by a member"),
@@ -129,13 +122,11 @@ def network_answers(
 class PrunedNetworks(Population[CodedNetworks]):
     """600 sparse networks; labels are noise in half of the problems, one in ten to three are flipped in the rest."""
 
-    def settings(self) -> Space:
-        """Inputs, hidden units, rows."""
-        return Space(
-            inputs=Integer(5, 3, 8, "inputs", corners=(4, 6)),
-            units=Integer(3, 1, 8, "hidden units", corners=(2, 3)),
-            rows=Integer(200, 20, 5000, "rows", corners=(150, 300)),
-        )
+    settings = Space(
+        inputs=Integer(5, 3, 8, "inputs", corners=(4, 6)),
+        units=Integer(3, 1, 8, "hidden units", corners=(2, 3)),
+        rows=Integer(200, 20, 5000, "rows", corners=(150, 300)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedNetworks:
         """Each network has its own share of weights that are not zero, 0.1 to 0.6."""
@@ -152,7 +143,6 @@ class PrunedNetworks(Population[CodedNetworks]):
         return CodedNetworks(hidden, readout, flips, chosen, truth ^ jax.random.bernoulli(flip_key, flips, (rows,)))
 
     def hypotheses(self, problem: CodedNetworks) -> list[Hypothesis]:
-        """Weights that the code can write."""
         weights = jnp.abs(jnp.concatenate([problem.hidden, problem.readout[..., None]], axis=-1))
         other = jnp.max(jnp.minimum(weights, jnp.abs(weights - 1)))
         return [
@@ -212,6 +202,7 @@ class ConsistentClassifiers(Claim[FiniteClass]):
     control = Control("two thirds of the bound suffice", lambda bound, problem: bound * 2 / 3)
     controls = "the error of a classifier that fits all rows"
     unexplained = "labels with noise; infinite classes"
+    trivial = 1.0  # a classifier may err everywhere else
 
     def predict(self, problem: FiniteClass) -> Array:
         return (jnp.log(len(problem.errors)) + jnp.log(1 / DELTA)) / problem.rows
@@ -220,10 +211,6 @@ class ConsistentClassifiers(Claim[FiniteClass]):
         """The largest error of those that err on no row."""
         fits = ~_wrong(problem, key).any(axis=0)
         return jnp.where(fits, problem.errors, 0.0).max()
-
-    def trivial(self, problem: FiniteClass) -> Array:
-        """A classifier may err everywhere else."""
-        return jnp.ones(())
 
 
 def _gap_allowed(bits: Array, rows: int) -> Array:

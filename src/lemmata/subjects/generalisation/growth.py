@@ -233,6 +233,7 @@ class CountBelowParameters(Claim[SignArchitecture]):
     controls = "from how many rows on a count of labellings can bound an error"
     unexplained = "why networks with more weights than rows generalise"
     traced = False
+    trivial = 0.0  # there is one labelling at least
 
     def predict(self, problem: SignArchitecture) -> Array:
         return jnp.asarray(float(min(problem.rows, problem.weights)))
@@ -241,7 +242,3 @@ class CountBelowParameters(Claim[SignArchitecture]):
         layers = itertools.pairwise(problem.widths)
         product = math.prod(cover_count(problem.rows, before) ** after for before, after in layers)
         return jnp.asarray(math.log2(product))
-
-    def trivial(self, problem: SignArchitecture) -> Array:
-        """There is one labelling at least."""
-        return jnp.zeros(())

@@ -46,9 +46,7 @@ class PrintedHeadComplexity(Claim[HeadOutputs]):
     reading = "one layer, and each head's readout has a bound of its own"
     expected = Status.REFUTED
     trials = 48
-
-    def predict(self, problem: HeadOutputs) -> Array:
-        return jnp.asarray(0.5)
+    predict = 0.5
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
         """The supremum is attained at w_h along the signed sum of a head's outputs; its mean over signs."""
@@ -73,9 +71,7 @@ class HeadComplexity(Claim[HeadOutputs]):
     unexplained = "heads that learn the same thing; the dependence on depth"
     corrects = PrintedHeadComplexity
     trials = 96
-
-    def predict(self, problem: HeadOutputs) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
         """As the mean over signs of the supremum."""
@@ -101,9 +97,7 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "the dependence on depth"
     trials = 96
-
-    def predict(self, problem: HeadOutputs) -> Array:
-        return jnp.asarray(0.5)
+    predict = 0.5
 
     def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
         """As the mean over signs of the supremum."""

@@ -46,6 +46,7 @@ class LinearMarginBound(Claim[MarginRows]):
     controls = "the error of linear rules of bounded length on new rows, in any dimension"
     unexplained = "margins below 2 L R/sqrt(n), for which it is vacuous"
     traced = False  # problems are NumPy's
+    trivial = 1.0  # losses lie between 0 and 1
 
     def predict(self, problem: MarginRows) -> Array:
         return _complexity(problem) + _chance(problem)
@@ -53,10 +54,6 @@ class LinearMarginBound(Claim[MarginRows]):
     def measure(self, problem: MarginRows, key: Key[Array, ""]) -> Array:
         margins = np.asarray(problem.y) * (np.asarray(problem.x) @ problem.weights)
         return jnp.asarray(problem.true_loss(key) - problem.loss(margins))
-
-    def trivial(self, problem: MarginRows) -> Array:
-        """Losses lie between 0 and 1."""
-        return jnp.ones(())
 
 
 def margins_of_labellings(x: np.ndarray) -> np.ndarray:

@@ -92,16 +92,13 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
     control = Control("a twentieth more", lambda error, problem: 1.05 * error)
     controls = "the error of any learner where every labelling is possible"
     unexplained = "labels of which some are likelier than others"
+    trivial = 0.0  # an error is not negative
 
     def predict(self, problem: Lunch) -> Array:
         return _unseen(problem)
 
     def measure(self, problem: Lunch, key: Key[Array, ""]) -> Array:
         return _expected_error(problem)
-
-    def trivial(self, problem: Lunch) -> Array:
-        """An error is not negative."""
-        return jnp.zeros(())
 
 
 class RandomLabelIdentity(Claim[SignClass]):
@@ -205,9 +202,7 @@ class ChanceOnRandomLabels(Claim[UnlabelledRows]):
     controls = "the gap between training and test error of networks that memorise"
     unexplained = "why the same network generalises where labels have a meaning"
     trials = 64
-
-    def predict(self, problem: UnlabelledRows) -> Array:
-        return jnp.asarray(0.5)
+    predict = 0.5
 
     def measure(self, problem: UnlabelledRows, key: Key[Array, ""]) -> Array:
         """By training on all rows at once, then fresh rows."""

@@ -31,18 +31,13 @@ class BinomialErrors(Population[ErrorCounts]):
     """Two probabilities, one below and one above 1/2."""
 
     free = ("p",)
-
-    def settings(self) -> Space:
-        """Rows."""
-        return Space(n=Integer(60, 1, 150, "rows", corners=(2, 120)))
+    settings = Space(n=Integer(60, 1, 150, "rows", corners=(2, 120)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ErrorCounts:
-        """Uniform ones."""
         share = jax.random.uniform(key, (2,), minval=0.05, maxval=0.5)
         return ErrorCounts(jnp.stack([share[0], 1 - share[1]]), setting["n"])
 
     def hypotheses(self, problem: ErrorCounts) -> list[Hypothesis]:
-        """Probabilities inside (0, 1)."""
         least = jnp.minimum(problem.p, 1 - problem.p).min()
         return [Hypothesis("p and 1 - p", least, ">", 0.0, "at 0 and 1 the moment is 1")]
 
@@ -68,22 +63,18 @@ class BestRule(eqx.Module):
 class BestOfManyRules(Population[BestRule]):
     """Independent labellers that err with a probability between 0.1 and 0.3."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            rules=Integer(5000, 1, 100_000, "rules", corners=(4000, 8000)),
-            n=Integer(100, 20, 1000, "rows", corners=(80, 160)),
-        )
+    settings = Space(
+        rules=Integer(5000, 1, 100_000, "rules", corners=(4000, 8000)),
+        n=Integer(100, 20, 1000, "rows", corners=(80, 160)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BestRule:
-        """The least of the counts."""
         generator = generator_of(key)
         error = generator.uniform(0.1, 0.3)
         counts = generator.binomial(setting["n"], error, setting["rules"])
         return BestRule(jnp.asarray(error), jnp.asarray(counts.min()), setting["rules"], setting["n"])
 
     def hypotheses(self, problem: BestRule) -> list[Hypothesis]:
-        """The rows are independent."""
         return [
             Hypothesis.unchecked("rules and prior were fixed before the rows", "their choice is not in the numbers")
         ]
@@ -129,16 +120,13 @@ class NoisyLinearRule(eqx.Module):
 class NoisyLinearRules(Population[NoisyLinearRule]):
     """Teachers in a few dimensions, a few wrong labels, weights of length 3 to 5."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(200, 50, 2000, "rows", corners=(120, 400)),
-            d=Integer(5, 2, 40, "dimension", corners=(3, 8)),
-            flips=Real(0.05, 0.0, 0.4, "probability of a wrong label", corners=(0.0, 0.1)),
-        )
+    settings = Space(
+        n=Integer(200, 50, 2000, "rows", corners=(120, 400)),
+        d=Integer(5, 2, 40, "dimension", corners=(3, 8)),
+        flips=Real(0.05, 0.0, 0.4, "probability of a wrong label", corners=(0.0, 0.1)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyLinearRule:
-        """Rows, a teacher, a length."""
         generator, n, d = generator_of(key), setting["n"], setting["d"]
         x, teacher = generator.standard_normal((n, d)), generator.standard_normal(d)
         teacher /= np.linalg.norm(teacher)
@@ -147,7 +135,6 @@ class NoisyLinearRules(Population[NoisyLinearRule]):
         return NoisyLinearRule(x, y, teacher, flips, length)
 
     def hypotheses(self, problem: NoisyLinearRule) -> list[Hypothesis]:
-        """A prior without data."""
         return [
             Hypothesis.unchecked("length and noise were fixed before the rows", "their choice is not in the numbers")
         ]
@@ -250,16 +237,13 @@ class PacBayesOfTheBest(Claim[BestRule]):
     controls = "the error of a rule that was selected on the rows"
     unexplained = "rules that resemble each other, of which fewer count"
     traced = False  # the inverse of kl is NumPy's
+    trivial = 0.5  # guessing
 
     def predict(self, problem: BestRule) -> Array:
         return _bound(int(problem.least) / problem.n, np.log(problem.rules), problem.n, problem.delta)
 
     def measure(self, problem: BestRule, key: Key[Array, ""]) -> Array:
         return problem.error
-
-    def trivial(self, problem: BestRule) -> Array:
-        """Guessing."""
-        return jnp.asarray(0.5)
 
 
 class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
@@ -280,6 +264,7 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
     controls = "the error of a randomised linear rule on new rows"
     unexplained = "the rule without the noise, whose error is at most twice as large and mostly smaller"
     traced = False  # the inverse of kl is NumPy's
+    trivial = 0.5  # guessing
 
     def predict(self, problem: NoisyLinearRule) -> Array:
         divergence = float(problem.length) ** 2 / 2
@@ -287,10 +272,6 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
 
     def measure(self, problem: NoisyLinearRule, key: Key[Array, ""]) -> Array:
         return jnp.asarray(problem.true_error(key))
-
-    def trivial(self, problem: NoisyLinearRule) -> Array:
-        """Guessing."""
-        return jnp.asarray(0.5)
 
 
 def _row_error(problem: NoisyLinearRule) -> float:

@@ -65,12 +65,9 @@ def ball_coefficients(
 class KernelBalls(Population[KernelBall]):
     """Normal points in five dimensions and an exponential radius."""
 
-    def settings(self) -> Space:
-        """Points, kernel."""
-        return Space(n=Integer(30, 2, 400, "points"), kernel=KERNEL)
+    settings = Space(n=Integer(30, 2, 400, "points"), kernel=KERNEL)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelBall:
-        """Random points, a random radius."""
         points_key, radius_key = jax.random.split(key)
         points = jax.random.normal(points_key, (setting["n"], 5))
         return KernelBall(gram(sampled_kernel(setting["kernel"], 5), points), jax.random.exponential(radius_key))
@@ -84,20 +81,17 @@ class KernelBalls(Population[KernelBall]):
         return KernelBall(matrix, jnp.sqrt(jnp.maximum(fit @ matrix @ fit, 0.0)))
 
     def hypotheses(self, problem: KernelBall) -> list[Hypothesis]:
-        """A positive semidefinite kernel."""
         return [semidefinite(problem.matrix, "a Hilbert space")]
 
 
 class NoisySigns(Population[BallLearning]):
     """Signs under noise at 1024 points in 8 dimensions, and a lengthscale so short that the ball fits noise."""
 
-    def settings(self) -> Space:
-        """Rows, radius, kernel."""
-        return Space(
-            n=Integer(100, 50, 400, "training rows"),
-            radius=Real(0.5, 0.4, 5.0, "radius of the ball over sqrt(n)"),
-            kernel=DEFINITE_KERNEL,
-        )
+    settings = Space(
+        n=Integer(100, 50, 400, "training rows"),
+        radius=Real(0.5, 0.4, 5.0, "radius of the ball over sqrt(n)"),
+        kernel=DEFINITE_KERNEL,
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BallLearning:
         """The sign of the first coordinate, blurred by normal noise."""
@@ -123,7 +117,6 @@ class NoisySigns(Population[BallLearning]):
         return BallLearning(x, y, problem.kernel, problem.ridge, radius, y.max() - y.min(), len(problem.x))
 
     def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
-        """A loss bound, a radius, a population."""
         return [
             Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
             Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),

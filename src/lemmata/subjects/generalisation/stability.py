@@ -79,17 +79,13 @@ class Removals(Population[Removal]):
     """Random rows with a kernel and a ridge."""
 
     free = ("y", "y_test")
-
-    def settings(self) -> Space:
-        """Rows, ridge, kernel."""
-        return Space(
-            n=Integer(40, 20, 200, "training rows"),
-            ridge=Real(4.0, 1e-3, 1e4, "ridge on the diagonal"),
-            kernel=KERNEL,
-        )
+    settings = Space(
+        n=Integer(40, 20, 200, "training rows"),
+        ridge=Real(4.0, 1e-3, 1e4, "ridge on the diagonal"),
+        kernel=KERNEL,
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Removal:
-        """Forty rows are held out."""
         return _removal(sampled_regression(key, t=40, d=5, **setting))
 
     def pose(self, problem: object) -> Removal | None:

@@ -49,6 +49,7 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
     controls = "the leave-one-out error of the separator of largest margin"
     unexplained = "soft margins, where rows inside the margin count as well"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
+    trivial = 1.0  # all of them
 
     def predict(self, problem: SeparableSets) -> Array:
         x, y = np.asarray(problem.x[0]), problem.y[0]
@@ -60,10 +61,6 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
         rows = np.arange(len(x))
         wrong = [y[row] * (separator(x[rows != row], y[rows != row]) @ x[row]) <= 0 for row in rows]
         return jnp.asarray(np.mean(wrong))
-
-    def trivial(self, problem: SeparableSets) -> Array:
-        """All of them."""
-        return jnp.ones(())
 
 
 class ErrorFromSupportVectors(Claim[SeparableSets]):
@@ -84,6 +81,7 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
     controls = "the expected error of the separator of largest margin"
     unexplained = "a single training set; that the error is often far smaller"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
+    trivial = 0.5  # guessing
 
     def predict(self, problem: SeparableSets) -> Array:
         sets = zip(np.asarray(problem.x), problem.y, strict=True)
@@ -98,7 +96,3 @@ class ErrorFromSupportVectors(Claim[SeparableSets]):
         cosines = weights @ teacher / np.linalg.norm(weights, axis=1)
         errors = np.arccos(np.clip(cosines, -1.0, 1.0)) / np.pi
         return jnp.asarray(errors.mean() - 4 * errors.std(ddof=1) / np.sqrt(len(errors)))
-
-    def trivial(self, problem: SeparableSets) -> Array:
-        """Guessing."""
-        return jnp.asarray(0.5)

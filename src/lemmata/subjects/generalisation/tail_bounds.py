@@ -32,18 +32,14 @@ class BoundedVariables(eqx.Module):
 class TwoValues(Population[BoundedVariables]):
     """Ranges of lognormal length anywhere, the larger value with probability between 0.3 and 0.7."""
 
-    def settings(self) -> Space:
-        """How many variables."""
-        return Space(n=Integer(64, 1, 1000, "variables"))
+    settings = Space(n=Integer(64, 1, 1000, "variables"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BoundedVariables:
-        """Independent ranges."""
         centre, length = jax.random.normal(key, (2, setting["n"]))
         chance = jax.random.uniform(jax.random.fold_in(key, 1), (setting["n"],), minval=0.3, maxval=0.7)
         return BoundedVariables(centre, centre + jnp.exp(length), chance)
 
     def hypotheses(self, problem: BoundedVariables) -> list[Hypothesis]:
-        """Intervals."""
         shortest = (problem.high - problem.low).min()
         return [Hypothesis("beta_i is at least alpha_i", shortest, ">=", 0.0, "x_i lies between them")]
 
@@ -63,12 +59,10 @@ class QuadraticForm(eqx.Module):
 class SemicircleForms(Population[QuadraticForm]):
     """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
 
-    def settings(self) -> Space:
-        """Size of the matrix and the bound of the variables."""
-        return Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
+    # Size of the matrix and the bound of the variables.
+    settings = Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> QuadraticForm:
-        """Independent entries."""
         normal = jax.random.normal(key, (setting["n"], setting["n"]))
         return QuadraticForm((normal + normal.T) / math.sqrt(2), setting["K"])
 

@@ -45,19 +45,15 @@ class Thresholds(eqx.Module):
 class UniformThresholds(Population[Thresholds]):
     """Thresholds uniform on intervals of random ends, on which the draws are uniform too."""
 
-    def settings(self) -> Space:
-        """Labels."""
-        return Space(n=Integer(8, 1, 40, "labels", corners=(4, 16)))
+    settings = Space(n=Integer(8, 1, 40, "labels", corners=(4, 16)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Thresholds:
-        """An interval of length 0.2 to 1."""
         start, length = jax.random.uniform(key, (2,))
         length = 0.2 + 0.8 * length
         low = start * (1 - length)
         return Thresholds(low, low + length, setting["n"])
 
     def hypotheses(self, problem: Thresholds) -> list[Hypothesis]:
-        """An interval."""
         return [Hypothesis("the interval has a length", problem.high - problem.low, ">", 0.0, "something to learn")]
 
 
@@ -93,9 +89,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     reading = "rows are independent draws; an error that falls exponentially falls faster than n^-2"
     expected = Status.REFUTED
     trials = 32
-
-    def predict(self, problem: Thresholds) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: Thresholds, key: Key[Array, ""], rung: float) -> Array:
         return _midpoint_error(problem, key, int(rung))

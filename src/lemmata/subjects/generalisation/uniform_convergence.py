@@ -35,6 +35,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
     controls = "the errors of all thresholds at once"
     unexplained = "classes that are not ordered: a bound by dimension alone is several times larger here"
     trials = 4000
+    trivial = 1.0  # shares are in [0, 1]
 
     def predict(self, problem: PowerDraws) -> Array:
         return jnp.sqrt(jnp.log(2 / _DELTA) / (2 * problem.rows))
@@ -45,10 +46,6 @@ class ThresholdDeviation(Claim[PowerDraws]):
         steps = jnp.arange(problem.rows + 1) / problem.rows
         level = rows**problem.power
         return jnp.maximum(steps[1:] - level, level - steps[:-1]).max()
-
-    def trivial(self, problem: PowerDraws) -> Array:
-        """Shares are in [0, 1]."""
-        return jnp.ones(())
 
 
 def _samples(kinds: int, rows: int) -> Int[np.ndarray, "samples rows"]:

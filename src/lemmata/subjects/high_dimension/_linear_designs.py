@@ -91,11 +91,9 @@ class LinearDesigns(Population[LinearDesign]):
     gamma: Real = eqx.field(static=True)
 
     def settings(self) -> Space:
-        """Rows and columns per row."""
         return Space(n=self.rows, gamma=self.gamma)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearDesign:
-        """A design with 512 fresh inputs."""
         return draw_design(setting["n"], round(setting["gamma"] * setting["n"]), _FRESH, 1.0, 0.5, key)
 
     def pose(self, problem: object) -> LinearDesign | None:
@@ -120,16 +118,13 @@ class TablesOfRows(Population[Regression]):
     """
 
     rungs: tuple[float, ...] = eqx.field(static=True)
-
-    def settings(self) -> Space:
-        """Features and the norm of the coefficients; the noise is 1."""
-        return Space(
-            d=Integer(40, 40, 100, "features", corners=(40, 60)),
-            signal=Real(0.5, 0.1, 0.7, "norm of the coefficients"),
-        )
+    # Features and the norm of the coefficients; the noise is 1.
+    settings = Space(
+        d=Integer(40, 40, 100, "features", corners=(40, 60)),
+        signal=Real(0.5, 0.1, 0.7, "norm of the coefficients"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Regression:
-        """A table, cut in two."""
         columns = setting["d"]
         n = 4 * columns
         drawn = draw_design(2 * n, columns, 1, setting["signal"], 1.0, key)

@@ -94,17 +94,14 @@ class RandomMatrices(Population[Design]):
     """
 
     margin: float = 0.04
-
-    def settings(self) -> Space:
-        """Rows, columns per row, and the law of the entries."""
-        return Space(
-            n=Integer(200, 200, 1000, "rows"),
-            gamma=Real(0.5, 0.25, 2.0, "columns per row"),
-            entries=Choice("normal", ("normal", "rademacher", "uniform"), "law of the entries"),
-        )
+    # Rows, columns per row, and the law of the entries.
+    settings = Space(
+        n=Integer(200, 200, 1000, "rows"),
+        gamma=Real(0.5, 0.25, 2.0, "columns per row"),
+        entries=Choice("normal", ("normal", "rademacher", "uniform"), "law of the entries"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Design:
-        """Independent entries."""
         shape = (setting["n"], round(setting["gamma"] * setting["n"]))
         if setting["entries"] == "normal":
             return Design(jax.random.normal(key, shape))

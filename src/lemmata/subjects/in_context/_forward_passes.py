@@ -94,7 +94,6 @@ class DensePasses(Population[Prompt]):
     as_printed: bool = False
 
     def settings(self) -> Space:
-        """Sizes and the temperature."""
         return Space(
             n=Integer(6, 1, 64, "features"),
             examples=Integer(12, 2, 128, "examples"),
@@ -115,7 +114,6 @@ class DensePasses(Population[Prompt]):
         )
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features."""
         return [features_are_fractions(problem)]
 
 
@@ -141,7 +139,6 @@ class ForwardPasses(Population[Prompt]):
     families: tuple[str, ...] = ()
 
     def settings(self) -> Space:
-        """Sizes and the class."""
         space = Space(
             n=Integer(8, 1, 64, "features"),
             examples=Integer(64, 2, 128, "examples"),
@@ -201,7 +198,6 @@ class MomentumPasses(Population[Prompt]):
     n: int = 16
 
     def settings(self) -> Space:
-        """Sizes, lambda and the class."""
         return Space(
             n=Integer(self.n, 2, 64, "features", corners=(self.n // 2, self.n)),
             examples=Integer(64, 2, 128, "examples"),

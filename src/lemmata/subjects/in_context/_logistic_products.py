@@ -28,19 +28,14 @@ class ProductsAroundTau(Population[Products]):
     """64 numbers from tau/100 to 10 tau, of either sign, uniform in their logarithm."""
 
     free = ("x",)
-
-    def settings(self) -> Space:
-        """The temperature."""
-        return Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
+    settings = Space(tau=Real(3.0, 0.01, 1e3, "temperature", corners=(0.01, 1e3)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
-        """Signs alternate."""
         exponent = jax.random.uniform(key, (64,), float, -2.0, 1.0)
         signs = jnp.where(jnp.arange(64) % 2 == 0, 1.0, -1.0)
         return Products(setting["tau"] * signs * 10**exponent, jnp.asarray(setting["tau"], float))
 
     def hypotheses(self, problem: Products) -> list[Hypothesis]:
-        """A positive temperature."""
         return [_positive(problem)]
 
 
@@ -53,13 +48,9 @@ class UniformProducts(Population[Products]):
 
     free = ("x",)
     low: float = 0.5
-
-    def settings(self) -> Space:
-        """How many."""
-        return Space(count=Integer(256, 16, 4096, "numbers"))
+    settings = Space(count=Integer(256, 16, 4096, "numbers"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Products:
-        """Independent numbers."""
         return Products(jax.random.uniform(key, (setting["count"],), float, self.low, 1.0), jnp.ones(()))
 
     def hypotheses(self, problem: Products) -> list[Hypothesis]:

@@ -86,16 +86,13 @@ class GainIsAtLeast(Claim[Prompt]):
     control = Control("a quarter more", lambda bound, problem: 1.25 * bound)
     controls = _GAIN
     unexplained = _FINDING
+    trivial = 1.0  # features are at most 1
 
     def predict(self, problem: Prompt) -> Array:
         return 1 / jnp.mean(problem.prompt**2)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         return gain(problem.prompt)
-
-    def trivial(self, problem: Prompt) -> Array:
-        """Features are at most 1."""
-        return jnp.asarray(1.0)
 
 
 class StepsAlongEigenvectors(Claim[Prompt]):

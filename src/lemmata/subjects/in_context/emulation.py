@@ -115,6 +115,7 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
         "the identity without relu(eta lambda)",
         lambda found, problem: found.at[:-1].add(-problem.model.step * problem.model.penalty),
     )
+    condition = 4.0
 
     def predict(self, problem: Prompt) -> Array:
         model = problem.model
@@ -130,9 +131,6 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
     def _before(self, problem: Prompt) -> Array:
         """Tokens with a prediction, after the gradient step of the second block."""
         return transformer([attention_alone(transformer_layers(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
-
-    def condition(self, problem: Prompt) -> Array:
-        return jnp.asarray(4.0)
 
 
 def printed_step(problem: Prompt) -> Array:

@@ -144,9 +144,7 @@ class TruncationFalls(Claim[Products]):
     unexplained = CANCEL
     stated = Kind.OWN
     trials = 32
-
-    def predict(self, problem: Products) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
         return root_mean_square(2 * rung * jnp.tanh(problem.x / (2 * rung)) - problem.x)
@@ -170,18 +168,13 @@ class RoundingGrows(Claim[Products]):
     unexplained = CANCEL
     stated = Kind.OWN
     trials = 32
-
-    def predict(self, problem: Products) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
+    condition = 0.0  # the measurement is rounding itself
 
     def measure_at(self, problem: Products, key: Key[Array, ""], rung: float) -> Array:
         """Root mean square of the difference to the form without cancellation."""
         exact = 2 * rung * jnp.tanh(problem.x / (2 * rung))
         return root_mean_square(logistic_product(problem.x, jnp.asarray(rung)) - exact)
-
-    def condition(self, problem: Products) -> Array:
-        """The measurement is rounding itself."""
-        return jnp.zeros(())
 
 
 def searched(problem: Products) -> tuple[Array, Array]:
@@ -216,9 +209,7 @@ class BestTemperatureGrows(Claim[Products]):
     unexplained = CANCEL
     stated = Kind.OWN
     trials = 32
-
-    def predict(self, problem: Products) -> Array:
-        return jnp.asarray(1 / 3)
+    predict = 1 / 3
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
         return searched(problem)[0]
@@ -243,9 +234,7 @@ class LeastErrorFalls(Claim[Products]):
     unexplained = CANCEL
     stated = Kind.OWN
     trials = 32
-
-    def predict(self, problem: Products) -> Array:
-        return jnp.asarray(-2 / 3)
+    predict = -2 / 3
 
     def measure(self, problem: Products, key: Key[Array, ""]) -> Array:
         return searched(problem)[1]
@@ -268,6 +257,7 @@ class ErrorAtBestTemperature(Claim[Products]):
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
+    condition = 0.0  # the measurement is rounding itself
 
     def predict(self, problem: Products) -> Array:
         """One bound for each precision."""
@@ -285,10 +275,6 @@ class ErrorAtBestTemperature(Claim[Products]):
     def trivial(self, problem: Products) -> Array:
         """A product of 0."""
         return jnp.full(len(PRECISIONS), jnp.abs(problem.x).max())
-
-    def condition(self, problem: Products) -> Array:
-        """The measurement is rounding itself."""
-        return jnp.zeros(())
 
 
 class NothingIsLeft(Claim[Prompt]):
@@ -309,13 +295,11 @@ class NothingIsLeft(Claim[Prompt]):
     controls = "the prediction of the transformer in float32"
     unexplained = "other temperatures, at which float32 has four digits"
     stated = Kind.OWN
+    predict = 0.0
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
         largest = jnp.abs(problem.y).max() / barron_parameter(problem.functions)
         return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F")]
-
-    def predict(self, problem: Prompt) -> Array:
-        return jnp.zeros(())
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The prediction at the query, in float32 and by logistic functions."""
@@ -345,6 +329,7 @@ class RoundingOfThePass(Claim[Prompt]):
     controls = "rounding of the prediction"
     unexplained = "how roundings of different tokens cancel"
     stated = Kind.OWN
+    condition = 0.0  # the measurement is rounding itself
 
     def predict(self, problem: Prompt) -> Array:
         n, _, _ = sizes_of(problem)
@@ -361,7 +346,3 @@ class RoundingOfThePass(Claim[Prompt]):
         """Without and with cancellation."""
         passes = [problem.model(problem.x, problem.y, problem.queries[:1], stable)[0] for stable in (True, False)]
         return jnp.stack(passes)
-
-    def condition(self, problem: Prompt) -> Array:
-        """The measurement is rounding itself."""
-        return jnp.zeros(())

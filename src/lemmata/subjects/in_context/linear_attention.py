@@ -60,16 +60,13 @@ class LinearPrompt(eqx.Module):
 class LinearPrompts(Population[LinearPrompt]):
     """Normal inputs of variances 1, 1/2, ..., 1/d, normal weights of variance 1, normal noise."""
 
-    def settings(self) -> Space:
-        """Sizes and noise."""
-        return Space(
-            N=Integer(16, 4, 256, "examples"),
-            d=Integer(4, 1, 32, "columns"),
-            noise=Real(0.5, 0.0, 4.0, "standard deviation of the noise"),
-        )
+    settings = Space(
+        N=Integer(16, 4, 256, "examples"),
+        d=Integer(4, 1, 32, "columns"),
+        noise=Real(0.5, 0.0, 4.0, "standard deviation of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearPrompt:
-        """All normal."""
         count, d = setting["N"], setting["d"]
         covariance = 1 / jnp.arange(1.0, d + 1)
         x, weights, noise = draws(key, (count + 1, d), (d,), (count,))
@@ -78,7 +75,6 @@ class LinearPrompts(Population[LinearPrompt]):
         return LinearPrompt(x[:-1], weights, setting["noise"] * noise, x[-1], covariance, variance)
 
     def hypotheses(self, problem: LinearPrompt) -> list[Hypothesis]:
-        """Two examples."""
         return [Hypothesis("N >= 2", len(problem.x), ">=", 2)]
 
 

@@ -55,10 +55,7 @@ class ChebyshevSystems(Population[LinearSystem]):
     """Systems whose eigenvalues fill [1, c] like Chebyshev's nodes."""
 
     free = ("solution",)
-
-    def settings(self) -> Space:
-        """Size and condition number."""
-        return Space(n=Integer(40, 16, 200, "unknowns"), condition=Real(100.0, 2.0, 1e4, "condition number, about"))
+    settings = Space(n=Integer(40, 16, 200, "unknowns"), condition=Real(100.0, 2.0, 1e4, "condition number, about"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearSystem:
         """Chebyshev's nodes, moved a little, in a basis that a random reflection turns; a normal solution."""
@@ -72,7 +69,6 @@ class ChebyshevSystems(Population[LinearSystem]):
         return LinearSystem(reflection @ (values[:, None] * reflection), turned)
 
     def hypotheses(self, problem: LinearSystem) -> list[Hypothesis]:
-        """A symmetric positive definite matrix."""
         gap = jnp.max(jnp.abs(problem.matrix - problem.matrix.T))
         floor = 16 * len(problem.matrix) * jnp.finfo(float).eps * jnp.max(jnp.abs(problem.matrix)) * len(problem.matrix)
         smallest = jnp.linalg.eigvalsh(problem.matrix)[0]
@@ -86,14 +82,11 @@ class PreconditionedSystems(Population[RegularisedSystem]):
     """The Gaussian kernel on normal points with a ridge, and a partial Cholesky factor with pivots drawn at random."""
 
     free = ("solution",)
-
-    def settings(self) -> Space:
-        """Points, rank, ridge."""
-        return Space(
-            n=Integer(60, 8, 300, "points"),
-            rank=Integer(8, 1, 100, "rank of the factor"),
-            ridge=Real(0.2, 1e-6, 1e3, "on the diagonal"),
-        ).where("the rank is below n", lambda setting: setting["rank"] < setting["n"])
+    settings = Space(
+        n=Integer(60, 8, 300, "points"),
+        rank=Integer(8, 1, 100, "rank of the factor"),
+        ridge=Real(0.2, 1e-6, 1e3, "on the diagonal"),
+    ).where("the rank is below n", lambda setting: setting["rank"] < setting["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RegularisedSystem:
         """Independent points; the right-hand side is normal."""
@@ -104,7 +97,6 @@ class PreconditionedSystems(Population[RegularisedSystem]):
         return RegularisedSystem(matrix, jnp.asarray(setting["ridge"], float), solution, low_rank)
 
     def hypotheses(self, problem: RegularisedSystem) -> list[Hypothesis]:
-        """A semidefinite K and a ridge."""
         return [semidefinite(problem.gram), positive_ridge(problem.ridge, "so that P is invertible")]
 
 

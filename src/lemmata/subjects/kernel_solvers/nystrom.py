@@ -64,12 +64,9 @@ class RegularisedPoints(eqx.Module):
 class DecayingGramMatrices(Population[GramMatrix]):
     """Inner products of normal points, whose coordinate j has the scale 1/j."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 1, 64, "dimension"))
+    settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 1, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GramMatrix:
-        """Independent points."""
         x = jax.random.normal(key, (setting["n"], setting["d"])) / jnp.arange(1, setting["d"] + 1)
         return GramMatrix(gram(Linear(), x))
 
@@ -96,7 +93,6 @@ class ApproximatedKernels(Population[RegularisedPoints]):
     size: Integer = eqx.field(static=True)
 
     def settings(self) -> Space:
-        """Points, kernel, ridge, size."""
         return Space(
             n=self.points,
             d=Integer(2, 1, 64, "dimension", corners=(1, 2)),
@@ -106,13 +102,11 @@ class ApproximatedKernels(Population[RegularisedPoints]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RegularisedPoints:
-        """Independent points."""
         x = jax.random.normal(key, (setting["n"], setting["d"]))
         ridge, lengthscale = (jnp.asarray(setting[name], float) for name in ("ridge", "lengthscale"))
         return RegularisedPoints(x, lengthscale, ridge, setting["size"])
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
-        """A ridge."""
         return [positive_ridge(problem.ridge, "so that K + ridge I is invertible")]
 
 
@@ -190,13 +184,11 @@ class NystromCondition(Claim[RegularisedPoints]):
     controls = "the iterations of conjugate gradients with a Nyström preconditioner"
     unexplained = "the constant, which is far from sharp"
     traced = False
+    predict = 28 / _DELTA
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
         needed = 2 * math.ceil(1.5 * float(regularised_dimension(problem.gram, problem.ridge))) + 1
         return [Hypothesis("the rank", problem.size, ">=", needed, "twice 1.5 effective dimensions, and one")]
-
-    def predict(self, problem: RegularisedPoints) -> Array:
-        return jnp.asarray(28 / _DELTA)
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
         """The condition number of P^-1/2 (K + ridge I) P^-1/2."""

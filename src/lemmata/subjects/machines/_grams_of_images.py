@@ -113,14 +113,11 @@ class RandomImages(Population[ImageGrams]):
     """
 
     channels: int = eqx.field(default=2, static=True)
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(2, 2, 6, "images", corners=(2, 2)),
-            side=Integer(3, 3, 8, "sites along each axis", corners=(3, 3)),
-            inducing=Integer(4, 2, 8, "inducing points", corners=(3, 4)),
-        )
+    settings = Space(
+        n=Integer(2, 2, 6, "images", corners=(2, 2)),
+        side=Integer(3, 3, 8, "sites along each axis", corners=(3, 3)),
+        inducing=Integer(4, 2, 8, "inducing points", corners=(3, 4)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImageGrams:
         """Images of unequal sizes, and inducing points that differ from each other."""

@@ -84,6 +84,7 @@ class InterDomainGrams(Claim[ImageGrams]):
     unexplained = "covariances of two sites, which a pool over sites asks for"
     reading = "two convolutions of windows of 3 x 3, each behind a ReLU"
     traced = False
+    condition = 9.0  # rounding of an angle's cosine moves the covariance behind a ReLU by as much; sums are of 9 places
 
     def predict(self, problem: ImageGrams) -> Array:
         return jnp.asarray(_flat(carried(problem)))
@@ -91,10 +92,6 @@ class InterDomainGrams(Claim[ImageGrams]):
     def measure(self, problem: ImageGrams, key: Key[Array, ""]) -> Array:
         """From the covariances of all points, pairs of sites included."""
         return jnp.asarray(_flat(problem.parts(in_full(problem))))
-
-    def condition(self, problem: ImageGrams) -> Array:
-        """Rounding of an angle's cosine moves the covariance behind a ReLU by as much; sums are of 9 places."""
-        return jnp.asarray(9.0)
 
 
 class WideConvolutionalNetwork(Claim[ImageGrams]):
@@ -114,9 +111,7 @@ class WideConvolutionalNetwork(Claim[ImageGrams]):
     unexplained = "trained networks"
     traced = False
     trials = 24
-
-    def predict(self, problem: ImageGrams) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: ImageGrams, key: Key[Array, ""], channels: float) -> Array:
         """Root mean square over networks and covariances; more networks of fewer channels, where one says less."""

@@ -96,13 +96,11 @@ def _bound(grams: ConvolutionalGrams, targets: Array, noise: Array, factor: np.n
 class StiffMachines(Population[StiffMachine]):
     """Images of random sites, and targets that their pooled ReLU features tell."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(10, 4, 40, "images", corners=(10, 10)),
-            inducing=Integer(3, 2, 6, "inducing points", corners=(3, 3)),
-            noise=Real(0.1, 0.01, 1.0, "variance of the labels' noise"),
-        )
+    settings = Space(
+        n=Integer(10, 4, 40, "images", corners=(10, 10)),
+        inducing=Integer(3, 2, 6, "inducing points", corners=(3, 3)),
+        noise=Real(0.1, 0.01, 1.0, "variance of the labels' noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StiffMachine:
         """Normal features of four sites an image; labels by one direction of them, through a ReLU, plus noise."""
@@ -176,13 +174,11 @@ class Sites(Population[PooledSites]):
     The features of spanned sites are sums of those of inducing points; the others stand behind a ReLU.
     """
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(2, 1, 6, "images", corners=(2, 3)),
-            sites=Integer(6, 2, 30, "sites of an image", corners=(4, 8)),
-            inducing=Integer(5, 2, 12, "inducing points", corners=(4, 6)),
-        )
+    settings = Space(
+        n=Integer(2, 1, 6, "images", corners=(2, 3)),
+        sites=Integer(6, 2, 30, "sites of an image", corners=(4, 8)),
+        inducing=Integer(5, 2, 12, "inducing points", corners=(4, 6)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PooledSites:
         """Normal features, windows of three where they overlap."""
@@ -366,9 +362,7 @@ class FitFallsWithStiffness(Claim[StiffMachine]):
     unexplained = "accuracy on other rows, which may fall where the fit rises; any penalty does so at exact maximisers"
     traced = False
     trials = 16
-
-    def predict(self, problem: StiffMachine) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: StiffMachine, key: Key[Array, ""]) -> Array:
         """From the stiffest down, each from the one before."""

@@ -68,13 +68,11 @@ class MachineRows(eqx.Module):
 class MachineRowsPopulation(Population[MachineRows]):
     """Normal rows, normal labels of scale 2, normal numbers of scale 0.3, nu between 1/3 and 3."""
 
-    def settings(self) -> Space:
-        """Sizes and noise."""
-        return Space(
-            rows=Integer(4, 2, 20, "rows", corners=(4, 4)),
-            layers=Integer(2, 1, 6, "learned layers", corners=(1, 2)),
-            noise=Real(0.3, 0.05, 2.0, "variance of the labels' noise", corners=(0.3, 0.3)),
-        )
+    settings = Space(
+        rows=Integer(4, 2, 20, "rows", corners=(4, 4)),
+        layers=Integer(2, 1, 6, "learned layers", corners=(1, 2)),
+        noise=Real(0.3, 0.05, 2.0, "variance of the labels' noise", corners=(0.3, 0.3)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MachineRows:
         """Rows of twice as many dimensions, half as many columns of labels."""
@@ -86,7 +84,6 @@ class MachineRowsPopulation(Population[MachineRows]):
         return MachineRows(x, y, raw, 3 ** jax.random.uniform(keys[3], (), minval=-1, maxval=1), setting["noise"])
 
     def hypotheses(self, problem: MachineRows) -> list[Hypothesis]:
-        """Rows apart, noise."""
         own = jnp.diagonal(problem.gram_0)
         cosines = problem.gram_0 / jnp.sqrt(own[:, None] * own) - 2 * jnp.eye(len(own))
         return [
@@ -114,9 +111,7 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
     unexplained = "which nu a table wants; the rate is that of any smooth objective with a weight nu"
     trials = 12
     traced = False
-
-    def predict(self, problem: MachineRows) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
         gram = np.asarray(problem.gram_0)
@@ -140,9 +135,7 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
     unexplained = "what the movement is good for; at exact maximisers any penalty falls as its weight rises"
     trials = 8
     traced = False
-
-    def predict(self, problem: MachineRows) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: MachineRows, key: Key[Array, ""], nu: float) -> Array:
         found = deep_kernel_machine(problem.gram_0, problem.y, layers=problem.layers, nu=nu, noise=problem.level)

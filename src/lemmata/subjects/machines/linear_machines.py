@@ -58,16 +58,12 @@ class FewRowsPopulation(Population[FewRows]):
     columns: int = eqx.field(default=1, static=True)
     noisy: bool = eqx.field(default=False, static=True)
     even: bool = eqx.field(default=False, static=True)
-
-    def settings(self) -> Space:
-        """Rows and layers."""
-        return Space(
-            rows=Integer(3, 2, 20, "rows", corners=(3, 3)),
-            layers=Integer(2, 1, 8, "learned layers", corners=(1, 2)),
-        )
+    settings = Space(
+        rows=Integer(3, 2, 20, "rows", corners=(3, 3)),
+        layers=Integer(2, 1, 8, "learned layers", corners=(1, 2)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewRows:
-        """Rows, labels, nu and noise."""
         n = setting["rows"]
         keys = jax.random.split(key, 3)
         x = jax.random.normal(keys[0], (n, 2 * n))
@@ -210,14 +206,12 @@ class NoMaximumWithoutNoise(Claim[FewRows]):
     reading = "one learned layer, nu half of the number of columns"
     trials = 12
     traced = False
+    predict = 1.0
 
     def hypotheses(self, problem: FewRows) -> list[Hypothesis]:
         """Fewer columns than rows."""
         n, columns = problem.y.shape
         return [Hypothesis("columns of the labels", float(columns), "<", float(n), "one direction has no labels")]
-
-    def predict(self, problem: FewRows) -> Array:
-        return jnp.ones(())
 
     def measure_at(self, problem: FewRows, key: Key[Array, ""], noise: float) -> Array:
         nu = problem.y.shape[1] / 2

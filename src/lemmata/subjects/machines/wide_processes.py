@@ -46,16 +46,13 @@ class TwoRows(eqx.Module):
 class TwoRowProcesses(Population[TwoRows]):
     """Normal rows of 3 dimensions, normal labels of scale 2."""
 
-    def settings(self) -> Space:
-        """Columns of labels and noise."""
-        return Space(
-            columns=Integer(3, 2, 10, "columns of labels", corners=(2, 4)),
-            nu=Real(2.0, 1.0, 4.0, "features a copy of the labels"),
-            noise=Real(0.3, 0.1, 2.0, "variance of the noise"),
-        )
+    settings = Space(
+        columns=Integer(3, 2, 10, "columns of labels", corners=(2, 4)),
+        nu=Real(2.0, 1.0, 4.0, "features a copy of the labels"),
+        noise=Real(0.3, 0.1, 2.0, "variance of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoRows:
-        """Rows, labels, a direction."""
         keys = jax.random.split(key, 3)
         x = jax.random.normal(keys[0], (2, 3))
         gram = x @ x.T / 3 + 0.2 * jnp.eye(2)
@@ -64,7 +61,6 @@ class TwoRowProcesses(Population[TwoRows]):
         return TwoRows(gram, y, along, jnp.asarray(setting["nu"]), jnp.asarray(setting["noise"]))
 
     def hypotheses(self, problem: TwoRows) -> list[Hypothesis]:
-        """Two rows, noise."""
         least = jnp.linalg.eigvalsh(problem.gram_0)[0]
         return [
             Hypothesis("the smallest eigenvalue of G_0", least, ">", 0.0, "the rows differ"),
@@ -99,9 +95,7 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
     unexplained = "parameterisations in which wide networks do learn features"
     trials = 20
     traced = False
-
-    def predict(self, problem: TwoRows) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
         prior = np.asarray(problem.prior)
@@ -127,9 +121,7 @@ class WideProcessReachesMachine(Claim[TwoRows]):
     unexplained = "objectives with several maxima, of which a wide process takes the highest"
     trials = 8
     traced = False
-
-    def predict(self, problem: TwoRows) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
         found = deep_kernel_machine(problem.gram_0, problem.y, nu=float(problem.nu), noise=float(problem.noise))
@@ -153,9 +145,7 @@ class FeaturesBecomeNormal(Claim[TwoRows]):
     reading = "exactly normal: in the limit"
     trials = 16
     traced = False
-
-    def predict(self, problem: TwoRows) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: TwoRows, key: Key[Array, ""], n: float) -> Array:
         width = n * float(problem.nu)

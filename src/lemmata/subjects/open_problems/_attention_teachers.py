@@ -42,16 +42,13 @@ class TaughtHead(eqx.Module):
 class RankOneTeachers(Population[TaughtHead]):
     """Normal queries, tokens and values; a teacher of rank one and norm 2; fewer prompts than entries of M."""
 
-    def settings(self) -> Space:
-        """Width, tokens and prompts."""
-        return Space(
-            p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
-            tokens=Integer(6, 2, 64, "tokens of a prompt", corners=(5, 7)),
-            prompts=Integer(20, 4, 200, "prompts", corners=(18, 22)),
-        ).where("fewer prompts than entries of M", lambda s: s["prompts"] < s["p"] ** 2)
+    settings = Space(
+        p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
+        tokens=Integer(6, 2, 64, "tokens of a prompt", corners=(5, 7)),
+        prompts=Integer(20, 4, 200, "prompts", corners=(18, 22)),
+    ).where("fewer prompts than entries of M", lambda s: s["prompts"] < s["p"] ** 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TaughtHead:
-        """Normal factors of the teacher."""
         n, length, p = setting["prompts"], setting["tokens"], setting["p"]
         queries, tokens, values, left, right = draws(key, (n, p), (n, length, p), (n, length), (p,), (p,))
         features = queries[:, None, :, None] * tokens[:, :, None, :]
@@ -59,7 +56,6 @@ class RankOneTeachers(Population[TaughtHead]):
         return TaughtHead(features.reshape(n, length, p * p), values, teacher)
 
     def hypotheses(self, problem: TaughtHead) -> list[Hypothesis]:
-        """Answers that differ."""
         spread = jnp.std(problem.outputs(problem.teacher))
         return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "else every head fits")]
 
@@ -93,19 +89,15 @@ class PromptLaw(eqx.Module):
 class PromptLaws(Population[PromptLaw]):
     """Laws whose noise is uniform up to a setting."""
 
-    def settings(self) -> Space:
-        """Dimension, examples and noise."""
-        return Space(
-            d=Integer(4, 1, 16, "dimension", corners=(3, 5)),
-            examples=Integer(8, 2, 256, "examples of a prompt", corners=(8, 16)),
-            noise=Real(1.0, 0.0, 2.0, "largest standard deviation of the noise"),
-        )
+    settings = Space(
+        d=Integer(4, 1, 16, "dimension", corners=(3, 5)),
+        examples=Integer(8, 2, 256, "examples of a prompt", corners=(8, 16)),
+        noise=Real(1.0, 0.0, 2.0, "largest standard deviation of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PromptLaw:
-        """A random noise."""
         noise = setting["noise"] * jax.random.uniform(key)
         return PromptLaw(noise**2, setting["d"], setting["examples"])
 
     def hypotheses(self, problem: PromptLaw) -> list[Hypothesis]:
-        """Noise that does not drown the examples."""
         return [Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "stochastic descent stays stable")]

@@ -141,12 +141,10 @@ class LeastSpectralLoss(Claim[PairedViews]):
     )
     controls = "the minimum of a contrastive loss"
     unexplained = "finite samples; how embeddings of new values are found"
+    condition = 1000000.0
 
     def predict(self, problem: PairedViews) -> Array:
         return -jnp.sum(problem.correlations[: problem.left.shape[1]] ** 2)
 
     def measure(self, problem: PairedViews, key: Key[Array, ""]) -> Array:
         return spectral_loss(problem, *descend_by_blocks(problem))
-
-    def condition(self, problem: PairedViews) -> Array:
-        return jnp.asarray(1e6)

@@ -59,17 +59,13 @@ def _tents(x: Float[Array, " n"], folds: Int[Array, ""]) -> Float[Array, " n"]:
 class TentCompositions(Population[ComposedTents]):
     """Lengthscales between 1/2 and 2, grids that begin near the middle of a step."""
 
-    def settings(self) -> Space:
-        """The accuracy."""
-        return Space(accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)))
+    settings = Space(accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ComposedTents:
-        """Uniform numbers."""
         length, offset = jax.random.uniform(key, (2,))
         return ComposedTents(4.0 ** (length - 0.5), 0.35 + 0.3 * offset, jnp.asarray(setting["accuracy"]))
 
     def hypotheses(self, problem: ComposedTents) -> list[Hypothesis]:
-        """An accuracy below the variance."""
         return [Hypothesis("the accuracy", problem.accuracy, "<", 1.0, "a constant has the error 1")]
 
 
@@ -99,9 +95,7 @@ class PrintedDepthIndependence(Claim[ComposedTents]):
     expected = Status.REFUTED
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 8
-
-    def predict(self, problem: ComposedTents) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure_at(self, problem: ComposedTents, key: Key[Array, ""], teeth: float) -> Array:
         return _points_needed(problem, teeth)
@@ -126,9 +120,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
     corrects = PrintedDepthIndependence
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 8
-
-    def predict(self, problem: ComposedTents) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure_at(self, problem: ComposedTents, key: Key[Array, ""], teeth: float) -> Array:
         return _points_needed(problem, teeth)

@@ -43,17 +43,13 @@ class Shifts(Population[ShiftedSamples]):
     """Normal inputs, shifted by one to two along the first axis; targets centred where inputs in use are."""
 
     free = ("x", "z", "centre")
-
-    def settings(self) -> Space:
-        """Points, dimension, kernel."""
-        return Space(
-            n=Integer(24, 4, 200, "points of either sample", corners=(12, 12)),
-            d=Integer(2, 1, 20, "dimension", corners=(3, 3)),
-            kernel=Choice("rbf", ("rbf", "laplace"), "kernel", corners=("laplace",)),
-        )
+    settings = Space(
+        n=Integer(24, 4, 200, "points of either sample", corners=(12, 12)),
+        d=Integer(2, 1, 20, "dimension", corners=(3, 3)),
+        kernel=Choice("rbf", ("rbf", "laplace"), "kernel", corners=("laplace",)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedSamples:
-        """Ridges between 1e-3 and 10."""
         normal_key, draw_key = jax.random.split(key)
         n, d = setting["n"], setting["d"]
         normal = jax.random.normal(normal_key, (2 * n + 1, d))
@@ -64,7 +60,6 @@ class Shifts(Population[ShiftedSamples]):
         return ShiftedSamples(normal[:n], normal[n : 2 * n] + shift, kernel, 10.0 ** (4 * ridge - 3), centre)
 
     def hypotheses(self, problem: ShiftedSamples) -> list[Hypothesis]:
-        """A normalised kernel."""
         largest = jnp.abs(problem.kernel.diagonal(problem.x) - 1).max()
         return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "values are bounded by the norm")]
 

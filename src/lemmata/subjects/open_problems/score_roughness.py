@@ -50,12 +50,9 @@ class TwoPointScore(eqx.Module):
 class TwoPointScores(Population[TwoPointScore]):
     """Sizes evenly on a logarithmic scale about 1; widths between 0.37 and 0.43 of them."""
 
-    def settings(self) -> Space:
-        """The ridge."""
-        return Space(ridge=Real(1e-6, 1e-8, 1e-4, "weight of the squared norm", corners=(5e-7, 2e-6)))
+    settings = Space(ridge=Real(1e-6, 1e-8, 1e-4, "weight of the squared norm", corners=(5e-7, 2e-6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPointScore:
-        """A random size and width."""
         size, share = jax.random.uniform(key, (2,))
         m = 4.0 ** (size - 0.5)
         return TwoPointScore(m, (0.37 + 0.06 * share) * m, jnp.asarray(setting["ridge"]))
@@ -91,9 +88,7 @@ class FittedScoreRoughness(Claim[TwoPointScore]):
     unexplained = "finite samples; a theory of spaces that change with the noise"
     traced = False  # several decompositions of 120 rows in one compiled batch can wait for each other on a CPU
     trials = 8
-
-    def predict(self, problem: TwoPointScore) -> Array:
-        return jnp.asarray(-6.0)
+    predict = -6.0
 
     def measure_at(self, problem: TwoPointScore, key: Key[Array, ""], sigma: float) -> Array:
         return _seminorm(problem, sigma * problem.m)

@@ -85,14 +85,11 @@ class AttendedFields(Population[AttendedField]):
 
     layers: int = eqx.field(default=1, static=True)
     frequency: float = eqx.field(default=2.0, static=True)
-
-    def settings(self) -> Space:
-        """Heads, channels a head, places."""
-        return Space(
-            heads=Integer(2, 1, 16, "heads", corners=(1, 2)),
-            each=Integer(4, 4, 64, "channels a head", corners=(4, 4)),
-            m=Integer(48, 8, 4096, "places", step=8, corners=(48, 48)),
-        ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
+    settings = Space(
+        heads=Integer(2, 1, 16, "heads", corners=(1, 2)),
+        each=Integer(4, 4, 64, "channels a head", corners=(4, 4)),
+        m=Integer(48, 8, 4096, "places", step=8, corners=(48, 48)),
+    ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
         """Biases that keep the channels of a head apart, scales of norms about 1, shifts of a half."""
@@ -105,7 +102,6 @@ class AttendedFields(Population[AttendedField]):
         return AttendedField(_waves(waves, self.frequency), attentions, jax.random.uniform(placing, (setting["m"], 2)))
 
     def hypotheses(self, problem: AttendedField) -> list[Hypothesis]:
-        """A head that a norm leaves something of."""
         least = jnp.asarray(float(problem.attentions[0].key_scale.shape[1]))
         return [Hypothesis("channels a head", least, ">=", 2.0, "the norm of one channel is 0")]
 
@@ -144,15 +140,13 @@ class ResolvedFields(Population[ResolvedField]):
     """
 
     started: bool = eqx.field(default=False, static=True)
-
-    def settings(self) -> Space:
-        """The image, the positions, and the operator's size."""
-        return Space(
-            side=Integer(7, 2, 256, "pixels of a side", corners=(7, 7)),
-            m=Integer(32, 4, 4096, "positions", step=2, corners=(32, 32)),
-            width=Integer(8, 4, 256, "width of the operator", step=4, corners=(8, 8)),
-            blocks=Integer(1, 1, 4, "blocks of attention", corners=(1, 2)),
-        )
+    # The image, the positions, and the operator's size.
+    settings = Space(
+        side=Integer(7, 2, 256, "pixels of a side", corners=(7, 7)),
+        m=Integer(32, 4, 4096, "positions", step=2, corners=(32, 32)),
+        width=Integer(8, 4, 256, "width of the operator", step=4, corners=(8, 8)),
+        blocks=Integer(1, 1, 4, "blocks of attention", corners=(1, 2)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ResolvedField:
         """Four channels of the encoder, heads of four channels, all maps of variance 1/inputs."""
@@ -172,6 +166,5 @@ class ResolvedFields(Population[ResolvedField]):
         return ResolvedField(_waves(waves, 3.0), model, places, setting["side"])
 
     def hypotheses(self, problem: ResolvedField) -> list[Hypothesis]:
-        """Positions in the square."""
         inside = jnp.max(jnp.abs(problem.places - 0.5))
         return [Hypothesis("positions lie in the unit square", inside, "<=", 0.5, "the image is known nowhere else")]

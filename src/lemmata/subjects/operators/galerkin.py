@@ -81,9 +81,7 @@ class GalerkinCost(Claim[AttendedField]):
     unexplained = "the time of an operation, and what the rest of a network takes"
     traced = False
     trials = 4
-
-    def predict(self, problem: AttendedField) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
         """As the compiler counts them, before it optimises."""
@@ -130,17 +128,12 @@ class NewBasisAsOftenRead(Claim[AttendedField]):
     unexplained = "what the pointwise networks between layers add"
     reading = "multilayer attention as layers of kernel integrals alone; some as at least a hundredth"
     expected = Status.REFUTED
-
-    def predict(self, problem: AttendedField) -> Array:
-        return jnp.asarray(_LEAST)
+    predict = _LEAST
+    trivial = 0.0  # a share
 
     def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
         """What least squares leaves."""
         return beyond_the_span(problem)
-
-    def trivial(self, problem: AttendedField) -> Array:
-        """A share."""
-        return jnp.zeros(())
 
 
 class AttentionKeepsTheSpan(Claim[AttendedField]):

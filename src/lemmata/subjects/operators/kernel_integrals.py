@@ -60,9 +60,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     controls = "the distance of attention over points from the integral that they stand for"
     unexplained = "whether training leaves anything that depends on the points"
     trials = 48
-
-    def predict(self, problem: AttendedField) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
         """Over several draws of the points."""
@@ -89,9 +87,7 @@ class InputGridAsPrinted(Claim[ResolvedField]):
     )
     expected = Status.REFUTED
     trials = 24
-
-    def predict(self, problem: ResolvedField) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: ResolvedField, key: Key[Array, ""], n: float) -> Array:
         """Root mean square over positions and colours."""
@@ -114,9 +110,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     unexplained = "images with edges, whose features are not smooth"
     trials = 48
     corrects = InputGridAsPrinted
-
-    def predict(self, problem: AttendedField) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
         """The midpoint rule."""

@@ -60,12 +60,10 @@ class AttentionSequences(Population[AttentionTokens]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionTokens:
-        """Tokens."""
         first, second = jax.random.split(key)
         common = jax.random.normal(first, (setting["channels"],))
         own = jax.random.normal(second, (setting["n"], setting["positions"], setting["channels"]))
         return AttentionTokens(0.7 * common + 0.5 * own, setting["mechanism"], self.scaling)
 
     def hypotheses(self, problem: AttentionTokens) -> list[Hypothesis]:
-        """Tokens that are not zero."""
         return [Hypothesis("tokens are not zero", jnp.abs(problem.x).max(), ">", 0.0, "kernels would be 0")]

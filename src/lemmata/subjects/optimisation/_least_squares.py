@@ -61,12 +61,10 @@ class KernelDescents(Population[LeastSquares]):
     """The features of a kernel on random rows, from zero, with a step between 0.1 and 1.9 over lambda_max."""
 
     def settings(self) -> Space:
-        """Rows, steps, noise, kernel."""
         steps = Integer(100, 1, 10_000, "steps of gradient descent")
         return Space(n=Integer(30, 2, 400, "training rows"), steps=steps, noise=NOISE, kernel=KERNEL)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LeastSquares:
-        """Rows, and a uniform step."""
         rows_key, step_key = jax.random.split(key)
         n, noise = setting["n"], setting["noise"]
         rows = sampled_regression(rows_key, n=n, t=1, d=5, kernel=setting["kernel"], noise=noise)
@@ -79,7 +77,6 @@ class KernelDescents(Population[LeastSquares]):
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
-        """A stable step, a start at zero."""
         largest = jnp.linalg.norm(problem.features, ord=2) ** 2
         return [
             Hypothesis("the step is at most 2 / lambda_max", problem.step, "<=", 2 / largest, "residuals stay bounded"),
@@ -91,13 +88,9 @@ class DefiniteDescents(Population[LeastSquares]):
     """The features of a positive definite kernel on random rows, from zero, with the step 1 / lambda_max."""
 
     free = ("y",)
-
-    def settings(self) -> Space:
-        """Rows, noise, kernel."""
-        return Space(n=Integer(20, 2, 200, "training rows"), noise=NOISE, kernel=DEFINITE_KERNEL)
+    settings = Space(n=Integer(20, 2, 200, "training rows"), noise=NOISE, kernel=DEFINITE_KERNEL)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LeastSquares:
-        """Rows with targets."""
         n, noise = setting["n"], setting["noise"]
         return kernel_least_squares(sampled_regression(key, n=n, t=1, d=5, kernel=setting["kernel"], noise=noise))
 
@@ -124,9 +117,7 @@ class DefiniteDescents(Population[LeastSquares]):
 class Interpolations(Population[LeastSquares]):
     """Normal features, several for each row, with normal targets and a normal start."""
 
-    def settings(self) -> Space:
-        """Rows, features for each row."""
-        return Space(n=Integer(20, 1, 60, "training rows"), ratio=Integer(3, 2, 30, "features for each row"))
+    settings = Space(n=Integer(20, 1, 60, "training rows"), ratio=Integer(3, 2, 30, "features for each row"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LeastSquares:
         """Independent features, targets and start; 4000 steps."""

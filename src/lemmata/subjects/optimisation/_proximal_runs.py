@@ -162,17 +162,13 @@ def prompt_with_errors(
 class NormalPoints(Population[Point]):
     """Standard normal vectors, and a level of half a normal number."""
 
-    def settings(self) -> Space:
-        """The size of the vector."""
-        return Space(p=Integer(16, 1, 1000, "entries"))
+    settings = Space(p=Integer(16, 1, 1000, "entries"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Point:
-        """Independent entries."""
         normal = jax.random.normal(key, (setting["p"] + 1,))
         return Point(normal[1:], jnp.abs(normal[0]) / 2)
 
     def hypotheses(self, problem: Point) -> list[Hypothesis]:
-        """A level that is not negative."""
         return [Hypothesis("the level is not negative", problem.level, ">=", 0.0, "the objective is convex")]
 
 
@@ -180,17 +176,13 @@ class SaturatedSteps(Population[Step]):
     """Steps from points near rho*, on features that are all 1: the largest curvature."""
 
     free = ("start",)
-
-    def settings(self) -> Space:
-        """Sizes and the class."""
-        return Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
+    settings = Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Step:
         """Features with all thresholds below the ball."""
         return sampled_step(key, family=setting["family"], n=setting["n"], examples=setting["N"])
 
     def hypotheses(self, problem: Step) -> list[Hypothesis]:
-        """Bounded features."""
         return [bounded(problem.features)]
 
 
@@ -224,7 +216,6 @@ class InexactRuns(Population[Run]):
         return run_of(features, prompt.y, penalty, best, setting["size"] * errors)
 
     def hypotheses(self, problem: Run) -> list[Hypothesis]:
-        """Bounded features and a start at 0."""
         start = jnp.abs(problem.path[:, 0]).max()
         return [bounded(problem.features), Hypothesis("the run starts at 0", start, "==", 0.0, "rho_0 = 0")]
 
@@ -246,9 +237,8 @@ class Penalised(eqx.Module):
 class PenalisedRuns(Population[Penalised]):
     """Runs with errors at the least penalty that is allowed; rho* represents the function."""
 
-    def settings(self) -> Space:
-        """Sizes, the class, and the size of the errors."""
-        return _run_space(48, 1.0)
+    # Sizes, the class, and the size of the errors.
+    settings = _run_space(48, 1.0)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Penalised:
         """A prompt, its least penalty, and errors of that size."""

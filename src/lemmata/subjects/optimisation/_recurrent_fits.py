@@ -51,18 +51,15 @@ class ImpulseFits(Population[ImpulseFit]):
     """Poles alpha in (0.72, 0.98), gains about 1, starts a in (-0.9, 0.9) with b = c = 0."""
 
     def settings(self) -> Space:
-        """Lags and steps."""
         lags = Integer(8, 3, 64, "lags", corners=(5, 5))
         return Space(lags=lags, steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseFit:
-        """Uniform numbers."""
         draws = jax.random.uniform(key, (3,))
         start, pole, gain = 1.8 * draws[0] - 0.9, 0.72 + 0.26 * draws[1], 0.5 + draws[2]
         return ImpulseFit(start, pole, gain, setting["lags"], setting["steps"])
 
     def hypotheses(self, problem: ImpulseFit) -> list[Hypothesis]:
-        """Stable poles, three lags."""
         return [
             Hypothesis(
                 "alpha is above 1/sqrt(2)", problem.pole, ">", jnp.sqrt(0.5), "else the curvature at 0 is positive"
@@ -95,12 +92,9 @@ class FrequencyFit(eqx.Module):
 class FrequencyFits(Population[FrequencyFit]):
     """Uniform frequencies; decays uniform between 0.3 and 0.95."""
 
-    def settings(self) -> Space:
-        """Lags."""
-        return Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
+    settings = Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FrequencyFit:
-        """Uniform numbers."""
         draws = jax.random.uniform(key, (2,))
         return FrequencyFit(2 * jnp.pi * draws[0], 0.3 + 0.65 * draws[1], setting["lags"])
 
@@ -150,18 +144,14 @@ class ReadoutFits(Population[ReadoutFit]):
     """
 
     free = ("states", "best", "start")
-
-    def settings(self) -> Space:
-        """States, times, steps, spectral radius."""
-        return Space(
-            n=Integer(4, 1, 32, "states", corners=(8, 8)),
-            times=Integer(32, 8, 256, "times", corners=(16, 16)),
-            steps=Integer(30, 1, 1000, "steps of descent", corners=(100, 100)),
-            radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.7)),
-        )
+    settings = Space(
+        n=Integer(4, 1, 32, "states", corners=(8, 8)),
+        times=Integer(32, 8, 256, "times", corners=(16, 16)),
+        steps=Integer(30, 1, 1000, "steps of descent", corners=(100, 100)),
+        radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.7)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReadoutFit:
-        """States by running the recurrence."""
         keys = jax.random.split(key, 4)
         n, times, steps = setting["n"], setting["times"], setting["steps"]
         transition, _ = jnp.linalg.qr(jax.random.normal(keys[0], (n, n)))
@@ -178,5 +168,4 @@ class ReadoutFits(Population[ReadoutFit]):
         return ReadoutFit(states, seen, best, best + away, bend, steps)
 
     def hypotheses(self, problem: ReadoutFit) -> list[Hypothesis]:
-        """A loss that is not constant."""
         return [Hypothesis("states are seen", problem.smoothness, ">", 0.0, "the step is 1 / the smoothness")]

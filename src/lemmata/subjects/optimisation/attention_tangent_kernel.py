@@ -60,16 +60,12 @@ class SmallNetwork(eqx.Module):
 class SmallNetworks(Population[SmallNetwork]):
     """Normal parameters, inputs and targets, three parameters a unit and as many rows as parameters."""
 
-    def settings(self) -> Space:
-        """Units."""
-        return Space(units=Integer(4, 1, 64, "hidden units", corners=(8, 8)))
+    settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(8, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
-        """Independent normal numbers."""
         return SmallNetwork(*jax.random.normal(key, (3, 3 * setting["units"])))
 
     def hypotheses(self, problem: SmallNetwork) -> list[Hypothesis]:
-        """As many rows as parameters."""
         return [Hypothesis("rows", len(problem.x), "==", len(problem.parameters), "both sides have as many entries")]
 
 
@@ -163,15 +159,13 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     control = Control("six times, the first layer counted once", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one layer of linear attention"
     unexplained = "softmax; finite width"
+    condition = 100.0
 
     def predict(self, problem: AttentionTokens) -> Array:
         return 8 * gram(NNGPKernel(problem.network()), problem.x)
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
         return gram(TangentKernel(problem.network()), problem.x)
-
-    def condition(self, problem: AttentionTokens) -> Array:
-        return jnp.asarray(100.0)
 
 
 class TangentDominatesCovariance(Claim[AttentionTokens]):
@@ -192,13 +186,8 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
     control = Control("eight times the covariance", lambda least, problem: 2 * least)
     controls = "the least generalised eigenvalue of tangent kernel and covariance"
     unexplained = "how much queries and keys add"
-
-    def trivial(self, problem: AttentionTokens) -> Array:
-        """What the readout alone contributes."""
-        return jnp.ones(())
-
-    def predict(self, problem: AttentionTokens) -> Array:
-        return jnp.asarray(4.0)
+    trivial = 1.0  # what the readout alone contributes
+    predict = 4.0
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
         """The least eigenvalue of S^(-1/2) K S^(-1/2)."""
@@ -224,9 +213,7 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
     controls = "the distance of the tangent kernel from the multiples of the covariance"
     unexplained = "how much of it matters for training"
     trials = 128
-
-    def predict(self, problem: AttentionTokens) -> Array:
-        return jnp.asarray(0.01)
+    predict = 0.01
 
     def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
         covariance = gram(NNGPKernel(problem.network()), problem.x)

@@ -60,16 +60,14 @@ class CircleTokens(eqx.Module):
 class TokensOnCircle(Population[CircleTokens]):
     """Random planes and first angles; beta uniform between a third of its largest value and this."""
 
-    def settings(self) -> Space:
-        """Tokens, at most so many that float64 resolves their condition number; beta, the dimension."""
-        return Space(
-            n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(6, 6)),
-            beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.0)),
-            p=Integer(5, 2, 64, "dimension of the tokens", corners=(5, 5)),
-        )
+    # Tokens, at most so many that float64 resolves their condition number; beta, the dimension.
+    settings = Space(
+        n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(6, 6)),
+        beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.0)),
+        p=Integer(5, 2, 64, "dimension of the tokens", corners=(5, 5)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CircleTokens:
-        """A random frame."""
         plane_key, draw_key = jax.random.split(key)
         first, second = jax.random.normal(plane_key, (2, setting["p"]))
         first = first / jnp.linalg.norm(first)
@@ -80,7 +78,6 @@ class TokensOnCircle(Population[CircleTokens]):
         return CircleTokens(frame, 2 * jnp.pi * start, beta, setting["n"])
 
     def hypotheses(self, problem: CircleTokens) -> list[Hypothesis]:
-        """An orthonormal frame."""
         off = jnp.abs(problem.frame.T @ problem.frame - jnp.eye(2)).max()
         return [Hypothesis("the frame is orthonormal", off, "<=", 1e-12, "inner products are beta cos(t - t')")]
 
@@ -135,9 +132,7 @@ class PrintedPolynomialConditionNumber(Claim[CircleTokens]):
     reading = "a polynomial of degree at most 4; the kernel is exp(<x, y>) with tied queries and keys"
     expected = Status.REFUTED
     trials = 32
-
-    def predict(self, problem: CircleTokens) -> Array:
-        return jnp.asarray(4.0)
+    predict = 4.0
 
     def measure_at(self, problem: CircleTokens, key: Key[Array, ""], n: float) -> Array:
         return _condition_number(gram(ExponentialDotProduct(), problem.around(int(n))))
@@ -191,9 +186,7 @@ class KinkedConditionNumber(Claim[CircleTokens]):
     unexplained = "tokens of high dimension, where growth is slower"
     traced = False  # decompositions of 64 rows
     trials = 4
-
-    def predict(self, problem: CircleTokens) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure_at(self, problem: CircleTokens, key: Key[Array, ""], n: float) -> Array:
         return jnp.asarray(np.linalg.cond(np.asarray(_kinked_gram(problem.half(int(n))))))

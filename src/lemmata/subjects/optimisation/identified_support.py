@@ -125,16 +125,13 @@ class IdentifiedPaths(Population[LassoPath]):
     The minimum comes from the normal equations on the support of the last iterate, and is checked to be the minimum.
     """
 
-    def settings(self) -> Space:
-        """Examples, their noise, and the penalty."""
-        return Space(
-            N=Integer(128, 32, 1024, "examples"),
-            sigma=Real(0.05, 0.0, 10.0, "standard deviation of the noise"),
-            level=Real(0.1, 0.001, 0.999, "lambda over the largest slope at 0"),
-        )
+    settings = Space(
+        N=Integer(128, 32, 1024, "examples"),
+        sigma=Real(0.05, 0.0, 10.0, "standard deviation of the noise"),
+        level=Real(0.1, 0.001, 0.999, "lambda over the largest slope at 0"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LassoPath:
-        """Ramps in four dimensions."""
         given = SparseTargets(d=4, s=2)
         sizes = {**given.settings().default, "N": setting["N"], "sigma": setting["sigma"]}
         drawn = given.sample(sizes, key)
@@ -205,16 +202,13 @@ class DistanceShrinks(Claim[LassoPath]):
     control = Control("twice the exponent", lambda bound, problem: shrinkage(problem, 2.0))
     controls = _LATE_STEPS
     unexplained = _WHEN
+    trivial = 1.0  # no step goes away from the minimum
 
     def predict(self, problem: LassoPath) -> Array:
         return shrinkage(problem)
 
     def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
         return problem.distances[problem.end] / problem.distances[problem.end - problem.halving]
-
-    def trivial(self, problem: LassoPath) -> Array:
-        """No step goes away from the minimum."""
-        return jnp.asarray(1.0)
 
     def condition(self, problem: LassoPath) -> Array:
         return rounding(problem)
@@ -239,6 +233,7 @@ class ObjectiveShrinks(Claim[LassoPath]):
     control = Control("the exponent 3 K", lambda bound, problem: shrinkage(problem, 3.0))
     controls = "the objective of the Lasso late on a path"
     unexplained = _WHEN
+    trivial = 1.0  # no step raises the objective
 
     def predict(self, problem: LassoPath) -> Array:
         return shrinkage(problem, 2.0)
@@ -249,10 +244,6 @@ class ObjectiveShrinks(Claim[LassoPath]):
     def measure(self, problem: LassoPath, key: Key[Array, ""]) -> Array:
         gaps = self._gaps(problem)
         return gaps[1] / gaps[0]
-
-    def trivial(self, problem: LassoPath) -> Array:
-        """No step raises the objective."""
-        return jnp.asarray(1.0)
 
     def condition(self, problem: LassoPath) -> Array:
         """Of the difference of two objectives, beside that of the minimum."""

@@ -83,12 +83,10 @@ class ConditionNumberGrowth(Claim[Regression]):
     controls = "the order in kappa of the number of iterations"
     unexplained = "typical targets, which lie along large eigenvalues"
     trials = 64
+    predict = 1.0
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
         return [_spread(problem.gram)]
-
-    def predict(self, problem: Regression) -> Array:
-        return jnp.ones(())
 
     def measure(self, problem: Regression, key: Key[Array, ""]) -> Array:
         """Iterations to a thousandth of a residual along the last eigenvector, by running them, at each rung."""
@@ -124,13 +122,11 @@ class PrintedStepIterations(Claim[Regression]):
     reading = "lambda_max and kappa belong to the n x n kernel matrix, c = 1, the loss is summed over rows"
     expected = Status.REFUTED
     trials = 64
+    predict = 0.0
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
         rows = Hypothesis("rows for the last rung", len(problem.x), ">=", 64, "the ladder has to be drawn")
         return [rows, _spread(gram(problem.kernel, problem.x[:8]))]
-
-    def predict(self, problem: Regression) -> Array:
-        return jnp.zeros(())
 
     def measure_at(self, problem: Regression, key: Key[Array, ""], rung: float) -> Array:
         """Iterations to a hundredth of the first residual on the first n rows, for K + s I of condition number 4."""

@@ -80,6 +80,7 @@ class Descent(AbstractStepClaim):
     title = "A step of 1/(2n) lowers the objective"
     source = Source("li2025incontext", "(97a)", note="proof of Lemma 3, with its decrease")
     control = Control("it lowers it by n |step|²", lambda bound, problem: bound * problem.number / (problem.number - 1))
+    trivial = 0.0  # a step does not raise the objective
 
     def predict(self, problem: Step) -> Array:
         moved = problem.exact(1 / (2 * problem.number)) - problem.start
@@ -88,10 +89,6 @@ class Descent(AbstractStepClaim):
     def measure(self, problem: Step, key: Key[Array, ""]) -> Array:
         objective = lambda rho: lasso_objective(problem.features, problem.y, problem.penalty, rho)
         return objective(problem.exact(1 / (2 * problem.number))) - objective(problem.start)
-
-    def trivial(self, problem: Step) -> Array:
-        """A step does not raise the objective."""
-        return jnp.zeros(())
 
 
 class ContractionAsPrinted(AbstractStepClaim):
@@ -233,9 +230,7 @@ class ConvergenceRate(Claim[Prompt]):
     controls = "the objective after T exact steps"
     unexplained = "linear convergence in the end, once the support of the coefficients is found"
     trials = 96
-
-    def predict(self, problem: Prompt) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The distance to the minimum, which 4000 accelerated steps find, and rounding where the path has arrived."""

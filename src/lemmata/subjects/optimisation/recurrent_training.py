@@ -87,6 +87,7 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
     )
     controls = "gradient and curvature of the loss of a linear recurrence"
     unexplained = "how long descent stays near saddles"
+    condition = 32.0
 
     def predict(self, problem: ImpulseFit) -> Array:
         """The norm of the gradient, then the least curvature."""
@@ -97,9 +98,6 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
     def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
         curvature = jnp.linalg.eigvalsh(jax.hessian(problem.loss)(problem.first))[0]
         return jnp.stack([jnp.linalg.norm(jax.grad(problem.loss)(problem.first)), curvature])
-
-    def condition(self, problem: ImpulseFit) -> Array:
-        return jnp.asarray(32.0)
 
 
 class ConcaveAtZero(Claim[ImpulseFit]):
@@ -189,9 +187,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
     control = Control("there is a second one", lambda count, problem: count + 1)
     controls = "the number of minima of the loss in the frequency"
     unexplained = "how long descent takes where the loss is nearly flat"
-
-    def predict(self, problem: FrequencyFit) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
         """Local minima on 1024 frequencies of the sum over 1024 lags, by a Fourier transform of the weights."""

@@ -59,17 +59,13 @@ class TanhDescents(Population[TanhDescent]):
     """Normal weights, inputs and targets; in half of the problems the ramp, started steps + 1 from its minimum."""
 
     free = ("weights", "x", "y")
-
-    def settings(self) -> Space:
-        """Units, rows, steps."""
-        return Space(
-            units=Integer(6, 1, 64, "hidden units", corners=(3, 3)),
-            n=Integer(10, 1, 200, "training rows", corners=(20, 20)),
-            steps=Integer(40, 2, 2000, "steps of descent", corners=(80, 80)),
-        )
+    settings = Space(
+        units=Integer(6, 1, 64, "hidden units", corners=(3, 3)),
+        n=Integer(10, 1, 200, "training rows", corners=(20, 20)),
+        steps=Integer(40, 2, 2000, "steps of descent", corners=(80, 80)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TanhDescent:
-        """Two inputs a row."""
         keys = jax.random.split(key, 5)
         units, n, steps = setting["units"], setting["n"], setting["steps"]
         ramp = jax.random.bernoulli(keys[0]).astype(float)
@@ -80,7 +76,6 @@ class TanhDescents(Population[TanhDescent]):
         return TanhDescent(weights, signs, x, y, ramp, steps)
 
     def hypotheses(self, problem: TanhDescent) -> list[Hypothesis]:
-        """A loss that is not at its infimum."""
         return [Hypothesis("the first loss is positive", problem.loss(problem.weights), ">", 0.0, "else all is done")]
 
 

@@ -39,14 +39,11 @@ class GradientGames(Population[GradientGame]):
     """Random signs, sparse features, or an adversary that opposes the player, each coordinate with its own scale."""
 
     free = ("drawn", "start")
-
-    def settings(self) -> Space:
-        """Rounds, dimension, adversary."""
-        return Space(
-            rounds=Integer(256, 16, 4096, "rounds"),
-            d=Integer(8, 1, 64, "coordinates"),
-            adversary=Choice("opposing", _ADVERSARIES[:3], "who plays the gradients"),
-        )
+    settings = Space(
+        rounds=Integer(256, 16, 4096, "rounds"),
+        d=Integer(8, 1, 64, "coordinates"),
+        adversary=Choice("opposing", _ADVERSARIES[:3], "who plays the gradients"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientGame:
         """Scales over two orders of magnitude, a side between 1/2 and 4."""
@@ -62,7 +59,6 @@ class GradientGames(Population[GradientGame]):
         return GradientGame(scale * signs, jnp.asarray(float(setting["adversary"] == "opposing")), start, side)
 
     def hypotheses(self, problem: GradientGame) -> list[Hypothesis]:
-        """A start inside the box."""
         inside = jnp.abs(problem.start).max()
         return [Hypothesis("the start is in the box", inside, "<=", problem.side / 2, "the player stays in it", 1e-12)]
 
@@ -77,18 +73,14 @@ class TurningGame(eqx.Module):
 class TurningGames(Population[TurningGame]):
     """Scales over two orders of magnitude, a side between 1/2 and 4."""
 
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(4, 1, 64, "coordinates"))
+    settings = Space(d=Integer(4, 1, 64, "coordinates"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TurningGame:
-        """Scales and a side."""
         one, two = jax.random.split(key)
         scale = 10 ** jax.random.uniform(one, (setting["d"],), minval=-1.0, maxval=1.0)
         return TurningGame(scale, 0.5 * 8 ** jax.random.uniform(two))
 
     def hypotheses(self, problem: TurningGame) -> list[Hypothesis]:
-        """Losses that are not constant."""
         return [Hypothesis("every coordinate has a gradient", problem.scale.min(), ">", 0.0, "its regret would be 0")]
 
 
@@ -118,9 +110,7 @@ class PeriodicGame(eqx.Module):
 class PeriodicGames(Population[PeriodicGame]):
     """C above 2, a step small enough for the theorem."""
 
-    def settings(self) -> Space:
-        """The range of C."""
-        return Space(most=Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0)))
+    settings = Space(most=Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PeriodicGame:
         """C evenly between 2.5 and the largest, a step between 0.1 and 0.6, any start."""

@@ -18,14 +18,11 @@ class GradientSequences(Population[GradientMatrices]):
     """Independent normal entries, rows of different scales."""
 
     free = ("gradients",)
-
-    def settings(self) -> Space:
-        """Rows, columns, steps."""
-        return Space(
-            m=Integer(4, 1, 64, "rows", corners=(3, 6)),
-            n=Integer(6, 1, 64, "columns", corners=(4, 8)),
-            steps=Integer(4, 2, 50, "gradients"),
-        )
+    settings = Space(
+        m=Integer(4, 1, 64, "rows", corners=(3, 6)),
+        n=Integer(6, 1, 64, "columns", corners=(4, 8)),
+        steps=Integer(4, 2, 50, "gradients"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientMatrices:
         """Scales of the rows over a factor of four."""
@@ -34,7 +31,6 @@ class GradientSequences(Population[GradientMatrices]):
         return GradientMatrices(scales * jax.random.normal(two, (setting["steps"], setting["m"], setting["n"])))
 
     def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
-        """Full rank."""
         least = jnp.linalg.svd(problem.gradients[0], compute_uv=False)[-1]
         return [Hypothesis("the first gradient has full rank", least, ">", 1e-6, "else its polar factor is not unique")]
 
@@ -50,9 +46,7 @@ class PositiveTable(eqx.Module):
 class PositiveTables(Population[PositiveTable]):
     """Squares of normal numbers, as second moments are, with scales of rows and columns."""
 
-    def settings(self) -> Space:
-        """Rows, columns."""
-        return Space(m=Integer(5, 2, 100, "rows"), n=Integer(7, 2, 100, "columns"))
+    settings = Space(m=Integer(5, 2, 100, "rows"), n=Integer(7, 2, 100, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PositiveTable:
         """Scales over two orders of magnitude; a positive start."""
@@ -64,5 +58,4 @@ class PositiveTables(Population[PositiveTable]):
         return PositiveTable(rows * columns * jax.random.normal(keys[2], (m, n)) ** 2, row, column)
 
     def hypotheses(self, problem: PositiveTable) -> list[Hypothesis]:
-        """Positive entries."""
         return [Hypothesis("entries are positive", problem.values.min(), ">", 0.0, "their logarithms are taken")]

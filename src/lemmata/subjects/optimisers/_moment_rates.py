@@ -26,10 +26,7 @@ class GradientHistories(Population[GradientHistory]):
     """Rates near the usual ones; gradients between those of the longest step and random ones."""
 
     free = ("gradients",)
-
-    def settings(self) -> Space:
-        """Steps."""
-        return Space(steps=Integer(100, 2, 10_000, "steps"))
+    settings = Space(steps=Integer(100, 2, 10_000, "steps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientHistory:
         """1 - b1 from 0.03 to 0.3, 1 - b2 from 0.001 to 0.03, noise of any relative size."""
@@ -41,5 +38,4 @@ class GradientHistories(Population[GradientHistory]):
         return GradientHistory(quiet.longest * (1 + 2 * jnp.maximum(u[2] - 0.3, 0.0) * noise), b1, b2)
 
     def hypotheses(self, problem: GradientHistory) -> list[Hypothesis]:
-        """b1² below b2."""
         return [Hypothesis("b1² is below b2", problem.b1**2, "<", problem.b2, "the supremum stays finite as T grows")]

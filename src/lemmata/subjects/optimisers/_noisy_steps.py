@@ -17,12 +17,9 @@ class ProbedHessian(eqx.Module):
 class ProbedHessians(Population[ProbedHessian]):
     """A diagonal between 0.7 and 1.5, every other entry between 0.5 and 1 with a random sign."""
 
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(4, 2, 6, "coordinates", corners=(3, 5)))
+    settings = Space(d=Integer(4, 2, 6, "coordinates", corners=(3, 5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProbedHessian:
-        """A symmetric matrix."""
         keys = jax.random.split(key, 3)
         d = setting["d"]
         upper = jax.random.uniform(keys[0], (d, d), minval=0.5) * jax.random.rademacher(keys[1], (d, d), jnp.float64)
@@ -30,7 +27,6 @@ class ProbedHessians(Population[ProbedHessian]):
         return ProbedHessian(upper + upper.T + jnp.diag(jax.random.uniform(keys[2], (d,), minval=0.7, maxval=1.5)))
 
     def hypotheses(self, problem: ProbedHessian) -> list[Hypothesis]:
-        """Symmetry."""
         gap = jnp.abs(problem.hessian - problem.hessian.T).max()
         return [Hypothesis("the Hessian is symmetric", gap, "<=", 0.0, "it is a matrix of second derivatives")]
 
@@ -47,17 +43,13 @@ class MixedMemory(eqx.Module):
 class MixedMemories(Population[MixedMemory]):
     """A fast memory of 3 to 20 steps, a slow one of 100 to 10,000, a weight of the slow one between 1 and 10."""
 
-    def settings(self) -> Space:
-        """Steps."""
-        return Space(steps=Integer(60, 5, 2000, "steps after the impulse"))
+    settings = Space(steps=Integer(60, 5, 2000, "steps after the impulse"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedMemory:
-        """Rates and a weight."""
         u = jax.random.uniform(key, (3,))
         return MixedMemory(1 - 0.05 * 6 ** u[0], 1 - 1e-4 * 100 ** u[1], 10 ** u[2], setting["steps"])
 
     def hypotheses(self, problem: MixedMemory) -> list[Hypothesis]:
-        """The slow memory is the slower one."""
         return [
             Hypothesis("the slow memory is longer", problem.slow, ">", problem.fast, "else the names are exchanged")
         ]
@@ -75,9 +67,7 @@ class NoisyMinimum(eqx.Module):
 class NoisyMinima(Population[NoisyMinimum]):
     """Steps between 0.35 and 0.7 of the largest stable one, 2 (1 + beta)/h."""
 
-    def settings(self) -> Space:
-        """The range of the momentum."""
-        return Space(most=Real(0.9, 0.0, 0.9, "largest momentum", corners=(0.5, 0.9)))
+    settings = Space(most=Real(0.9, 0.0, 0.9, "largest momentum", corners=(0.5, 0.9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyMinimum:
         """Curvature and variance over two orders of magnitude."""
@@ -87,7 +77,6 @@ class NoisyMinima(Population[NoisyMinimum]):
         return NoisyMinimum(curvature, 10 ** (2 * u[3] - 1), step, momentum)
 
     def hypotheses(self, problem: NoisyMinimum) -> list[Hypothesis]:
-        """A stable step."""
         limit = 2 * (1 + problem.momentum) / problem.curvature
         return [Hypothesis("the step is stable", problem.step, "<", limit, "else nothing is stationary")]
 
@@ -103,19 +92,15 @@ class UnequalTuning(eqx.Module):
 class UnequalTunings(Population[UnequalTuning]):
     """Three times as many trials for one of them."""
 
-    def settings(self) -> Space:
-        """Trials of each."""
-        return Space(
-            more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
-            fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
-        )
+    settings = Space(
+        more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
+        fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnequalTuning:
-        """A law of losses."""
         return UnequalTuning(jax.random.uniform(key, minval=0.1, maxval=2.0), setting["more"], setting["fewer"])
 
     def hypotheses(self, problem: UnequalTuning) -> list[Hypothesis]:
-        """Unequal numbers."""
         return [Hypothesis("one has more trials", problem.more, ">", problem.fewer, "else nothing is unfair")]
 
 
@@ -129,9 +114,7 @@ class TwoFeatures(eqx.Module):
 class RareFeatures(Population[TwoFeatures]):
     """A frequent feature, and one that sees a half to a twelfth of its squared gradients."""
 
-    def settings(self) -> Space:
-        """How rare the rare one may be."""
-        return Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
+    settings = Space(most=Real(12.0, 4.0, 15.0, "largest ratio of the sums of squares", corners=(6.0, 12.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoFeatures:
         """Moments over two orders of magnitude; the ratio of often * moment between 2 and the largest."""
@@ -141,7 +124,6 @@ class RareFeatures(Population[TwoFeatures]):
         return TwoFeatures(often * share, moment * ratio ** -jnp.array([0.0, 0.3]))
 
     def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
-        """Both occur."""
         return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "else one has no gradient")]
 
 
@@ -155,17 +137,13 @@ class StoredMatrix(eqx.Module):
 class StoredMatrices(Population[StoredMatrix]):
     """Shapes evenly on a logarithmic scale."""
 
-    def settings(self) -> Space:
-        """The largest size."""
-        return Space(most=Integer(64, 4, 512, "rows and columns at most", corners=(16, 128)))
+    settings = Space(most=Integer(64, 4, 512, "rows and columns at most", corners=(16, 128)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StoredMatrix:
-        """Two to `most` rows and columns."""
         u = jax.random.uniform(key, (2,))
         rows, columns = (int(2 * (setting["most"] / 2) ** float(share)) for share in u)
         return StoredMatrix(rows, columns)
 
     def hypotheses(self, problem: StoredMatrix) -> list[Hypothesis]:
-        """A matrix and not a vector."""
         least = min(problem.rows, problem.columns)
         return [Hypothesis("rows and columns are at least two", least, ">=", 2, "vectors are not factored")]

@@ -48,16 +48,13 @@ def _orthogonal(key: Key[Array, ""], size: int) -> Float[Array, "n n"]:
 class MatrixTrainings(Population[MatrixTraining]):
     """Normal points, targets and weights; uniform maps; a factor of the loss between 1/10 and 10."""
 
-    def settings(self) -> Space:
-        """Rows, columns, steps."""
-        return Space(
-            m=Integer(4, 2, 12, "rows of the weights", corners=(3, 5)),
-            n=Integer(3, 2, 12, "columns of the weights", corners=(2, 4)),
-            steps=Integer(6, 1, 30, "steps", corners=(3, 8)),
-        )
+    settings = Space(
+        m=Integer(4, 2, 12, "rows of the weights", corners=(3, 5)),
+        n=Integer(3, 2, 12, "columns of the weights", corners=(2, 4)),
+        steps=Integer(6, 1, 30, "steps", corners=(3, 8)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MatrixTraining:
-        """24 points."""
         m, n = setting["m"], setting["n"]
         keys = jax.random.split(key, 11)
         return MatrixTraining(

@@ -74,9 +74,7 @@ class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
     controls = "the regret a round of AMSGrad on losses of period three"
     unexplained = "whether steps that never recover are wanted"
     trials = 64
-
-    def predict(self, problem: PeriodicGame) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure(self, problem: PeriodicGame, key: Key[Array, ""]) -> Array:
         rate = 1 / (1 + problem.large**2)

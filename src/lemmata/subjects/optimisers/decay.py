@@ -43,10 +43,7 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
     """
 
     reach: float = eqx.field(static=True)
-
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(5, 2, 50, "coordinates", corners=(3, 8)))
+    settings = Space(d=Integer(5, 2, 50, "coordinates", corners=(3, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DecayedQuadratic:
         """Eigenvalues between 0.5 and 3, a decay between 0.3 and 1, a start inside the box."""
@@ -85,10 +82,7 @@ class DecayedRuns(Population[DecayedRun]):
     """Starts outside the box; gradients that push outwards in half of the runs, random ones in the others."""
 
     free = ("gradients", "start")
-
-    def settings(self) -> Space:
-        """Steps, dimension."""
-        return Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))
+    settings = Space(steps=Integer(40, 5, 1000, "steps"), d=Integer(6, 1, 100, "coordinates"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DecayedRun:
         """The whole run decays by a factor of e^-0.3 to e^-1.2, from a start 2 to 6 times outside the box."""
@@ -161,13 +155,11 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
     controls = "where full-batch training with decoupled weight decay ends"
     unexplained = "noise in the gradients; whether a method converges at all where the loss is not convex"
     trials = 64
+    predict = 0.0
 
     @abc.abstractmethod
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
         """The optimiser."""
-
-    def predict(self, problem: DecayedQuadratic) -> Array:
-        return jnp.zeros(())
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
         """How far from stationary on the box, in units of the ridge solution's distance."""
@@ -219,9 +211,7 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
     controls = "where full-batch training with decoupled weight decay ends"
     unexplained = "noise in the gradients, with which the weights do shrink"
     trials = 64
-
-    def predict(self, problem: DecayedQuadratic) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
         away = jnp.linalg.norm(_visited(problem, _adam(problem.decay)) - problem.optimum, axis=1)
@@ -241,9 +231,7 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     controls = "where full-batch training with an L2 penalty ends"
     unexplained = "which of the two generalises better"
     trials = 64
-
-    def predict(self, problem: DecayedQuadratic) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure(self, problem: DecayedQuadratic, key: Key[Array, ""]) -> Array:
         away = jnp.linalg.norm(_visited(problem, _adam(0.0), problem.decay) - problem.ridge, axis=1)

@@ -25,16 +25,13 @@ class MetricLeastSquares(eqx.Module):
 class MetricFlows(Population[MetricLeastSquares]):
     """Normal rows, a metric with eigenvalues between 1/2 and 2."""
 
-    def settings(self) -> Space:
-        """Rows, weights a row."""
-        return Space(
-            n=Integer(4, 1, 30, "rows"),
-            ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
-            steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 2000)),
-        )
+    settings = Space(
+        n=Integer(4, 1, 30, "rows"),
+        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 2000)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MetricLeastSquares:
-        """Rows, targets, a random metric."""
         keys = jax.random.split(key, 4)
         n, p = setting["n"], setting["n"] * setting["ratio"]
         basis = jnp.linalg.qr(jax.random.normal(keys[0], (p, p)))[0]
@@ -78,10 +75,7 @@ class MarginalClassifications(Population[MarginalClasses]):
     """The class +1 has a probability between 0.6 and 0.8, and the majority of the training rows."""
 
     drops = 0.2
-
-    def settings(self) -> Space:
-        """Rows, new rows."""
-        return Space(n=Integer(24, 8, 100, "training rows", corners=(16, 40)), new=Integer(50, 10, 1000, "new rows"))
+    settings = Space(n=Integer(24, 8, 100, "training rows", corners=(16, 40)), new=Integer(50, 10, 1000, "new rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarginalClasses:
         """Independent classes; one row of each class among the new ones."""

@@ -47,17 +47,15 @@ def _metric(key: Key[Array, ""], p: int) -> Float[Array, "p p"]:
 class ChangedMetrics(Population[ChangedMetric]):
     """Normal rows; metrics with a diagonal between 1/2 and 2 and two random directions."""
 
-    def settings(self) -> Space:
-        """Rows, weights a row, steps in each metric."""
-        return Space(
-            n=Integer(4, 1, 30, "rows"),
-            ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
-            early=Integer(4, 1, 100, "steps in the first metric", corners=(2, 8)),
-            late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 2000)),
-        )
+    # Rows, weights a row, steps in each metric.
+    settings = Space(
+        n=Integer(4, 1, 30, "rows"),
+        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        early=Integer(4, 1, 100, "steps in the first metric", corners=(2, 8)),
+        late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 2000)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ChangedMetric:
-        """Rows, targets, two metrics."""
         keys = jax.random.split(key, 4)
         n, p = setting["n"], setting["n"] * setting["ratio"]
         metrics = jnp.stack([_metric(keys[0], p), _metric(keys[1], p)])
@@ -81,12 +79,9 @@ class SteepestStep(eqx.Module):
 class SteepestSteps(Population[SteepestStep]):
     """Normal gradients, triangular factors with a diagonal between 1/2 and 2."""
 
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(5, 2, 60, "coordinates", corners=(3, 8)))
+    settings = Space(d=Integer(5, 2, 60, "coordinates", corners=(3, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteepestStep:
-        """A gradient, a factor."""
         keys = jax.random.split(key, 3)
         d = setting["d"]
         lower = jnp.tril(jax.random.normal(keys[0], (d, d)), -1) / jnp.sqrt(d)
@@ -94,7 +89,6 @@ class SteepestSteps(Population[SteepestStep]):
         return SteepestStep(jax.random.normal(keys[2], (d,)), factor)
 
     def hypotheses(self, problem: SteepestStep) -> list[Hypothesis]:
-        """A gradient that is not 0."""
         size = jnp.linalg.norm(problem.gradient)
         return [Hypothesis("there is a gradient", size, ">", 1e-6, "else every step is as good")]
 

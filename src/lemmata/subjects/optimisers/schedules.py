@@ -28,9 +28,7 @@ class AbsoluteLosses(eqx.Module):
 class AbsoluteDescents(Population[AbsoluteLosses]):
     """An optimum of norm 1 with coordinates of nearly one size; beta near 0 in half of the problems, else any."""
 
-    def settings(self) -> Space:
-        """Dimension, steps."""
-        return Space(d=Integer(50, 2, 500, "coordinates", corners=(40, 60)), steps=Integer(400, 10, 10_000, "steps"))
+    settings = Space(d=Integer(50, 2, 500, "coordinates", corners=(40, 60)), steps=Integer(400, 10, 10_000, "steps"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AbsoluteLosses:
         """Signs and sizes between 0.8 and 1.2, normalised."""

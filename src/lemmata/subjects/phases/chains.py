@@ -48,14 +48,12 @@ class FieldedUnit(eqx.Module):
 class FieldedUnits(Population[FieldedUnit]):
     """Models around a setting at their transitions, the interaction within a fiftieth."""
 
-    def settings(self) -> Space:
-        """The model, and the dimension."""
-        return Space(
-            d=Integer(60, 20, 200, "dimension", corners=(40, 75)),
-            epsilon=Real(0.8, 0.3, 2.0, "size of the negative cubic component", corners=(0.7, 1.2)),
-            weight_variance=Real(0.5, 0.3, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
-            ratio=Real(1.0, 0.5, 4.0, "d/(N s), s/N the variance of readouts", corners=(0.7, 1.5)),
-        )
+    settings = Space(
+        d=Integer(60, 20, 200, "dimension", corners=(40, 75)),
+        epsilon=Real(0.8, 0.3, 2.0, "size of the negative cubic component", corners=(0.7, 1.2)),
+        weight_variance=Real(0.5, 0.3, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
+        ratio=Real(1.0, 0.5, 4.0, "d/(N s), s/N the variance of readouts", corners=(0.7, 1.5)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FieldedUnit:
         """The setting's transition, and an interaction near it."""
@@ -66,7 +64,6 @@ class FieldedUnits(Population[FieldedUnit]):
         return FieldedUnit(u, *(jnp.asarray(number) for number in fixed), dimension=setting["d"])
 
     def hypotheses(self, problem: FieldedUnit) -> list[Hypothesis]:
-        """Two states."""
         return [Hypothesis("the overlap of the second state", problem.overlap, ">", 0.0, "else there is one state")]
 
 
@@ -89,9 +86,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
     controls = "that both states last"
     unexplained = "for how long: the barrier over d is small, and chains forget in the end"
     trials = 24
-
-    def predict(self, problem: FieldedUnit) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: FieldedUnit, key: Key[Array, ""]) -> Array:
         """Means over chains and the last half of the steps, for chains that start without and with the direction."""

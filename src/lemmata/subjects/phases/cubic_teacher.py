@@ -73,13 +73,12 @@ class TaughtUnit(eqx.Module):
 class CubicTeachers(Population[TaughtUnit]):
     """Models around a setting, within a fifth in each of their numbers."""
 
-    def settings(self) -> Space:
-        """The size of epsilon, the weight variance and the ratio."""
-        return Space(
-            epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),
-            weight_variance=Real(0.5, 0.2, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
-            ratio=Real(4.0, 0.5, 30.0, "d/(N s), s/N the variance of readouts", corners=(3.0, 8.0)),
-        )
+    # The size of epsilon, the weight variance and the ratio.
+    settings = Space(
+        epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),
+        weight_variance=Real(0.5, 0.2, 1.0, "variance of weights times d", corners=(0.4, 0.7)),
+        ratio=Real(4.0, 0.5, 30.0, "d/(N s), s/N the variance of readouts", corners=(3.0, 8.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TaughtUnit:
         """Factors between 0.8 and 1.25, b between 0.2 and 0.8 of -2 epsilon, shares between 0.12 and 0.3."""
@@ -311,9 +310,7 @@ class LearnsContinuously(Claim[TaughtUnit]):
     unexplained = "training time, along which the same network may go suddenly from one state to the other"
     traced = False
     trials = 12
-
-    def predict(self, problem: TaughtUnit) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], excess: float) -> Array:
         u = (1 + excess) * problem.critical.interaction

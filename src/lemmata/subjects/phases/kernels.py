@@ -43,12 +43,10 @@ class WideErfNetwork(eqx.Module):
 class WideErfNetworks(Population[WideErfNetwork]):
     """Teachers with a negative cubic component."""
 
-    def settings(self) -> Space:
-        """Rows and dimension."""
-        return Space(
-            n=Integer(400, 50, 2000, "rows", corners=(300, 500)),
-            d=Integer(20, 10, 60, "dimension", corners=(16, 26)),
-        ).where("n is below d³/8", lambda s: 8 * s["n"] <= s["d"] ** 3)
+    settings = Space(
+        n=Integer(400, 50, 2000, "rows", corners=(300, 500)),
+        d=Integer(20, 10, 60, "dimension", corners=(16, 26)),
+    ).where("n is below d³/8", lambda s: 8 * s["n"] <= s["d"] ** 3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WideErfNetwork:
         """Components -0.2 to -0.7, weight variances 0.3 to 0.8, noise 0.4 to 1."""
@@ -57,7 +55,6 @@ class WideErfNetworks(Population[WideErfNetwork]):
         return WideErfNetwork(float(epsilon), float(g), float(noise), setting["n"], setting["d"])
 
     def hypotheses(self, problem: WideErfNetwork) -> list[Hypothesis]:
-        """Few rows, some noise."""
         rows = problem.rows / problem.dimension**3
         return [
             Hypothesis("rows over d³", jnp.asarray(rows), "<", 0.2, "the cubic eigenvalue is of order d^-3"),
@@ -84,9 +81,7 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
     unexplained = "directions of the inputs that are not alike"
     traced = False
     trials = 16
-
-    def predict(self, problem: WideErfNetwork) -> Array:
-        return jnp.asarray(-3.0)
+    predict = -3.0
 
     def measure_at(self, problem: WideErfNetwork, key: Key[Array, ""], d: float) -> Array:
         """By Funk and Hecke: the mean of k(t) P(t), P the cubic Gegenbauer polynomial with P(1) = 1."""

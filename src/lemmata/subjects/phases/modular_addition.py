@@ -52,13 +52,10 @@ class ModularUnits(Population[ModularUnit]):
     """Normal weights, one frequency of which is stronger."""
 
     free = ("first",)
-
-    def settings(self) -> Space:
-        """The prime, and how strong."""
-        return Space(
-            prime=Choice("7", PRIMES, "the modulus"),
-            strength=Real(2.0, 0.0, 20.0, "amplitude of the first frequency"),
-        )
+    settings = Space(
+        prime=Choice("7", PRIMES, "the modulus"),
+        strength=Real(2.0, 0.0, 20.0, "amplitude of the first frequency"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ModularUnit:
         """Independent weights, and cosines with independent phases."""
@@ -70,7 +67,6 @@ class ModularUnits(Population[ModularUnit]):
         )
 
     def hypotheses(self, problem: ModularUnit) -> list[Hypothesis]:
-        """Weights that are not 0."""
         first, second = problem.powers()
         size = jnp.min(jnp.concatenate([first, second]))
         return [Hypothesis("the least power of a frequency", size, ">", 0.0, "its part of the kernel is not 0")]
@@ -100,12 +96,11 @@ class MixedAddition(eqx.Module):
 class MixedAdditions(Population[MixedAddition]):
     """Noise below the critical one."""
 
-    def settings(self) -> Space:
-        """The decay and the most that units could learn."""
-        return Space(
-            decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
-            load=Real(10.0, 2.0, 1000.0, "most that units could learn, over the critical noise", corners=(5.0, 20.0)),
-        )
+    # The decay and the most that units could learn.
+    settings = Space(
+        decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
+        load=Real(10.0, 2.0, 1000.0, "most that units could learn, over the critical noise", corners=(5.0, 20.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedAddition:
         """Noise of 0.5 to 0.9 of the critical one, decay within a fifth of the setting."""
@@ -114,7 +109,6 @@ class MixedAdditions(Population[MixedAddition]):
         return MixedAddition(decay, float(0.5 + 0.4 * drawn[1]), setting["load"])
 
     def hypotheses(self, problem: MixedAddition) -> list[Hypothesis]:
-        """A mixed phase."""
         share = problem.model().droplets(problem.noise)
         return [
             Hypothesis("sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "else nothing turns"),

@@ -40,15 +40,11 @@ class ErfUnits(Population[ErfUnit]):
     """Normal weights of a size, and a uniform direction."""
 
     free = ("weights",)
-
-    def settings(self) -> Space:
-        """Dimension and size."""
-        return Space(
-            d=Integer(6, 2, 50, "dimension"), size=Real(1.0, 0.05, 5.0, "root mean square length of the weights")
-        )
+    settings = Space(
+        d=Integer(6, 2, 50, "dimension"), size=Real(1.0, 0.05, 5.0, "root mean square length of the weights")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ErfUnit:
-        """Independent of each other."""
         keys = jax.random.split(key)
         w, v = (jax.random.normal(own, (setting["d"],)) for own in keys)
         return ErfUnit(setting["size"] * w / setting["d"] ** 0.5, v / jnp.linalg.norm(v))

@@ -29,7 +29,6 @@ class SparseTournaments(Population[ComparisonGraphs]):
         return Space(items=items, comparisons=Integer(12, 3, 40, "comparisons of a tournament", corners=(9, 16)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ComparisonGraphs:
-        """Four tournaments."""
         items, count = setting["items"], setting["comparisons"]
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
         rng, wins = np.random.default_rng(seed), np.zeros((_GRAPHS, items, items), int)
@@ -42,7 +41,6 @@ class SparseTournaments(Population[ComparisonGraphs]):
         return ComparisonGraphs(jnp.asarray(wins))
 
     def hypotheses(self, problem: ComparisonGraphs) -> list[Hypothesis]:
-        """Nobody plays against himself."""
         own = jnp.trace(problem.wins, axis1=1, axis2=2).sum()
         return [Hypothesis("no item is compared with itself", own, "==", 0, "such a comparison says nothing")]
 
@@ -112,9 +110,7 @@ class Opinions(eqx.Module):
 class MixedOpinions(Population[Opinions]):
     """Two kinds of annotators who nearly agree, and a smaller third of the opposite opinion with stronger feelings."""
 
-    def settings(self) -> Space:
-        """Answers."""
-        return Space(answers=Integer(6, 3, 20, "answers"))
+    settings = Space(answers=Integer(6, 3, 20, "answers"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Opinions:
         """Utilities 2 s u + noise with s = 1, 1, -4; shares near 0.4, 0.35, 0.25."""
@@ -146,12 +142,10 @@ class ShiftedPrompts(Population[PromptRewards]):
     """Normal rewards, shifts ten times as large, random pairs of different answers."""
 
     def settings(self) -> Space:
-        """Prompts, answers, comparisons."""
         prompts = Integer(4, 1, 50, "prompts")
         return Space(prompts=prompts, answers=Integer(5, 2, 50, "answers to each"), comparisons=Integer(6, 1, 100))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PromptRewards:
-        """Rewards, shifts, pairs."""
         one, two = jax.random.split(key)
         x, k, c = setting["prompts"], setting["answers"], setting["comparisons"]
         normal, u = jax.random.normal(one, (x, k + 1)), jax.random.uniform(two, (2, x, c))

@@ -25,9 +25,7 @@ class FeaturePair(eqx.Module):
 class FeaturePairs(Population[FeaturePair]):
     """Normal features; those of the pair have a cosine between 0 and 0.95 before rounding by chance."""
 
-    def settings(self) -> Space:
-        """Answers, features."""
-        return Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
+    settings = Space(answers=Integer(8, 3, 100, "answers"), features=Integer(6, 2, 100, "features"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePair:
         """Features, two weights, a price between 0.05 and 1."""
@@ -39,7 +37,6 @@ class FeaturePairs(Population[FeaturePair]):
         return FeaturePair(features.at[1].set(close), weights[0], weights[1], 0.05 * 20**share)
 
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
-        """Two different answers, a price."""
         apart = jnp.linalg.norm(problem.features[0] - problem.features[1])
         return [
             Hypothesis("the two answers have different features", apart, ">", 0.0, "else the loss is constant"),
@@ -58,9 +55,7 @@ class LabelledPair(eqx.Module):
 class LabelledPairs(Population[LabelledPair]):
     """Probabilities between 0.55 and 0.98, beta between 0.05 and 2, times beta² t between 1 and 10^4."""
 
-    def settings(self) -> Space:
-        """The largest probability."""
-        return Space(most=Real(0.98, 0.6, 0.999, "largest probability of a label", corners=(0.8, 0.99)))
+    settings = Space(most=Real(0.98, 0.6, 0.999, "largest probability of a label", corners=(0.8, 0.99)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledPair:
         """Uniform, and evenly on logarithmic scales."""
@@ -102,10 +97,7 @@ class UnseenAnswers(Population[UnseenAnswer]):
     """A third answer that the reference gives e^-6 to e^-12; rewards that favour it, in half of the problems fully."""
 
     free = ("rewards",)
-
-    def settings(self) -> Space:
-        """The strength of the rewards."""
-        return Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))
+    settings = Space(strength=Real(1.5, 0.2, 2.5, "largest bound of the rewards over beta", corners=(1.0, 2.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenAnswer:
         """A reference, a label, a leftover mass, a bound and rewards within it."""
@@ -139,9 +131,7 @@ class ComparedRewards(eqx.Module):
 class FullSupport(Population[ComparedRewards]):
     """Rewards between -1.5 and 1.5, a normal reference in logits, uneven frequencies of pairs."""
 
-    def settings(self) -> Space:
-        """Answers."""
-        return Space(answers=Integer(6, 2, 12, "answers", corners=(4, 8)))
+    settings = Space(answers=Integer(6, 2, 12, "answers", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ComparedRewards:
         """Rewards, reference, frequencies that add up to 1, a price between 0.1 and 1."""
@@ -154,7 +144,6 @@ class FullSupport(Population[ComparedRewards]):
         )
 
     def hypotheses(self, problem: ComparedRewards) -> list[Hypothesis]:
-        """Every pair is compared."""
         pairs = problem.frequency + problem.frequency.T + jnp.eye(len(problem.rewards))
         why = "rewards of answers that no pair contains do not enter the loss"
         return [Hypothesis("every pair is compared (least frequency)", pairs.min(), ">", 0.0, why)]

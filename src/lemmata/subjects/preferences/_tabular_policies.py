@@ -47,7 +47,6 @@ class TabularPolicies(Population[TabularPolicy]):
     skewed: bool = eqx.field(static=True, default=False)
 
     def settings(self) -> Space:
-        """Answers, distance."""
         most = 2 * self.distance
         distance = Real(
             self.distance, 0.1, 4.0, "size of the move in logits", corners=(self.distance / 1.3, most / 1.5)
@@ -66,7 +65,6 @@ class TabularPolicies(Population[TabularPolicy]):
         return TabularPolicy(jax.nn.log_softmax(logits), policy, rewards, 0.2 * 10 ** uniform[k], jnp.asarray(jnp.nan))
 
     def hypotheses(self, problem: TabularPolicy) -> list[Hypothesis]:
-        """Two probabilities, a price."""
         price = Hypothesis("the price of divergence is positive", problem.beta, ">", 0.0, "else nothing is kept near")
         return [*_probabilities(problem), price]
 
@@ -75,13 +73,10 @@ class ProxyErrors(Population[TabularPolicy]):
     """Policies with the error of a proxy as rewards: in half of them mostly the ratio policy/ref, else normal."""
 
     free = ("log_ref", "log_policy", "rewards")
-
-    def settings(self) -> Space:
-        """Answers, distance of the policy."""
-        return Space(
-            answers=Integer(20, 5, 500, "answers", corners=(10, 40)),
-            distance=Real(1.5, 0.5, 4.0, "size of the move in logits", corners=(1.2, 2.0)),
-        )
+    settings = Space(
+        answers=Integer(20, 5, 500, "answers", corners=(10, 40)),
+        distance=Real(1.5, 0.5, 4.0, "size of the move in logits", corners=(1.2, 2.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
         """A policy; an error which is the ratio itself for every other problem on average."""
@@ -110,12 +105,9 @@ class SubGaussianRewards(Population[TabularPolicy]):
     """
 
     free = ("log_policy",)
-
-    def settings(self) -> Space:
-        """Nodes and strength."""
-        return Space(
-            nodes=Integer(40, 20, 60, "answers"), tilt=Real(1.5, 0.1, 2.0, "largest tilt", corners=(0.75, 2.0))
-        )
+    settings = Space(
+        nodes=Integer(40, 20, 60, "answers"), tilt=Real(1.5, 0.1, 2.0, "largest tilt", corners=(0.75, 2.0))
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TabularPolicy:
         """A tilt, normal noise on its logits in half of the problems, a scale between 1/2 and 2."""
@@ -160,11 +152,9 @@ class Rankings(Population[RankedAnswers]):
     most: int = eqx.field(static=True, default=64)
 
     def settings(self) -> Space:
-        """Answers."""
         return Space(answers=Integer(self.answers, 2, 10_000, "answers with different rewards"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RankedAnswers:
-        """Logits of spread up to 1, a whole n."""
         one, two = jax.random.split(key)
         u = jax.random.uniform(one, (2,))
         logits = u[0] * jax.random.normal(two, (setting["answers"],))
@@ -172,7 +162,6 @@ class Rankings(Population[RankedAnswers]):
         return RankedAnswers(jax.nn.log_softmax(logits), draws)
 
     def hypotheses(self, problem: RankedAnswers) -> list[Hypothesis]:
-        """A probability, at least one draw."""
         total = jnp.exp(problem.logp).sum()
         return [
             Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers"),
@@ -190,15 +179,11 @@ class FewAnswers(eqx.Module):
 class ShortRankings(Population[FewAnswers]):
     """So few answers and draws that every outcome can be listed."""
 
-    def settings(self) -> Space:
-        """Answers, draws."""
-        return Space(answers=Integer(4, 2, 6, "answers"), draws=Integer(4, 2, 5, "draws", corners=(3, 5)))
+    settings = Space(answers=Integer(4, 2, 6, "answers"), draws=Integer(4, 2, 5, "draws", corners=(3, 5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewAnswers:
-        """Normal logits."""
         return FewAnswers(jax.nn.softmax(jax.random.normal(key, (setting["answers"],))), setting["draws"])
 
     def hypotheses(self, problem: FewAnswers) -> list[Hypothesis]:
-        """A probability."""
         total = problem.probabilities.sum()
         return [Hypothesis("the probabilities add up to 1", total, "==", 1.0, "they are those of all answers")]

@@ -104,9 +104,7 @@ class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
     controls = "the noise of two estimates of a divergence"
     unexplained = "policies far from the reference, where the second has the larger noise"
     trials = 128
-
-    def predict(self, problem: TabularPolicy) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure_at(self, problem: TabularPolicy, key: Key[Array, ""], rung: float) -> Array:
         """The ratio of the two standard deviations, by sums over the answers."""

@@ -47,6 +47,7 @@ class DpoOptimum(Claim[ComparedRewards]):
     )
     controls = "the minimiser of the expected loss, by logits with mean 0"
     unexplained = "answers that no pair contains; preferences without rewards; finite data"
+    condition = 1000.0  # the gradient is rounded; rare pairs make the curvature small
 
     def predict(self, problem: ComparedRewards) -> Array:
         return _centred(tilted(problem.log_ref, problem.rewards, problem.beta))
@@ -67,10 +68,6 @@ class DpoOptimum(Claim[ComparedRewards]):
 
         start = problem.beta * problem.log_ref
         return _centred(jax.lax.fori_loop(0, _NEWTON, step, start) / problem.beta)
-
-    def condition(self, problem: ComparedRewards) -> float:
-        """The gradient is rounded; rare pairs make the curvature small."""
-        return 1e3
 
 
 def _margin(weights: Float[Array, " d"], problem: FeaturePair) -> Array:
@@ -218,6 +215,7 @@ class RegularisedUnseenMass(Claim[UnseenAnswer]):
     control = Control("e^(R/beta) suffices", lambda bound, problem: bound * jnp.exp(-problem.bound / problem.beta))
     controls = "the probability of an answer that no comparison contains, with explicit regularisation"
     unexplained = "learned rewards without a bound"
+    trivial = 1.0  # a probability is at most 1
 
     def predict(self, problem: UnseenAnswer) -> Array:
         return jnp.exp(problem.log_ref[2] + 2 * problem.bound / problem.beta)
@@ -230,7 +228,3 @@ class RegularisedUnseenMass(Claim[UnseenAnswer]):
 
         step = lambda _, logs: jax.nn.log_softmax(logs + 0.5 / problem.beta * jax.grad(value)(jnp.exp(logs)))
         return jnp.exp(jax.lax.fori_loop(0, 60, step, problem.log_ref)[2])
-
-    def trivial(self, problem: UnseenAnswer) -> Array:
-        """A probability is at most 1."""
-        return jnp.ones(())

@@ -28,6 +28,7 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     control = Control("sigma sqrt(KL) suffices", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the gain in reward of any policy"
     unexplained = "rewards with heavy tails; whether the reward is the one that is meant"
+    condition = 100.0  # both sides are rounded sums over the answers; nodes far out carry rounding of their own
 
     def predict(self, problem: TabularPolicy) -> Array:
         return problem.scale * jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref))
@@ -35,10 +36,6 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
         moved = jnp.exp(problem.log_policy) - jnp.exp(problem.log_ref)
         return jnp.sum(moved * problem.rewards)
-
-    def condition(self, problem: TabularPolicy) -> float:
-        """Both sides are rounded sums over the answers; nodes far out carry rounding of their own."""
-        return 1e2
 
     def trivial(self, problem: TabularPolicy) -> Array:
         """The gain of the best answer alone."""
@@ -62,13 +59,10 @@ class FrontierShareOfBestOfN(Claim[RankedAnswers]):
     control = Control("it reaches 0.94 of it", lambda bound, problem: bound * 0.94 / 0.9)
     controls = "the gain of the best of n against that of the best policy as far away"
     unexplained = "rewards that are not normal"
+    trivial = 0.0  # the gain of one draw
 
     def predict(self, problem: RankedAnswers) -> Array:
         return 0.9 * jnp.sqrt(2 * divergence_bound(problem.draws))
 
     def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
         return expected_normal_maximum(problem.draws)
-
-    def trivial(self, problem: RankedAnswers) -> Array:
-        """The gain of one draw."""
-        return jnp.zeros(())

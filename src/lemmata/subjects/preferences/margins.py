@@ -104,6 +104,7 @@ class MarginWithoutEnd(Claim[LabelledPair]):
     )
     controls = "the margin of separable labels in time"
     unexplained = "several pairs; what large margins do to other answers"
+    condition = 100000.0  # the truncation error of steps of 9/300 in the logarithm of time is below 1e-9
 
     def predict(self, problem: LabelledPair) -> Array:
         end = 1 + problem.beta**2 * problem.time
@@ -125,7 +126,3 @@ class MarginWithoutEnd(Claim[LabelledPair]):
             return h + length / 6 * (one + 2 * two + 2 * three + four)
 
         return jax.lax.fori_loop(0, _STEPS, step, jnp.zeros(()))
-
-    def condition(self, problem: LabelledPair) -> float:
-        """The truncation error of steps of 9/300 in the logarithm of time is below 1e-9."""
-        return 1e5

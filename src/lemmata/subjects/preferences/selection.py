@@ -131,6 +131,7 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
     control = Control("(n - 1)/n suffices", lambda rate, problem: (problem.draws - 1) / problem.draws)
     controls = "how often the best of n beats the reference by its own reward"
     unexplained = "how often it does by the judgement of people"
+    trivial = 1.0  # a probability is at most 1
 
     def predict(self, problem: RankedAnswers) -> Array:
         return problem.draws / (problem.draws + 1)
@@ -143,7 +144,3 @@ class WinRateOfBestOfN(Claim[RankedAnswers]):
 
     def condition(self, problem: RankedAnswers) -> float:
         return 16.0 * len(problem.logp)
-
-    def trivial(self, problem: RankedAnswers) -> Array:
-        """A probability is at most 1."""
-        return jnp.ones(())

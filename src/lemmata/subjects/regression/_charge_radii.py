@@ -186,12 +186,11 @@ class RadiiHalf(eqx.Module):
 class RadiiHalves(Population[RadiiHalf]):
     """Halves of the measured nuclei at random, and a base model."""
 
-    def settings(self) -> Space:
-        """Base model, and the share of nuclei that choose."""
-        return Space(
-            base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
-            share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
-        )
+    # Base model, and the share of nuclei that choose.
+    settings = Space(
+        base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
+        share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
         """Every nucleus chooses with that probability."""
@@ -199,7 +198,6 @@ class RadiiHalves(Population[RadiiHalf]):
         return RadiiHalf(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: RadiiHalf) -> list[Hypothesis]:
-        """Two parts."""
         both = min(int(problem.choose.sum()), int((~problem.choose).sum()))
         return [Hypothesis("nuclei in the smaller part", both, ">=", 10, "a mean over fewer is chance")]
 
@@ -219,9 +217,7 @@ class HiddenRadii(eqx.Module):
 class HiddenShares(Population[HiddenRadii]):
     """The measured nuclei beside the isospin formula; a tenth of them is hidden."""
 
-    def settings(self) -> Space:
-        """How many are hidden."""
-        return Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
+    settings = Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenRadii:
         """Every nucleus is hidden with that probability."""
@@ -229,7 +225,6 @@ class HiddenShares(Population[HiddenRadii]):
         return HiddenRadii(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: HiddenRadii) -> list[Hypothesis]:
-        """Most are known."""
         return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "else little is known")]
 
 
@@ -252,9 +247,7 @@ class HiddenEnds(eqx.Module):
 class HiddenEndsOfChains(Population[HiddenEnds]):
     """The measured nuclei beside the isospin formula; half of the elements with nine or more isotopes lose four."""
 
-    def settings(self) -> Space:
-        """How many elements."""
-        return Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
+    settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HiddenEnds:
         """As many elements as the share says, at random."""
@@ -265,7 +258,6 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
         return HiddenEnds(jnp.where(cut[chain], jnp.asarray(steps), 0), table)
 
     def hypotheses(self, problem: HiddenEnds) -> list[Hypothesis]:
-        """Some are hidden."""
         return [Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer is chance")]
 
 

@@ -61,19 +61,16 @@ class IntervalTargets(Population[LabelledModes]):
     n: int = 2400
 
     def settings(self) -> Space:
-        """Points and smoothness."""
         return Space(
             n=Integer(self.n, 200, 4096, "points", corners=(1600, 3200)),
             s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:
-        """Signs."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         return LabelledModes(rng.choice([-1.0, 1.0], size=4096), setting["s"], setting["n"])
 
     def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
-        """Probabilities."""
         largest = np.abs(problem.at_size(600)).max()
         return [Hypothesis("2 eta - 1 is at most 1 in size", largest, "<=", 1.0, "eta is a probability")]
 
@@ -81,20 +78,16 @@ class IntervalTargets(Population[LabelledModes]):
 class CircleTargets(Population[LabelledModes]):
     """Targets on the circle for the tangent kernel of a ReLU network with biases."""
 
-    def settings(self) -> Space:
-        """Hidden layers and smoothness."""
-        return Space(
-            depth=Integer(2, 1, 3, "hidden layers", corners=(1, 3)),
-            s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
-        )
+    settings = Space(
+        depth=Integer(2, 1, 3, "hidden layers", corners=(1, 3)),
+        s=Real(0.6, 0.5, 1.2, "interpolation smoothness", corners=(0.5, 0.75)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledModes:
-        """Signs."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         return LabelledModes(rng.choice([-1.0, 1.0], size=4096), setting["s"], 1024, setting["depth"])
 
     def hypotheses(self, problem: LabelledModes) -> list[Hypothesis]:
-        """A network."""
         return [Hypothesis("hidden layers", problem.depth, ">=", 1, "else the kernel is linear")]
 
 
@@ -121,12 +114,9 @@ class Bumps(eqx.Module):
 class BumpTargets(Population[Bumps]):
     """Random signs of bumps that n labels cannot tell for sure."""
 
-    def settings(self) -> Space:
-        """The order."""
-        return Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
+    settings = Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Bumps:
-        """A seed."""
         return Bumps(np.asarray(jax.random.key_data(key), float), setting["r"])
 
     def hypotheses(self, problem: Bumps) -> list[Hypothesis]:

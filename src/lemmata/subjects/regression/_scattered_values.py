@@ -71,13 +71,11 @@ class ScatteredValues(eqx.Module):
 class ScatteredSamples(Population[ScatteredValues]):
     """Points in the unit ball, normal values, variances of noise over a factor of 100."""
 
-    def settings(self) -> Space:
-        """Points and their dimension."""
-        return Space(
-            n=Integer(20, 12, 60, "points"),
-            d=Integer(3, 1, 6, "dimension"),
-            noise=Real(0.03, 0.003, 0.3, "least variance of the noise"),
-        )
+    settings = Space(
+        n=Integer(20, 12, 60, "points"),
+        d=Integer(3, 1, 6, "dimension"),
+        noise=Real(0.03, 0.003, 0.3, "least variance of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredValues:
         """Magnifications between 1/3 and 3, shifts as large as the ball."""
@@ -117,9 +115,7 @@ class DiscPoints(eqx.Module):
 class FilledDiscs(Population[DiscPoints]):
     """The centre, and rings of twelve points that come closer to each other towards the edge, jittered."""
 
-    def settings(self) -> Space:
-        """Rings."""
-        return Space(rings=Integer(6, 3, 12, "rings of points"))
+    settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DiscPoints:
         """R over a factor of 9, b - ln R between 1 and 3; each ring turned at random and up to 3 % smaller."""

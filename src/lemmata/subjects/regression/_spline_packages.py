@@ -61,15 +61,12 @@ class SplinePackages(Population[SplineValues]):
     """
 
     octahedron: bool = eqx.field(static=True, default=False)
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            p=Integer(6, 1, 100, "inputs of a package"),
-            nodes=Integer(20, 2, 500, "points of a scattered constellation"),
-            m=Integer(4, 1, 100, "splines"),
-            rows=Integer(8, 1, 500, "points at which they are asked for"),
-        )
+    settings = Space(
+        p=Integer(6, 1, 100, "inputs of a package"),
+        nodes=Integer(20, 2, 500, "points of a scattered constellation"),
+        m=Integer(4, 1, 100, "splines"),
+        rows=Integer(8, 1, 500, "points at which they are asked for"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
         """Uniform in the ball where they are scattered; b from 2.5 to 8."""
@@ -90,7 +87,6 @@ class SplinePackages(Population[SplineValues]):
         )
 
     def hypotheses(self, problem: SplineValues) -> list[Hypothesis]:
-        """A covariance."""
         least, largest = problem.extremes
         why = "else no random function has it; b and c are too small for the points"
         return [Hypothesis("K is positive definite", least, ">", 1e-12 * largest, why)]
@@ -113,11 +109,10 @@ class ScatteredPoints(eqx.Module):
 class GenericPoints(Population[ScatteredPoints]):
     """Normal points, places and steps, twice as many places as points."""
 
-    def settings(self) -> Space:
-        """More points than inputs, and at most as many."""
-        return Space(
-            p=Integer(8, 1, 40, "inputs", corners=(4, 24)), nodes=Integer(16, 3, 60, "points", corners=(8, 24))
-        )
+    # More points than inputs, and at most as many.
+    settings = Space(
+        p=Integer(8, 1, 40, "inputs", corners=(4, 24)), nodes=Integer(16, 3, 60, "points", corners=(8, 24))
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ScatteredPoints:
         """Scaled so that distances are of the order of 1."""
@@ -166,10 +161,8 @@ class IdentityStacks(Population[IdentityStack]):
     most: int = eqx.field(static=True, default=64)
     low: float = eqx.field(static=True, default=1.0)
     high: float = eqx.field(static=True, default=1.0)
-
-    def settings(self) -> Space:
-        """Nothing to vary: b, norm and scale are drawn."""
-        return Space()
+    # Nothing to vary: b, norm and scale are drawn.
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IdentityStack:
         """Uniform norm and scale; b from 2.5 to 8."""

@@ -40,13 +40,11 @@ class CascadeRows(eqx.Module):
 class NormalCascades(Population[CascadeRows]):
     """Two packages, R^p to R^width to R, with values of the order of 1/2."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
-            width=Integer(3, 1, 50, "splines of a package", corners=(2, 4)),
-            rows=Integer(6, 1, 200, "rows", corners=(4, 10)),
-        )
+    settings = Space(
+        p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
+        width=Integer(3, 1, 50, "splines of a package", corners=(2, 4)),
+        rows=Integer(6, 1, 200, "rows", corners=(4, 10)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CascadeRows:
         """Normal values of standard deviation 1/2 over the root of the width; damping from 0.1 to 10."""
@@ -67,7 +65,6 @@ class NormalCascades(Population[CascadeRows]):
         return CascadeRows(Cascade(tuple(packages)), z, drawn[first + rows * p :], alpha)
 
     def hypotheses(self, problem: CascadeRows) -> list[Hypothesis]:
-        """Damping."""
         return [Hypothesis("damping alpha", problem.damping, ">", 0.0, "else T need not have an inverse")]
 
 

@@ -61,10 +61,8 @@ class TwoTermFits(Population[TwoTermFit]):
     """Nuclei of a block of the chart at random, length scales near 1, ridges over a decade, the second one larger."""
 
     free = ("y",)
-
-    def settings(self) -> Space:
-        """How many nuclei are known, and how many new."""
-        return Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
+    # How many nuclei are known, and how many new.
+    settings = Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoTermFit:
         """Normal numbers; the ridge of the second term is 2 to 10 times that of the first."""
@@ -76,7 +74,6 @@ class TwoTermFits(Population[TwoTermFit]):
         return TwoTermFit(points[:n], y, new, 0.6 + u[0], 0.6 + u[1], ridge, ridge * 2 * 5 ** u[3])
 
     def hypotheses(self, problem: TwoTermFit) -> list[Hypothesis]:
-        """Two ridges."""
         return [
             Hypothesis("ridge of the smooth term", problem.ridge, ">", 0.0, "else its coefficients are not unique"),
             Hypothesis("ridge of the second term", problem.odd_even_ridge, ">", 0.0, "its weight is finite"),
@@ -102,12 +99,10 @@ class StaggeredCurve(eqx.Module):
 class StaggeredCurves(Population[StaggeredCurve]):
     """Half of the block, 24 nuclei; length scales 2 to 4."""
 
-    def settings(self) -> Space:
-        """Staggering and noise."""
-        return Space(
-            weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
-            noise=Real(0.1, 0.02, 0.5, "variance of the noise", corners=(0.08, 0.15)),
-        )
+    settings = Space(
+        weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
+        noise=Real(0.1, 0.02, 0.5, "variance of the noise", corners=(0.08, 0.15)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StaggeredCurve:
         """Each of the two varies by up to a fifth."""
@@ -116,7 +111,6 @@ class StaggeredCurves(Population[StaggeredCurve]):
         return StaggeredCurve(whole_part()[:24], 2 + 2 * u[0], vary("weight", u[1]), vary("noise", u[2]))
 
     def hypotheses(self, problem: StaggeredCurve) -> list[Hypothesis]:
-        """Noise."""
         return [Hypothesis("there is noise", problem.noise, ">", 0.0, "it is the ridge of every fit")]
 
 
@@ -140,10 +134,7 @@ class SmoothFunctions(Population[SmoothFunction]):
     """Half of them stagger at the nucleus as strongly as their norm allows, the others have random coefficients."""
 
     free = ("coefficients",)
-
-    def settings(self) -> Space:
-        """How many centres."""
-        return Space(n=Integer(12, 3, 48, "centres"))
+    settings = Space(n=Integer(12, 3, 48, "centres"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmoothFunction:
         """The first three centres are the nucleus and its neighbours."""
@@ -158,7 +149,6 @@ class SmoothFunctions(Population[SmoothFunction]):
         return SmoothFunction(jnp.concatenate([three, rest]), coefficients, three[0], 0.7 * 5 ** u[1])
 
     def hypotheses(self, problem: SmoothFunction) -> list[Hypothesis]:
-        """A length scale."""
         return [Hypothesis("the length scale", problem.lengthscale, ">", 0.0, "else it is no kernel")]
 
 

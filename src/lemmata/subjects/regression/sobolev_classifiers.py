@@ -157,9 +157,7 @@ class FlowOnBumps(Claim[Bumps]):
     controls = "the excess risk over the targets of the lower bound"
     unexplained = "constants, and other orders than 1, for which the kernel is another one"
     trials = 32
-
-    def predict(self, problem: Bumps) -> np.ndarray:
-        return np.asarray(-1 / 3)
+    predict = -1 / 3
 
     def measure_at(self, problem: Bumps, key: Key[Array, ""], n: float) -> np.ndarray:
         rng, size = _generator(key), int(n)
@@ -194,9 +192,7 @@ class TangentDecay(Claim[LabelledModes]):
     controls = "eigenvalues at even frequencies"
     unexplained = "other inputs than points of a sphere"
     trials = 16
-
-    def predict(self, problem: LabelledModes) -> np.ndarray:
-        return np.asarray(-DECAY)
+    predict = -DECAY
 
     def measure_at(self, problem: LabelledModes, key: Key[Array, ""], k: float) -> np.ndarray:
         return np.asarray(circle_eigenvalues(2048, problem.depth)[int(k)])

@@ -63,9 +63,7 @@ class LevelAboveSlope(Claim[ScatteredValues]):
     reading = "'coincides with a generalized polyharmonic spline' as a limit for b and c/b without bound"
     expected = Status.REFUTED
     trials = 32
-
-    def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: ScatteredValues, key: Key[Array, ""], b: float) -> np.ndarray:
         return np.asarray(process_minus_spline(problem, b, b**1.5))
@@ -86,9 +84,7 @@ class SplineLimit(Claim[ScatteredValues]):
     unexplained = "the distance at the b of a program"
     corrects = LevelAboveSlope
     trials = 32
-
-    def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return np.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: ScatteredValues, key: Key[Array, ""], b: float) -> np.ndarray:
         return np.asarray(process_minus_spline(problem, b, b**3))

@@ -74,7 +74,6 @@ class IntervalRules(Population[IntervalRule]):
         return IntervalRule(lows, highs, scale, self.noise)
 
     def hypotheses(self, problem: IntervalRule) -> list[Hypothesis]:
-        """A scale; intervals that do not overlap."""
         ordered = jnp.all(problem.highs >= problem.lows)
         return [
             Hypothesis("the scale of the noise", problem.scale, ">", 0.0, "without noise nothing is smoothed"),
@@ -93,17 +92,13 @@ class Drawn(eqx.Module):
 class DrawnClasses(Population[Drawn]):
     """Probabilities between 0.6 and 0.999."""
 
-    def settings(self) -> Space:
-        """How many draws."""
-        return Space(
-            n=Integer(1000, 50, 10_000, "draws"), sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise")
-        )
+    settings = Space(
+        n=Integer(1000, 50, 10_000, "draws"), sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Drawn:
-        """Uniform in the logarithm of 1 - p."""
         log = jax.random.uniform(key, minval=jnp.log(0.001), maxval=jnp.log(0.4))
         return Drawn(1 - jnp.exp(log), jnp.asarray(setting["sigma"]), setting["n"])
 
     def hypotheses(self, problem: Drawn) -> list[Hypothesis]:
-        """A leading class."""
         return [Hypothesis("p", problem.p, ">", 0.5, "the class leads"), Hypothesis("p", problem.p, "<", 1.0, "noise")]

@@ -55,9 +55,7 @@ class PlanarRule(eqx.Module):
 class PlanarRules(Population[PlanarRule]):
     """Half-planes in half of the trials, discs and checkerboards in a quarter each."""
 
-    def settings(self) -> Space:
-        """The scale of the noise."""
-        return Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
+    settings = Space(sigma=Real(0.5, 0.05, 5.0, "standard deviation of the noise"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PlanarRule:
         """Sizes are a few times the noise, and the input is on the inside."""

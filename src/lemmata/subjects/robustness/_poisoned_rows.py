@@ -21,18 +21,15 @@ class ContaminatedDraws(Population[Contaminated]):
     """Means and deviations of normal draws."""
 
     def settings(self) -> Space:
-        """The fraction."""
         eps = Real(0.15, 0.01, 0.45, "fraction of arbitrary rows", corners=(0.1, 0.25))
         return Space(eps=eps, n=Integer(20_000, 1000, 100_000, "rows", corners=(16_000, 24_000)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Contaminated:
-        """A mean and a deviation."""
         mean_key, deviation_key = jax.random.split(key)
         deviation = jax.random.uniform(deviation_key, minval=0.5, maxval=2.0)
         return Contaminated(jax.random.normal(mean_key), deviation, setting["eps"], setting["n"])
 
     def hypotheses(self, problem: Contaminated) -> list[Hypothesis]:
-        """A minority."""
         return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of arbitrary rows decides alone")]
 
 
@@ -52,7 +49,6 @@ class ShiftedRowSamples(Population[ShiftedRows]):
     """Fractions and sizes."""
 
     def settings(self) -> Space:
-        """The fraction, the rows."""
         eps = Real(0.1, 0.02, 0.2, "fraction of shifted rows", corners=(0.06, 0.14))
         return Space(eps=eps, per_dimension=Integer(32, 16, 128, "rows for each dimension", corners=(24, 40)))
 
@@ -61,7 +57,6 @@ class ShiftedRowSamples(Population[ShiftedRows]):
         return ShiftedRows(setting["eps"], setting["per_dimension"])
 
     def hypotheses(self, problem: ShiftedRows) -> list[Hypothesis]:
-        """A minority."""
         return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of shifted rows decides alone")]
 
 
@@ -96,22 +91,18 @@ class Parts(eqx.Module):
 class SeparatedParts(Population[Parts]):
     """Half of the parts are normal, the others on two points each."""
 
-    def settings(self) -> Space:
-        """Sizes and the fraction."""
-        return Space(
-            n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
-            d=Integer(8, 2, 50, "dimension"),
-            eps=Real(0.15, 0.1, 0.4, "fraction of the second part", corners=(0.12, 0.3)),
-        )
+    settings = Space(
+        n=Integer(20_000, 5000, 50_000, "rows", corners=(16_000, 24_000)),
+        d=Integer(8, 2, 50, "dimension"),
+        eps=Real(0.15, 0.1, 0.4, "fraction of the second part", corners=(0.12, 0.3)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Parts:
-        """A scale, a kind."""
         scale_key, kind_key = jax.random.split(key)
         sigma = jax.random.uniform(scale_key, minval=0.5, maxval=2.0)
         return Parts(setting["eps"], sigma, jax.random.bernoulli(kind_key), setting["n"], setting["d"])
 
     def hypotheses(self, problem: Parts) -> list[Hypothesis]:
-        """A minority."""
         return [Hypothesis("eps", problem.eps, "<", 0.5, "the second part is the smaller one")]
 
 
@@ -146,17 +137,13 @@ class Backdoors(Population[Backdoor]):
     low: float = eqx.field(static=True, default=1.4)
     high: float = eqx.field(static=True, default=2.2)
     hidden: bool = eqx.field(static=True, default=False)
-
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            n=Integer(1000, 200, 5000, "rows", corners=(800, 1500)),
-            d=Integer(200, 50, 1000, "dimension", corners=(150, 300)),
-            fraction=Real(0.05, 0.02, 0.4, "fraction of shifted rows"),
-        )
+    settings = Space(
+        n=Integer(1000, 200, 5000, "rows", corners=(800, 1500)),
+        d=Integer(200, 50, 1000, "dimension", corners=(150, 300)),
+        fraction=Real(0.05, 0.02, 0.4, "fraction of shifted rows"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Backdoor:
-        """A spike."""
         n, d = setting["n"], setting["d"]
         spike_key, kind_key = jax.random.split(key)
         share = jax.random.uniform(spike_key)
@@ -188,11 +175,9 @@ class PartitionVotes(Population[Votes]):
         return Space(models=models, classes=Integer(3, 2, 4, "classes", corners=(2, 3)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Votes:
-        """Independent answers of random odds."""
         odds_key, answer_key = jax.random.split(key)
         odds = jax.random.normal(odds_key, (setting["classes"],))
         return Votes(jax.random.categorical(answer_key, odds, shape=(setting["models"],)), setting["classes"])
 
     def hypotheses(self, problem: Votes) -> list[Hypothesis]:
-        """A rival."""
         return [Hypothesis("classes", problem.classes, ">=", 2, "one class cannot lose")]

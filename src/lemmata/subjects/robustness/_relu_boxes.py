@@ -61,7 +61,6 @@ class ReluBoxes(Population[ReluBox]):
     depths: tuple[int, int] = eqx.field(static=True, default=(1, 4))
 
     def settings(self) -> Space:
-        """Sizes of the network and of the box."""
         return Space(
             inputs=Integer(self.inputs, 2, 64, "coordinates of an input"),
             width=Integer(self.width, 2, 128, "units of each hidden layer"),
@@ -70,7 +69,6 @@ class ReluBoxes(Population[ReluBox]):
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReluBox:
-        """A network, a centre."""
         sizes = (setting["inputs"], *[setting["width"]] * setting["hidden"], 1)
         weights, biases, center = _drawn(key, sizes, self.monotone)
         return ReluBox(weights, biases, center, jnp.asarray(setting["radius"]))
@@ -97,18 +95,15 @@ class LinearChain(eqx.Module):
 class LinearChains(Population[LinearChain]):
     """Sizes of chains of linear layers with independent standard normal weights."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            inputs=Integer(50, 8, 200, "inputs"),
-            width=Integer(128, 32, 512, "hidden width"),
-            hidden=Integer(2, 1, 3, "hidden layers"),
-        )
+    settings = Space(
+        inputs=Integer(50, 8, 200, "inputs"),
+        width=Integer(128, 32, 512, "hidden width"),
+        hidden=Integer(2, 1, 3, "hidden layers"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearChain:
         """The sizes; the weights are drawn where they are measured."""
         return LinearChain(setting["inputs"], setting["width"], setting["hidden"])
 
     def hypotheses(self, problem: LinearChain) -> list[Hypothesis]:
-        """A hidden layer."""
         return [Hypothesis("hidden layers", problem.hidden, ">=", 1, "one matrix alone is bounded exactly")]

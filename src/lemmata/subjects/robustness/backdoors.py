@@ -100,6 +100,7 @@ class SpectralSignature(Claim[Parts]):
     controls = "how many rows a spectral signature misplaces"
     unexplained = "normal parts, which are separated far better; parts that are nearer"
     traced = False  # thresholds are found by sorting
+    trivial = 0.5
 
     def predict(self, problem: Parts) -> Array:
         return jnp.asarray(problem.eps)
@@ -120,9 +121,6 @@ class SpectralSignature(Claim[Parts]):
         below = np.cumsum(order) / order.sum()
         above = 1 - np.cumsum(~order) / (~order).sum()
         return jnp.asarray(np.maximum(below, above).min())
-
-    def trivial(self, problem: Parts) -> Array:
-        return jnp.asarray(0.5)
 
 
 class VotesThatSurvive(Claim[Votes]):

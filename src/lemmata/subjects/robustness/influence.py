@@ -32,19 +32,16 @@ class LogisticSamples(Population[LogisticRows]):
     """Weights of length 1.5, normal points."""
 
     def settings(self) -> Space:
-        """The dimension, the penalty."""
         d = Integer(5, 2, 12, "coordinates", corners=(3, 7))
         return Space(d=d, penalty=Real(1e-3, 1e-4, 0.1, "penalty over the number of rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LogisticRows:
-        """Weights and a point."""
         truth_key, point_key = jax.random.split(key)
         truth = jax.random.normal(truth_key, (setting["d"],))
         point = jax.random.normal(point_key, (setting["d"],))
         return LogisticRows(1.5 * truth / jnp.linalg.norm(truth), point, setting["penalty"])
 
     def hypotheses(self, problem: LogisticRows) -> list[Hypothesis]:
-        """A penalty."""
         return [Hypothesis("the penalty", problem.penalty, ">", 0.0, "the loss is strongly convex")]
 
 
@@ -91,9 +88,7 @@ class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
     unexplained = "several rows at once; losses with many minima"
     traced = False  # Newton's steps are NumPy's
     trials = 48
-
-    def predict(self, problem: LogisticRows) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure_at(self, problem: LogisticRows, key: Key[Array, ""], n: float) -> Array:
         """Fits without each of a few rows, against the estimate."""

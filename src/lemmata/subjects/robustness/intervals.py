@@ -34,6 +34,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
     controls = "the outputs of a network on a box"
     unexplained = "weights of both signs, where the corners that are worst for two units differ"
     traced = False  # the bounds are NumPy's
+    condition = 10000.0  # sums of products of as many terms as there are units, which may cancel against a bias
 
     def predict(self, problem: ReluBox) -> Array:
         return _output_bounds(problem)
@@ -46,10 +47,6 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
         for position, (weight, bias) in enumerate(zip(problem.weights, problem.biases, strict=True)):
             x = (np.maximum(x, 0.0) if position else x) @ np.asarray(weight).T + np.asarray(bias)
         return jnp.asarray([x.min(), x.max()])
-
-    def condition(self, problem: ReluBox) -> Array:
-        """Sums of products of as many terms as there are units, which may cancel against a bias."""
-        return jnp.asarray(1e4)
 
 
 def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
@@ -103,9 +100,7 @@ class LoosenessOfWidth(Claim[LinearChain]):
     controls = "the looseness of interval bounds at random weights"
     unexplained = "the constant, which has a claim of its own"
     trials = 32
-
-    def predict(self, problem: LinearChain) -> Array:
-        return jnp.asarray(0.5)
+    predict = 0.5
 
     def measure_at(self, problem: LinearChain, key: Key[Array, ""], width: float) -> Array:
         return _looseness(key, [problem.inputs, int(width), problem.inputs])

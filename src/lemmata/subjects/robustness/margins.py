@@ -32,12 +32,10 @@ class LinearLogits(Population[Logits]):
     free = ("weight", "x")
 
     def settings(self) -> Space:
-        """Sizes."""
         sizes = Space(d=Integer(20, 2, 500, "inputs"), classes=Integer(5, 2, 100, "classes"))
         return sizes.where("d is at least the number of classes", lambda s: s["d"] >= s["classes"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Logits:
-        """Rows, an input."""
         kind_key, weight_key, x_key = jax.random.split(key, 3)
         d, classes = setting["d"], setting["classes"]
         drawn = jax.random.normal(weight_key, (classes, d))
@@ -46,7 +44,6 @@ class LinearLogits(Population[Logits]):
         return Logits(weight, jax.random.normal(x_key, (d,)))
 
     def hypotheses(self, problem: Logits) -> list[Hypothesis]:
-        """Two classes."""
         return [Hypothesis("classes", len(problem.weight), ">=", 2, "one class has no rival")]
 
 
@@ -65,7 +62,6 @@ class SteepNetworks(Population[SteepNetwork]):
     free = ("weight", "bias", "readout")
 
     def settings(self) -> Space:
-        """Sizes."""
         sizes = Space(
             d=Integer(20, 2, 200, "inputs"),
             width=Integer(10, 2, 200, "hidden units"),
@@ -74,7 +70,6 @@ class SteepNetworks(Population[SteepNetwork]):
         return sizes.where("d is at least the width", lambda s: s["d"] >= s["width"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteepNetwork:
-        """Weights."""
         kind_key, weight_key, bias_key, readout_key = jax.random.split(key, 4)
         d, width, radius = setting["d"], setting["width"], setting["radius"]
         drawn = jax.random.normal(weight_key, (width, d)) / jnp.sqrt(d)
@@ -84,7 +79,6 @@ class SteepNetworks(Population[SteepNetwork]):
         return SteepNetwork(weight, bias, jax.random.normal(readout_key, (width,)), jnp.asarray(radius))
 
     def hypotheses(self, problem: SteepNetwork) -> list[Hypothesis]:
-        """A perturbation."""
         return [Hypothesis("the radius", problem.radius, ">", 0.0, "nothing moves without one")]
 
 
@@ -107,6 +101,7 @@ class LipschitzMarginRadius(Claim[Logits]):
     control = Control("up to M / L", lambda radius, problem: jnp.sqrt(2.0) * radius)
     controls = "the distance to the nearest input of another class"
     unexplained = "networks, whose local slope is far below L"
+    trivial = 0.0
 
     def predict(self, problem: Logits) -> Array:
         margins = problem.margins
@@ -120,9 +115,6 @@ class LipschitzMarginRadius(Claim[Logits]):
         apart = jnp.linalg.norm(problem.weight[first] - problem.weight, axis=1)
         is_first = jnp.arange(len(logits)) == first
         return jnp.where(is_first, jnp.inf, (logits[first] - logits) / jnp.where(is_first, 1.0, apart)).min()
-
-    def trivial(self, problem: Logits) -> Array:
-        return jnp.zeros(())
 
     def condition(self, problem: Logits) -> Array:
         """Differences of logits."""

@@ -69,6 +69,7 @@ class SmoothedRadius(Claim[IntervalRule]):
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "rules that are no half-spaces, whose smoothed class holds farther"
+    trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
         p = problem.probability(jnp.zeros(()))
@@ -76,9 +77,6 @@ class SmoothedRadius(Claim[IntervalRule]):
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
         return _distance_to_change(problem)
-
-    def trivial(self, problem: IntervalRule) -> Array:
-        return jnp.zeros(())
 
     def condition(self, problem: IntervalRule) -> Array:
         return _precision(problem)
@@ -100,6 +98,7 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "how much farther discs and checkerboards hold"
+    trivial = 0.0
 
     def predict(self, problem: PlanarRule) -> Array:
         p = problem.probability(problem.place)
@@ -123,9 +122,6 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
         near = jnp.where(changed.any(axis=0), found, grid[-1]).min()
         return jnp.where(problem.probability(problem.place) > 0.5, near, 0.0)
 
-    def trivial(self, problem: PlanarRule) -> Array:
-        return jnp.zeros(())
-
     def condition(self, problem: PlanarRule) -> Array:
         """Bisection ends where the probability is 1/2 to rounding; a quantile of p has the condition 1/(1 - p)."""
         p = problem.probability(problem.place)
@@ -148,6 +144,7 @@ class UniformNoiseRadius(Claim[IntervalRule]):
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "shifts along several coordinates, which are worth less"
+    trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
         p = problem.probability(jnp.zeros(()))
@@ -155,9 +152,6 @@ class UniformNoiseRadius(Claim[IntervalRule]):
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
         return _distance_to_change(problem)
-
-    def trivial(self, problem: IntervalRule) -> Array:
-        return jnp.zeros(())
 
     def condition(self, problem: IntervalRule) -> Array:
         return _precision(problem)
@@ -179,6 +173,7 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
     control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "shifts along several coordinates"
+    trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
         p = problem.probability(jnp.zeros(()))
@@ -186,9 +181,6 @@ class LaplaceNoiseRadius(Claim[IntervalRule]):
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
         return _distance_to_change(problem)
-
-    def trivial(self, problem: IntervalRule) -> Array:
-        return jnp.zeros(())
 
     def condition(self, problem: IntervalRule) -> Array:
         return _precision(problem)
@@ -225,16 +217,13 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
     controls = "how much an average under noise can change"
     unexplained = "the sharp constant, which is half of it"
     trivial = "f itself may jump"
+    condition = 10000.0  # a quotient over a thousandth of the scale
 
     def predict(self, problem: IntervalRule) -> Array:
         return jnp.sqrt(2 / jnp.pi) / problem.scale
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
         return _steepest(problem, key)[0]
-
-    def condition(self, problem: IntervalRule) -> Array:
-        """A quotient over a thousandth of the scale."""
-        return jnp.asarray(1e4)
 
 
 class SmoothedSlope(Claim[IntervalRule]):
@@ -251,16 +240,13 @@ class SmoothedSlope(Claim[IntervalRule]):
     controls = "how much an average under noise can change"
     unexplained = "functions that are no half-spaces, which change more slowly"
     trivial = "f itself may jump"
+    condition = (10000.0, 10000000.0)  # a quotient over a thousandth of the scale, of quantiles up to that of 1e-12
 
     def predict(self, problem: IntervalRule) -> Array:
         return jnp.array([1 / jnp.sqrt(2 * jnp.pi), 1.0]) / problem.scale
 
     def measure(self, problem: IntervalRule, key: Key[Array, ""]) -> Array:
         return _steepest(problem, key)
-
-    def condition(self, problem: IntervalRule) -> Array:
-        """A quotient over a thousandth of the scale, of quantiles up to that of 1e-12."""
-        return jnp.array([1e4, 1e7])
 
 
 class RadiusFromCounts(Claim[Drawn]):
@@ -352,9 +338,7 @@ class NoRadiusInTheInfinityNorm(Claim[Drawn]):
     controls = "the infinity-norm radius of a smoothed classifier"
     unexplained = "rules that are less aligned with a diagonal of the cube"
     trials = 32
-
-    def predict(self, problem: Drawn) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure_at(self, problem: Drawn, key: Key[Array, ""], d: float) -> Array:
         """Bisection of the move s of all coordinates at once, until the half-space has probability 1/2.

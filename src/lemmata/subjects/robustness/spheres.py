@@ -36,7 +36,6 @@ class SphereErrorSets(Population[SphereErrors]):
     """Half of the sets are caps, the others quadrics, pairs of opposite caps among them."""
 
     def settings(self) -> Space:
-        """The dimension, the largest measure."""
         measure = Real(0.05, 0.001, 0.3, "largest measure of the errors")
         return Space(n=Integer(100, 10, 500, "coordinates"), measure=measure)
 
@@ -51,7 +50,6 @@ class SphereErrorSets(Population[SphereErrors]):
         return SphereErrors(jnp.exp(log), coordinates, setting["n"])
 
     def hypotheses(self, problem: SphereErrors) -> list[Hypothesis]:
-        """A sphere; less than half of it."""
         why = "a cap of a larger measure is more than a half-sphere"
         return [
             Hypothesis("coordinates", problem.n, ">=", 3, "the sphere is connected"),
@@ -68,16 +66,13 @@ class CapOffset(eqx.Module):
 class CapOffsets(Population[CapOffset]):
     """Offsets c between bounds."""
 
-    def settings(self) -> Space:
-        """The largest offset."""
-        return Space(offset=Real(1.8, 1.0, 1.9, "largest offset of the cap"))
+    settings = Space(offset=Real(1.8, 1.0, 1.9, "largest offset of the cap"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CapOffset:
         """Uniform; near 2.2 the correction of order 1/n changes its sign."""
         return CapOffset(jax.random.uniform(key, minval=0.5, maxval=setting["offset"]))
 
     def hypotheses(self, problem: CapOffset) -> list[Hypothesis]:
-        """Less than half of the sphere."""
         return [Hypothesis("c", problem.offset, ">", 0.0, "the cap is less than a half-sphere")]
 
 
@@ -119,6 +114,7 @@ class CapsAreFarthest(Claim[SphereErrors]):
     controls = "how far a random input is from the nearest error"
     unexplained = "inputs that are not uniform on a sphere; which sets a classifier's errors are"
     traced = False  # quantiles of the beta law are SciPy's
+    trivial = 2.0
 
     def predict(self, problem: SphereErrors) -> Array:
         return jnp.asarray(_distance_to_cap(problem.n, float(problem.measure)) + _SLACK / np.sqrt(problem.n - 1))
@@ -135,9 +131,6 @@ class CapsAreFarthest(Claim[SphereErrors]):
             angle = np.arccos(np.linalg.norm(points[:, :k], axis=1).clip(max=1.0))
             edge = np.arccos(np.sqrt(stats.beta.isf(share, k / 2, (n - k) / 2)))
         return jnp.asarray((2 * np.sin(np.maximum(angle - edge, 0.0) / 2)).mean())
-
-    def trivial(self, problem: SphereErrors) -> Array:
-        return jnp.asarray(2.0)
 
 
 class CapDistanceInManyDimensions(Claim[CapOffset]):
@@ -158,9 +151,7 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
     unexplained = "errors of other shapes, which are nearer"
     traced = False  # quantiles of the beta law are SciPy's
     trials = 16
-
-    def predict(self, problem: CapOffset) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: CapOffset, key: Key[Array, ""], n: float) -> Array:
         c = problem.offset

@@ -28,13 +28,11 @@ class AttemptedProblems(Population[Attempted]):
     """Success probabilities on a logarithmic scale."""
 
     def settings(self) -> Space:
-        """Attempts made, attempts asked about."""
         made = Integer(12, 2, 100, "attempts made", corners=(8, 24))
         asked = Integer(6, 1, 100, "attempts asked about", corners=(4, 8))
         return Space(made=made, asked=asked).where("k is at most n", lambda s: s["asked"] <= s["made"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Attempted:
-        """Between 0.04 and 0.2."""
         success = 0.04 * 5.0 ** jax.random.uniform(key)
         return Attempted(success, setting["made"], setting["asked"])
 
@@ -72,15 +70,12 @@ class Difficulties(eqx.Module):
 class BetaDifficulties(Population[Difficulties]):
     """Exponents below 1, as where hard problems are frequent."""
 
-    def settings(self) -> Space:
-        """The exponent, attempts."""
-        return Space(
-            a=Real(0.55, 0.3, 3.0, "exponent of the density near 0, plus 1", corners=(0.5, 0.7)),
-            attempts=Integer(4, 2, 1000, "attempts on each problem", corners=(3, 5)),
-        )
+    settings = Space(
+        a=Real(0.55, 0.3, 3.0, "exponent of the density near 0, plus 1", corners=(0.5, 0.7)),
+        attempts=Integer(4, 2, 1000, "attempts on each problem", corners=(3, 5)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Difficulties:
-        """An exponent near 1 of 1, 2 or 3."""
         return Difficulties(
             jnp.asarray(setting["a"]), jax.random.randint(key, (), 1, _LARGEST + 1).astype(float), setting["attempts"]
         )
@@ -108,18 +103,15 @@ class Multiplied(eqx.Module):
 class MultipliedAttempts(Population[Multiplied]):
     """One to four attempts, multiplied by 3 to 60."""
 
-    def settings(self) -> Space:
-        """The most that attempts are multiplied by."""
-        return Space(most=Integer(60, 4, 10_000, "largest factor"))
+    # The most that attempts are multiplied by.
+    settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Multiplied:
-        """Whole numbers."""
         before_key, factor_key = jax.random.split(key)
         before = jax.random.randint(before_key, (), 1, 5).astype(float)
         return Multiplied(before, jax.random.randint(factor_key, (), 3, setting["most"] + 1).astype(float))
 
     def hypotheses(self, problem: Multiplied) -> list[Hypothesis]:
-        """More attempts than before."""
         return [Hypothesis("attempts are multiplied: K", problem.factor, ">", 1.0, "else there is no gain")]
 
 
@@ -138,18 +130,14 @@ class SharedBudget(eqx.Module):
 class SharedBudgets(Population[SharedBudget]):
     """Success probabilities on a logarithmic scale, easy and very hard problems among them."""
 
-    def settings(self) -> Space:
-        """Problems, attempts."""
-        return Space(
-            problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
-            budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
-        )
+    settings = Space(
+        problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
+        budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SharedBudget:
-        """Between 0.0005 and 0.9."""
         share = jax.random.uniform(key, (setting["problems"],))
         return SharedBudget(0.0005 * (0.9 / 0.0005) ** share, setting["budget"])
 
     def hypotheses(self, problem: SharedBudget) -> list[Hypothesis]:
-        """Probabilities."""
         return [Hypothesis("probabilities are below 1", problem.success.max(), "<", 1.0, "else nothing is left to try")]

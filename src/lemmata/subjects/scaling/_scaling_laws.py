@@ -35,13 +35,12 @@ class SeparableLaw(eqx.Module):
 class SeparableLaws(Population[SeparableLaw]):
     """Exponents near each other but different, amplitudes of some hundreds, a large budget, tokens of all orders."""
 
-    def settings(self) -> Space:
-        """The smaller exponent, the ratio of the two, the order of the budget."""
-        return Space(
-            exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
-            ratio=Real(1.3, 1.1, 2.5, "the larger exponent over the smaller one", corners=(1.2, 1.6)),
-            decades=Real(21.0, 12.0, 26.0, "decimal logarithm of the budget in operations", corners=(18.0, 25.0)),
-        )
+    # The smaller exponent, the ratio of the two, the order of the budget.
+    settings = Space(
+        exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
+        ratio=Real(1.3, 1.1, 2.5, "the larger exponent over the smaller one", corners=(1.2, 1.6)),
+        decades=Real(21.0, 12.0, 26.0, "decimal logarithm of the budget in operations", corners=(18.0, 25.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SeparableLaw:
         """A floor, amplitudes and tokens on logarithmic scales; either exponent may be the larger one."""
@@ -59,7 +58,6 @@ class SeparableLaws(Population[SeparableLaw]):
         )
 
     def hypotheses(self, problem: SeparableLaw) -> list[Hypothesis]:
-        """Positive amplitudes and exponents."""
         return [
             Hypothesis("A and B are positive", problem.amplitudes.min(), ">", 0.0, "both sizes matter"),
             Hypothesis("alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms fall"),

@@ -171,9 +171,7 @@ class MiddlingSuccessGainsMost(Claim[Multiplied]):
     reading = "neither tiny nor close to one: bounded away from 0 and 1 for all numbers of attempts"
     expected = Status.REFUTED
     trials = 64
-
-    def predict(self, problem: Multiplied) -> Array:
-        return jnp.zeros(())
+    predict = 0.0
 
     def measure(self, problem: Multiplied, key: Key[Array, ""]) -> Array:
         return jax.vmap(lambda factor: _best_success(problem.before, factor))(jnp.asarray(self.relation.rungs))
@@ -198,6 +196,7 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
     corrects = MiddlingSuccessGainsMost
+    condition = 100000000.0  # a maximum is flat: its place is known to half of the digits
 
     def predict(self, problem: Multiplied) -> Array:
         spread = -jnp.expm1(-jnp.log(problem.factor) / (problem.before * (problem.factor - 1)))
@@ -207,10 +206,6 @@ class RareSuccessGainsMost(Claim[Multiplied]):
         every = problem.before * problem.factor
         last = lowest_point(lambda p: -p * (1 - p) ** (every - 1), jnp.zeros(()), jnp.ones(()))
         return jnp.stack([_best_success(problem.before, problem.factor), last])
-
-    def condition(self, problem: Multiplied) -> Array:
-        """A maximum is flat: its place is known to half of the digits."""
-        return jnp.asarray(1e8)
 
 
 def _next(best: Float[Array, "2"], problem: Multiplied) -> Float[Array, "2"]:

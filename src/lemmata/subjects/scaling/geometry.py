@@ -41,12 +41,9 @@ class TorusFunction(eqx.Module):
 class TorusFunctions(Population[TorusFunction]):
     """Random rotations and directions."""
 
-    def settings(self) -> Space:
-        """The dimension of the torus."""
-        return Space(dimension=Choice("2", ("1", "2", "3", "4"), "intrinsic dimension", corners=("3", "4")))
+    settings = Space(dimension=Choice("2", ("1", "2", "3", "4"), "intrinsic dimension", corners=("3", "4")))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TorusFunction:
-        """A rotation and a direction of norm 1."""
         frame_key, direction_key = jax.random.split(key)
         dimension = int(setting["dimension"])
         frame, _ = jnp.linalg.qr(jax.random.normal(frame_key, (AMBIENT, 2 * dimension)))
@@ -54,7 +51,6 @@ class TorusFunctions(Population[TorusFunction]):
         return TorusFunction(frame, direction / jnp.linalg.norm(direction), dimension)
 
     def hypotheses(self, problem: TorusFunction) -> list[Hypothesis]:
-        """The torus fits into the space."""
         return [Hypothesis("dimensions of the torus", 2 * problem.dimension, "<=", AMBIENT, "two for each circle")]
 
 

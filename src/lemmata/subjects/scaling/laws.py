@@ -55,13 +55,11 @@ class MeasuredCurve(eqx.Module):
 class MeasuredCurves(Population[MeasuredCurve]):
     """Evenly spaced logarithms of sizes from a million, exponents near 0.34, a floor near 1.7."""
 
-    def settings(self) -> Space:
-        """Sizes, their range, noise."""
-        return Space(
-            points=Integer(8, 6, 40, "sizes", corners=(6, 16)),
-            decades=Real(3.0, 1.5, 6.0, "decimal logarithm of the ratio of the largest to the smallest size"),
-            noise=Real(0.005, 1e-4, 0.05, "standard deviation of the log losses", corners=(0.002, 0.01)),
-        )
+    settings = Space(
+        points=Integer(8, 6, 40, "sizes", corners=(6, 16)),
+        decades=Real(3.0, 1.5, 6.0, "decimal logarithm of the ratio of the largest to the smallest size"),
+        noise=Real(0.005, 1e-4, 0.05, "standard deviation of the log losses", corners=(0.002, 0.01)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MeasuredCurve:
         """A law around (1.7, 400, 0.34) and one noisy loss at each size."""
@@ -74,7 +72,6 @@ class MeasuredCurves(Population[MeasuredCurve]):
         return MeasuredCurve(sizes, (floor + amplitude * sizes**-exponent) * jnp.exp(noise), floor, amplitude, exponent)
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
-        """More points than parameters."""
         return [Hypothesis("points outnumber parameters", len(problem.sizes), ">", 3, "noise has to be estimated")]
 
 
@@ -236,6 +233,7 @@ class LocalSlope(Claim[SeparableLaw]):
     control = Control("the slope is -alpha", lambda slopes, problem: -problem.exponents[0] * jnp.ones_like(slopes))
     controls = "the slope of a scaling curve on logarithmic axes"
     unexplained = "the floor; real changes of regime"
+    condition = 100000.0  # rounding of log L over the step, and the error of the fourth order, relative to the slope
 
     def predict(self, problem: SeparableLaw) -> Array:
         shares = jnp.asarray([8.0, 2.0, 1.0, 0.5, 0.125])
@@ -249,10 +247,6 @@ class LocalSlope(Claim[SeparableLaw]):
         step = 5e-3
         near, far = ((loss(places + k * step) - loss(places - k * step)) / (2 * k * step) for k in (1, 2))
         return (4 * near - far) / 3
-
-    def condition(self, problem: SeparableLaw) -> Array:
-        """Rounding of log L over the step, and the error of the fourth order, relative to the slope."""
-        return jnp.asarray(1e5)
 
 
 class InferenceAwareAllocation(Claim[SeparableLaw]):

@@ -51,11 +51,9 @@ class PowerSpectra(Population[PowerSpectrum]):
     modes: int = eqx.field(static=True, default=2000)
 
     def settings(self) -> Space:
-        """The two exponents."""
         return Space(decay=self.decay, tail=self.tail)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerSpectrum:
-        """Random signs."""
         decay, tail = jnp.asarray(setting["decay"]), jnp.asarray(setting["tail"])
         return PowerSpectrum(decay, tail, jax.random.rademacher(key, (self.modes,), float))
 

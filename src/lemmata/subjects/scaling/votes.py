@@ -46,19 +46,14 @@ class VotedAnswers(Population[TwoAnswers]):
     """
 
     right_leads: bool = eqx.field(static=True, default=True)
-
-    def settings(self) -> Space:
-        """The lead."""
-        return Space(lead=Real(0.2, 0.05, 0.4, "difference of the two probabilities", corners=(0.15, 0.25)))
+    settings = Space(lead=Real(0.2, 0.05, 0.4, "difference of the two probabilities", corners=(0.15, 0.25)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoAnswers:
-        """The weaker one between 0.1 and 0.25."""
         weaker = jax.random.uniform(key, minval=0.1, maxval=0.25)
         pair = (weaker + setting["lead"], weaker)
         return TwoAnswers(*(pair if self.right_leads else pair[::-1]))
 
     def hypotheses(self, problem: TwoAnswers) -> list[Hypothesis]:
-        """Who leads; one answer a sample."""
         lead = problem.right - problem.rival
         leads = Hypothesis("the right answer leads by", lead, ">" if self.right_leads else "<", 0.0, "the limit")
         return [leads, Hypothesis("p1 + p2", problem.right + problem.rival, "<=", 1.0, "one sample, one answer")]
@@ -83,19 +78,15 @@ class Verified(eqx.Module):
 class VerifiedAttempts(Population[Verified]):
     """Attempts that are mostly wrong, a verifier that is mostly right."""
 
-    def settings(self) -> Space:
-        """How many attempts."""
-        return Space(attempts=Integer(8, 2, 1000, "attempts", corners=(4, 12)))
+    settings = Space(attempts=Integer(8, 2, 1000, "attempts", corners=(4, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Verified:
-        """Uniform rates."""
         within = lambda key, low, high: jax.random.uniform(key, minval=low, maxval=high)
         keys = jax.random.split(key, 3)
         rates = within(keys[0], 0.15, 0.3), within(keys[1], 0.6, 0.95), within(keys[2], 0.1, 0.3)
         return Verified(*rates, setting["attempts"])
 
     def hypotheses(self, problem: Verified) -> list[Hypothesis]:
-        """Something wrong is accepted."""
         return [Hypothesis("wrong answers are accepted: f", problem.accepts_wrong, ">", 0.0, "else no ceiling below 1")]
 
 
@@ -123,7 +114,6 @@ class ScoredAttempts(Population[Scored]):
     spread: Real = eqx.field(static=True)
 
     def settings(self) -> Space:
-        """The lead and the spread."""
         return Space(lead=Real(1.0, 0.2, 3.0, "lead of right answers", corners=(0.8, 1.2)), spread=self.spread)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Scored:
@@ -132,7 +122,6 @@ class ScoredAttempts(Population[Scored]):
         return Scored(success, jnp.asarray(setting["lead"]), jnp.asarray(setting["spread"]))
 
     def hypotheses(self, problem: Scored) -> list[Hypothesis]:
-        """Scores speak for right answers."""
         return [Hypothesis("right answers score higher in the mean", problem.lead, ">", 0.0, "a useful verifier")]
 
 
@@ -186,9 +175,7 @@ class VotesForTheRival(Claim[TwoAnswers]):
     unexplained = "small numbers of votes, where ties are frequent"
     trials = 48
     traced = False  # the exact sums are SciPy's
-
-    def predict(self, problem: TwoAnswers) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: TwoAnswers, key: Key[Array, ""], votes: float) -> Array:
         return jnp.asarray(1 - plurality_error(float(problem.right), float(problem.rival), int(votes)))
@@ -267,9 +254,7 @@ class HeavyTailedMistakes(Claim[Scored]):
     controls = "the accuracy of best-of-K by a score"
     unexplained = "the number of attempts at which it is best"
     trials = 48
-
-    def predict(self, problem: Scored) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure_at(self, problem: Scored, key: Key[Array, ""], attempts: float) -> Array:
         return _best_is_right(problem, key, int(attempts))
@@ -288,9 +273,7 @@ class LightTailedMistakes(Claim[Scored]):
     controls = "the accuracy of best-of-K by a score"
     unexplained = "how slowly it rises: at s = 1 only as exp(delta sqrt(2 log K))"
     trials = 48
-
-    def predict(self, problem: Scored) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure_at(self, problem: Scored, key: Key[Array, ""], attempts: float) -> Array:
         return _best_is_right(problem, key, int(attempts))

@@ -62,18 +62,16 @@ class FeatureClouds(Population[CodedFeatures]):
 
     trap: bool = eqx.field(default=False, static=True)
     free = ("features",)
-
-    def settings(self) -> Space:
-        """Vectors, dimension, and how many are chosen."""
-        return Space(
-            n=Integer(9, 6, 40, "vectors", corners=(8, 10)),
-            d=Integer(3, 2, 12, "dimension", corners=(3, 4)),
-            labelled=Integer(3, 1, 10, "vectors with labels", corners=(2, 3)),
-            count=Integer(3, 2, 10, "vectors to choose", corners=(2, 3)),
-        ).where(
-            "there are vectors to choose",
-            lambda s: max(s["labelled"], s["d"]) + s["count"] <= s["n"] and s["count"] <= s["d"],
-        )
+    # Vectors, dimension, and how many are chosen.
+    settings = Space(
+        n=Integer(9, 6, 40, "vectors", corners=(8, 10)),
+        d=Integer(3, 2, 12, "dimension", corners=(3, 4)),
+        labelled=Integer(3, 1, 10, "vectors with labels", corners=(2, 3)),
+        count=Integer(3, 2, 10, "vectors to choose", corners=(2, 3)),
+    ).where(
+        "there are vectors to choose",
+        lambda s: max(s["labelled"], s["d"]) + s["count"] <= s["n"] and s["count"] <= s["d"],
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CodedFeatures:
         """Spreads of 1/4 to 1, a distortion of a tenth to the whole of the largest."""
@@ -94,7 +92,6 @@ class FeatureClouds(Population[CodedFeatures]):
         return jnp.concatenate([0.75 * axes.sum(axis=0, keepdims=True), axes, drawn[count + 1 :] / 4])
 
     def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
-        """A distortion, vectors that are not 0."""
         return [
             Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at 0 no number of nats is enough"),
             Hypothesis("the vectors' squared lengths", jnp.sum(problem.features**2), ">", 0.0, "nothing to code"),

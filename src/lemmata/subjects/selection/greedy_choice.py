@@ -41,18 +41,14 @@ class ProxyNetworks(Population[ProxyNetwork]):
     """Weights of variance 1/(what goes in), biases of 1/100, normal points."""
 
     free = ("x",)
-
-    def settings(self) -> Space:
-        """Points and widths."""
-        return Space(
-            n=Integer(5, 2, 30, "points", corners=(4, 6)),
-            d=Integer(4, 1, 20, "dimension", corners=(3, 5)),
-            width=Integer(6, 2, 40, "units of each hidden layer", corners=(5, 8)),
-            outputs=Integer(3, 1, 10, "outputs", corners=(2, 4)),
-        )
+    settings = Space(
+        n=Integer(5, 2, 30, "points", corners=(4, 6)),
+        d=Integer(4, 1, 20, "dimension", corners=(3, 5)),
+        width=Integer(6, 2, 40, "units of each hidden layer", corners=(5, 8)),
+        outputs=Integer(3, 1, 10, "outputs", corners=(2, 4)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProxyNetwork:
-        """From one draw of normal numbers."""
         sizes = (setting["d"], setting["width"], setting["width"], setting["outputs"])
         keys = jax.random.split(key, 7)
         pairs = list(zip(sizes[1:], sizes, strict=False))
@@ -61,7 +57,6 @@ class ProxyNetworks(Population[ProxyNetwork]):
         return ProxyNetwork(jax.random.normal(keys[6], (setting["n"], setting["d"])), weights, biases)
 
     def hypotheses(self, problem: ProxyNetwork) -> list[Hypothesis]:
-        """Layers to add up."""
         return [Hypothesis("the network's layers", len(problem.weights), ">=", 2, "a sum over layers")]
 
 

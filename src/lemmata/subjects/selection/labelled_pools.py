@@ -92,7 +92,6 @@ class RowPools(Population[RowPool]):
     table: str = eqx.field(default="digits", static=True)
 
     def settings(self) -> Space:
-        """Sizes of the choice."""
         return Space(
             start=Integer(10, 5, 20, "rows with labels"),
             batch=Integer(10, 2, 12, "rows that get one at a time", corners=(8, 10)),
@@ -110,7 +109,6 @@ class RowPools(Population[RowPool]):
         return RowPool(seen, labels, _POOL[name], setting["start"], setting["batch"], setting["rounds"])
 
     def hypotheses(self, problem: RowPool) -> list[Hypothesis]:
-        """Rows to choose from."""
         taken = problem.start + problem.rounds * problem.batch
         return [
             Hypothesis("the pool has more rows than get labels", problem.pool, ">=", taken, "else there is no choice")
@@ -147,9 +145,7 @@ class FewerLabelsAsPrinted(Claim[RowPool]):
     expected = Status.REFUTED
     traced = False
     trials = 80
-
-    def predict(self, problem: RowPool) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
         """Areas of both choices on one split."""
@@ -172,9 +168,7 @@ class FewerLabelsOnTumours(Claim[RowPool]):
     traced = False
     trials = 60
     corrects = FewerLabelsAsPrinted
-
-    def predict(self, problem: RowPool) -> Array:
-        return jnp.asarray(1.0)
+    predict = 1.0
 
     def measure(self, problem: RowPool, key: Key[Array, ""]) -> Array:
         """Areas of both choices on one split."""

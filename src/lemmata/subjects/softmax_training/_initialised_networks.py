@@ -18,6 +18,24 @@ _ROWS, _OUTPUTS, _TESTS = 12, 2, 4
 _STEPS = 5
 
 
+def network_settings(
+    rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
+) -> Space:
+    """Sizes and the standard deviation of the weights.
+
+    Args:
+        rows: the default number of training rows.
+        sigma: the default standard deviation.
+        widest: the largest standard deviation.
+        corners: the standard deviations that verifications visit.
+    """
+    return Space(
+        n=Integer(rows, 1, 12, "training rows"),
+        k=Integer(2, 1, 4, "outputs"),
+        sigma=Real(sigma, 0.1, widest, "standard deviation of the weights", corners),
+    )
+
+
 class Initialised(eqx.Module):
     """A softmax network at the symmetric initialisation, and what it is to be trained on.
 
@@ -157,17 +175,14 @@ def gamma_descent(
 class InitialisedNetworks(Population[Initialised]):
     """Unit inputs in 6 dimensions, targets of length 1, networks of width 64 at initialisation, 4 test points."""
 
-    def settings(self) -> Space:
-        """Sizes and the standard deviation of the weights."""
-        return network_settings(rows=3)
+    # Sizes and the standard deviation of the weights.
+    settings = network_settings(rows=3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:
-        """One table of normal draws."""
         n, k = setting["n"], setting["k"]
         return initialised(jax.random.normal(key, (32 + n + 4, 6 + k)), n, k, 64, setting["sigma"])
 
     def hypotheses(self, problem: Initialised) -> list[Hypothesis]:
-        """A positive definite kernel."""
         return [definite(problem.tangent)]
 
     def culprit(self, problem: Initialised) -> str | None:
@@ -192,12 +207,10 @@ class Underway(eqx.Module):
 class NetworksUnderway(Population[Underway]):
     """The networks of `InitialisedNetworks` and their regressions after 5 steps of descent."""
 
-    def settings(self) -> Space:
-        """Sizes and the standard deviation of the weights."""
-        return network_settings(rows=3)
+    # Sizes and the standard deviation of the weights.
+    settings = network_settings(rows=3)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Underway:
-        """Steps of 1 / (4 trace H*)."""
         start = InitialisedNetworks().sample(setting, key)
         tangent = start.tangent
         rate = 0.25 / jnp.trace(tangent)
@@ -206,23 +219,4 @@ class NetworksUnderway(Population[Underway]):
         return Underway(start, weight, gamma_descent(tangent, stack(start.y), rate, _STEPS))
 
     def hypotheses(self, problem: Underway) -> list[Hypothesis]:
-        """Any weights, any data."""
         return []
-
-
-def network_settings(
-    rows: int, sigma: float = 0.8, widest: float = 1.0, corners: tuple[float, float] | None = None
-) -> Space:
-    """Sizes and the standard deviation of the weights.
-
-    Args:
-        rows: the default number of training rows.
-        sigma: the default standard deviation.
-        widest: the largest standard deviation.
-        corners: the standard deviations that verifications visit.
-    """
-    return Space(
-        n=Integer(rows, 1, 12, "training rows"),
-        k=Integer(2, 1, 4, "outputs"),
-        sigma=Real(sigma, 0.1, widest, "standard deviation of the weights", corners),
-    )

@@ -117,12 +117,10 @@ class MovedUnits(eqx.Module):
 class MovedLayers(Population[MovedUnits]):
     """Random units, moved by R in a random direction or in an adversarial one."""
 
-    def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
-        return RandomLayers().settings()
+    # Sizes, the scale of the weights and the radius.
+    settings = RandomLayers().settings()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MovedUnits:
-        """One of the moves."""
         units_key, move_key = jax.random.split(key)
         problem = RandomLayers().sample(setting, units_key)
         units_key, choice_key = jax.random.split(move_key)
@@ -131,7 +129,6 @@ class MovedLayers(Population[MovedUnits]):
         return MovedUnits(problem.x, sign, weight, start)
 
     def hypotheses(self, problem: MovedUnits) -> list[Hypothesis]:
-        """Any weights."""
         return []
 
 
@@ -146,17 +143,14 @@ class NoisyUnits(eqx.Module):
 class NoisyLayers(Population[NoisyUnits]):
     """Inputs on the unit sphere."""
 
-    def settings(self) -> Space:
-        """Inputs and the two standard deviations."""
-        return Space(
-            n=Integer(6, 1, 32, "inputs"),
-            d=Integer(4, 1, 64, "dimension"),
-            sigma=Real(0.5, 0.0, 0.5, "standard deviation of the weights"),
-            rho=Real(0.5, 0.2, 0.5, "standard deviation of the noise"),
-        )
+    settings = Space(
+        n=Integer(6, 1, 32, "inputs"),
+        d=Integer(4, 1, 64, "dimension"),
+        sigma=Real(0.5, 0.0, 0.5, "standard deviation of the weights"),
+        rho=Real(0.5, 0.2, 0.5, "standard deviation of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyUnits:
-        """Uniform inputs."""
         x = unit_rows(key, setting["n"], setting["d"])
         return NoisyUnits(x, jnp.asarray(setting["sigma"], float), jnp.asarray(setting["rho"], float))
 

@@ -105,12 +105,10 @@ def trained(start: Initialised) -> Flow:
 class Flows(Population[Flow]):
     """Unit inputs in 6 dimensions, targets of length 1, networks of width 128 along their flow, 4 test points."""
 
-    def settings(self) -> Space:
-        """Sizes and the standard deviation of the weights."""
-        return network_settings(rows=2)
+    # Sizes and the standard deviation of the weights.
+    settings = network_settings(rows=2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Flow:
-        """A network that is trained."""
         n, k = setting["n"], setting["k"]
         return trained(initialised(jax.random.normal(key, (64 + n + 4, 6 + k)), n, k, 128, setting["sigma"]))
 
@@ -189,13 +187,9 @@ class NearbyFlows(Population[NearbyInputs]):
     """
 
     inverse_angles: tuple[float, ...] = (1.0, 2**0.5, 2.0, 2 * 2**0.5)
-
-    def settings(self) -> Space:
-        """The standard deviation of the weights."""
-        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights", corners=(0.74, 0.9)))
+    settings = Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights", corners=(0.74, 0.9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NearbyInputs:
-        """One network, trained at every angle."""
         start = initialised(jax.random.normal(key, (128 + 3, 4)), 2, 1, 256, setting["sigma"])
         return NearbyInputs(tuple(trained(nearby(start, 1 / inverse)) for inverse in self.inverse_angles))
 
@@ -216,15 +210,12 @@ class NestedNetworks(Population[Initialised]):
     """
 
     widths: tuple[float, ...] = (64.0, 128.0, 256.0, 512.0)
-
-    def settings(self) -> Space:
-        """Sizes and the standard deviation of the weights."""
-        # Where weights and so shares are nearly equal, second-order movements are means of a few heavy terms, and the
-        # smallest widths bend the slope by 0.09.
-        return network_settings(rows=2, sigma=0.3, widest=0.4, corners=(0.25, 0.4))
+    # Sizes and the standard deviation of the weights.
+    # Where weights and so shares are nearly equal, second-order movements are means of a few heavy terms, and the
+    # smallest widths bend the slope by 0.09.
+    settings = network_settings(rows=2, sigma=0.3, widest=0.4, corners=(0.25, 0.4))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Initialised:
-        """One table of normal draws."""
         n, k, units = setting["n"], setting["k"], int(sum(self.widths))
         return initialised(jax.random.normal(key, (units // 2 + n + 1, 6 + k)), n, k, units, setting["sigma"])
 

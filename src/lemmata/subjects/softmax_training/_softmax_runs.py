@@ -47,7 +47,6 @@ class Descents(Population[Descent]):
     steps: int = 6
 
     def settings(self) -> Space:
-        """Sizes and the spread of the weights."""
         return Space(
             n=Integer(3, 1, 32, "points"),
             d=Integer(3, 1, 64, "columns"),
@@ -67,7 +66,6 @@ class Descents(Population[Descent]):
         return Descent(training, longest * jax.scipy.stats.norm.cdf(length) * 0.8 + 0.2 * longest)
 
     def hypotheses(self, problem: Descent) -> list[Hypothesis]:
-        """The gradient property."""
         length = problem.step * jnp.linalg.norm(problem.training.gradient, axis=0).max()
         return [Hypothesis("no unit moves by more than 0.01", length, "<=", 0.01, "Fact A.8 needs |u| <= 0.01", 1e-9)]
 
@@ -159,7 +157,6 @@ class SoftmaxRuns(Population[Training]):
         return pose_training(problem, steps=8)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """A positive lambda and the unit ball."""
         return [positive_eigenvalue(problem), in_unit_ball(problem.x)]
 
     def culprit(self, problem: Training) -> str | None:
@@ -179,7 +176,6 @@ class RunsWithinRadius(Population[Training]):
     steps: int = 8
 
     def settings(self) -> Space:
-        """Sizes such that D < R holds."""
         return Space(
             n=Integer(2, 1, 8, "points", corners=(2, 3)),
             d=Integer(16, 1, 64, "columns"),
@@ -221,17 +217,15 @@ class PushedUnits(Population[Training]):
     """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
 
     free = ("moved", "x", "y")
-
-    def settings(self) -> Space:
-        """Sizes, the spread of the weights, and how close the inputs are to each other."""
-        return Space(
-            n=Integer(2, 1, 64, "points"),
-            d=Integer(3, 1, 64, "columns"),
-            k=Integer(1, 1, 16, "outputs"),
-            pairs=Integer(64, 1, 4096, "pairs of units"),
-            sigma=Real(0.3, 0.001, 1.0, "standard deviation of the weights"),
-            alignment=Real(2.0, 0.0, 100.0, "alignment of the inputs"),
-        )
+    # Sizes, the spread of the weights, and how close the inputs are to each other.
+    settings = Space(
+        n=Integer(2, 1, 64, "points"),
+        d=Integer(3, 1, 64, "columns"),
+        k=Integer(1, 1, 16, "outputs"),
+        pairs=Integer(64, 1, 4096, "pairs of units"),
+        sigma=Real(0.3, 0.001, 1.0, "standard deviation of the weights"),
+        alignment=Real(2.0, 0.0, 100.0, "alignment of the inputs"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
         """Unit inputs around one direction; all units moved by 0.0099, up or down the first input by their first sign.

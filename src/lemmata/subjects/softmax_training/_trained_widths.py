@@ -61,17 +61,13 @@ class SlowTargets(Population[Training]):
     outputs: int = 2
     random_targets: bool = False
     posed_by_tables: bool = True
-
-    def settings(self) -> Space:
-        """Sizes and the spread of the weights."""
-        return Space(
-            n=Integer(4, 2, 16, "points", corners=(3, 6)),
-            d=Integer(3, 2, 64, "columns", corners=(3, 5)),
-            sigma=Real(0.5, 0.05, 1.0, "standard deviation of the weights", corners=(0.3, 0.8)),
-        )
+    settings = Space(
+        n=Integer(4, 2, 16, "points", corners=(3, 6)),
+        d=Integer(3, 2, 64, "columns", corners=(3, 5)),
+        sigma=Real(0.5, 0.05, 1.0, "standard deviation of the weights", corners=(0.3, 0.8)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """A network as wide as the ladder's last."""
         n, d, k = setting["n"], setting["d"], self.outputs
         weights, inputs, outputs = draws(key, (d + k, int(WIDTHS[-1]) // 2), (n, d), (1, k))
         x = spread_points(inputs)
@@ -92,7 +88,6 @@ class SlowTargets(Population[Training]):
         return pose_training(problem, sigma=1.0)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """That lambda > 0, and the unit ball."""
         return [
             positive_eigenvalue(problem, "a direction with lambda = 0 is never fitted"),
             in_unit_ball(problem.x),
@@ -112,18 +107,15 @@ class ThreeActivations(Population[Training]):
     """
 
     activations: tuple[str, ...] = ACTIVATIONS
-
-    def settings(self) -> Space:
-        """Sizes and the spread of the weights, such that lambda < 1."""
-        return Space(
-            n=Integer(4, 2, 16, "points", corners=(3, 6)),
-            d=Integer(3, 2, 64, "columns", corners=(3, 5)),
-            k=Integer(2, 1, 4, "outputs"),
-            sigma=Real(0.5, 0.05, 1.0, "standard deviation of the weights", corners=(0.3, 0.8)),
-        )
+    # Sizes and the spread of the weights, such that lambda < 1.
+    settings = Space(
+        n=Integer(4, 2, 16, "points", corners=(3, 6)),
+        d=Integer(3, 2, 64, "columns", corners=(3, 5)),
+        k=Integer(2, 1, 4, "outputs"),
+        sigma=Real(0.5, 0.05, 1.0, "standard deviation of the weights", corners=(0.3, 0.8)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Training:
-        """A network as wide as the ladder's last."""
         n, d, k = setting["n"], setting["d"], setting["k"]
         weights, inputs, outputs = draws(key, (d + k, int(WIDTHS[-1]) // 2), (n, d), (n, k))
         return initialise(weights, spread_points(inputs), sphere_points(outputs), setting["sigma"])

@@ -262,9 +262,7 @@ class WidthsAlike(Claim[Training]):
     controls = "the ratio of the widths that suffice"
     trials = 128
     unexplained = "single problems, where the widths differ by up to a factor of 16"
-
-    def predict(self, problem: Training) -> Array:
-        return jnp.zeros(2)
+    predict = (0.0, 0.0)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         """log2 of the ReLU network's and the exponential network's width over the softmax network's."""

@@ -64,7 +64,6 @@ class NearInputs(Population[RandomUnits]):
         return space.where(f"n² exp(-m R/10) is at most {DELTA:g}", likely)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RandomUnits:
-        """A coin, and uniform inputs."""
         coin, points = jax.random.split(key)
         x = unit_rows(points, setting["n"], setting["d"])
         x = jnp.where(jax.random.bernoulli(coin, _EQUAL), x[:1], x)
@@ -88,16 +87,12 @@ class EqualInput(eqx.Module):
 class EqualInputs(Population[EqualInput]):
     """Logits of a standard deviation between a setting and five quarters of it."""
 
-    def settings(self) -> Space:
-        """The smallest standard deviation."""
-        return Space(sigma=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights"))
+    settings = Space(sigma=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> EqualInput:
-        """A random standard deviation."""
         return EqualInput(setting["sigma"] * (1 + jax.random.uniform(key) / 4))
 
     def hypotheses(self, problem: EqualInput) -> list[Hypothesis]:
-        """Exponentials that average out."""
         spread = jnp.exp(4 * problem.sigma**2)
         return [Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")]
 
@@ -124,12 +119,10 @@ class WidthSizes(eqx.Module):
 class WidthsOfTheorem(Population[WidthSizes]):
     """A random standard deviation of the weights and a random number of entries n k."""
 
-    def settings(self) -> Space:
-        """The largest of either."""
-        return Space(
-            n=Integer(1000, 100, 10000, "largest n k"),
-            sigma=Real(0.2, 0.1, 1.0, "largest standard deviation of the weights"),
-        )
+    settings = Space(
+        n=Integer(1000, 100, 10000, "largest n k"),
+        sigma=Real(0.2, 0.1, 1.0, "largest standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> WidthSizes:
         """Between half of a setting and all of it."""
@@ -137,7 +130,6 @@ class WidthsOfTheorem(Population[WidthSizes]):
         return WidthSizes(setting["sigma"] * first, int(setting["n"] * second))
 
     def hypotheses(self, problem: WidthSizes) -> list[Hypothesis]:
-        """A bound B that depends on n."""
         return [Hypothesis("B is above 1", problem.bound, ">", 1.0, "below, exp(B) does not depend on n")]
 
 
@@ -297,9 +289,7 @@ class SimplifiedWidth(Claim[WidthSizes]):
     reading = "nd is n k; sigma, delta and lambda are fixed; the constant C > 10 of B is 10"
     trials = 32
     traced = False
-
-    def predict(self, problem: WidthSizes) -> Array:
-        return jnp.asarray(2.0)
+    predict = 2.0
 
     def measure_at(self, problem: WidthSizes, key: Key[Array, ""], rung: float) -> Array:
         """The derivative of the logarithm of the width."""

@@ -60,14 +60,12 @@ class AbstractLoss(Claim[Training]):
     controls = "the loss at the end of training"
     unexplained = "why a few units a target are enough"
     expected = Status.OUTSIDE
+    predict = ERROR
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [
             Hypothesis.violated("the width is of the order n² k² exp(18 B) log²(n k / delta) / lambda²", "it is 128")
         ]
-
-    def predict(self, problem: Training) -> Array:
-        return jnp.asarray(ERROR)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return fit(problem, 0.0, horizon(problem.smallest, problem.size, ERROR))[1]
@@ -219,6 +217,7 @@ class LongStepContracts(Claim[Training]):
     control = Control("contracts by 1 - 2.2 m eta lambda", lambda ratio, problem: 1 - 4.4 * (1 - ratio))
     controls = "the loss after one long step"
     unexplained = "the stability of long training at this step"
+    trivial = 1.0
 
     def predict(self, problem: Training) -> Array:
         values = jnp.linalg.eigvalsh(problem.first_tangent)
@@ -227,9 +226,6 @@ class LongStepContracts(Claim[Training]):
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         step = 1 / (problem.width * jnp.linalg.norm(problem.first_tangent, ord=2))
         return 1 - loss_decrease(problem, step)
-
-    def trivial(self, problem: Training) -> Array:
-        return jnp.ones(())
 
 
 class StepThatWorks(Claim[Training]):

@@ -67,16 +67,13 @@ class PositiveDefinite(Claim[KernelPoints]):
     control = Control("at least four times as much", lambda bound, problem: 4 * bound)
     controls = _CONTROLS
     unexplained = "the size of lambda: the bound falls faster with n than lambda does"
+    trivial = 0.0  # k is positive semidefinite
 
     def predict(self, problem: KernelPoints) -> Array:
         return separation_bound(problem.x, problem.sigma)
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         return jnp.linalg.eigvalsh(problem.limit)[0]
-
-    def trivial(self, problem: KernelPoints) -> Array:
-        """K is positive semidefinite."""
-        return jnp.zeros(())
 
     def condition(self, problem: KernelPoints) -> Array:
         """Eigenvalues are computed to n eps of the largest."""
@@ -98,9 +95,7 @@ class SingularWhereRepeated(Claim[KernelPoints]):
     control = Control("the matrix has a solver's jitter of 1e-10 lambda_max", lambda one, problem: one + 1e-10)
     controls = _CONTROLS
     unexplained = "inputs that are nearly equal, whose eigenvalue is nearly 0"
-
-    def predict(self, problem: KernelPoints) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         values = jnp.linalg.eigvalsh(problem.limit)

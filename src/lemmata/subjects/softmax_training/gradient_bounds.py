@@ -78,12 +78,10 @@ class StepBound(Claim[Training]):
     unexplained = "the size of B, which makes steps far shorter than the bound"
     reading = _CONSTANT
     expected = Status.VACUOUS
+    predict = 0.01
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [positive_eigenvalue(problem, "a step of length 0 moves nothing")]
-
-    def predict(self, problem: Training) -> Array:
-        return jnp.asarray(0.01)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return problem.step * jnp.linalg.norm(problem.gradient, axis=0).max()

@@ -76,6 +76,7 @@ class OneStepContracts(Claim[Training]):
     unexplained = "training at the longer steps and smaller widths that work"
     reading = _SETTING
     expected = Status.OUTSIDE
+    trivial = 0.0  # a short step down the gradient does not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [within_displacement(problem), width_asked()]
@@ -85,10 +86,6 @@ class OneStepContracts(Claim[Training]):
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return loss_decrease(problem, problem.step)
-
-    def trivial(self, problem: Training) -> Array:
-        """A short step down the gradient does not climb."""
-        return jnp.zeros(())
 
 
 class WeightsStayNear(Claim[Training]):
@@ -142,6 +139,7 @@ class AbstractLossInduction(Claim[Training]):
     reading = _SETTING
     expected = Status.OUTSIDE
     of_data = False  # on a table, the examination would take too long
+    trivial = 0.0  # short steps down the gradient do not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "all steps are taken here")
@@ -149,10 +147,6 @@ class AbstractLossInduction(Claim[Training]):
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return log_loss_ratio(problem, _STEPS)
-
-    def trivial(self, problem: Training) -> Array:
-        """Short steps down the gradient do not climb."""
-        return jnp.zeros(())
 
 
 class LossInduction(AbstractLossInduction):
@@ -227,12 +221,10 @@ class GradientStaysSmall(Claim[Training]):
     unexplained = "the size of exp(16 B) in eta, which makes steps far shorter than the bound"
     reading = "the constant C > 10 of B is 10; nd is n k"
     expected = Status.VACUOUS
+    predict = 0.01
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [within_displacement(problem)]
-
-    def predict(self, problem: Training) -> Array:
-        return jnp.asarray(0.01)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         """The longest way of a unit in the step from tau + 1."""

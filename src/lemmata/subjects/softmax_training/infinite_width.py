@@ -77,9 +77,7 @@ class TangentWidth(Claim[KernelPoints]):
     controls = _CONTROLS
     unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
     trials = 128
-
-    def predict(self, problem: KernelPoints) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         """|H - limit|_F / |limit|_F with two outputs."""
@@ -146,6 +144,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     controls = _CONTROLS
     unexplained = "the constant; and with one output the difference has mean of order 1/m and random sign"
     trials = 128
+    predict = -0.5
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
         """Beside an eigenvalue 0 of the limit there is nothing but rounding to measure."""
@@ -153,9 +152,6 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
         floor = 16 * len(values) * jnp.finfo(values.dtype).eps * values[-1]
         name = "lambda of the limit is above the rounding floor"
         return [Hypothesis(name, values[0], ">", floor, "equal or zero rows")]
-
-    def predict(self, problem: KernelPoints) -> Array:
-        return jnp.asarray(-0.5)
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:
         """With four outputs."""

@@ -40,17 +40,15 @@ class SoftmaxData(eqx.Module):
 class SoftmaxDataInBalls(Population[SoftmaxData]):
     """Inputs and targets uniform in unit balls."""
 
-    def settings(self) -> Space:
-        """Sizes and the standard deviation of the weights."""
-        return Space(
-            n=Integer(8, 2, 32, "points"),
-            d=Integer(4, 2, 64, "dimension"),
-            k=Integer(1, 1, 4, "outputs"),
-            sigma=Real(0.5, 0.1, 0.55, "standard deviation of the weights"),
-        )
+    # Sizes and the standard deviation of the weights.
+    settings = Space(
+        n=Integer(8, 2, 32, "points"),
+        d=Integer(4, 2, 64, "dimension"),
+        k=Integer(1, 1, 4, "outputs"),
+        sigma=Real(0.5, 0.1, 0.55, "standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SoftmaxData:
-        """One draw."""
         x, y = draws(key, (setting["n"], setting["d"] + 1), (setting["n"], setting["k"] + 1))
         return SoftmaxData(points_in_ball(x), points_in_ball(y), setting["sigma"])
 
@@ -63,7 +61,6 @@ class SoftmaxDataInBalls(Population[SoftmaxData]):
         return SoftmaxData(scale(x), scale(y), 0.5)
 
     def hypotheses(self, problem: SoftmaxData) -> list[Hypothesis]:
-        """The unit balls, and something to learn."""
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         targets = jnp.linalg.norm(problem.y, axis=1).max()
         return [
@@ -116,9 +113,7 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     controls = "how far the tangent kernel of a softmax network moves in training"
     unexplained = "the constant, which grows with the size of the targets and with time where lambda is small"
     trials = 96
-
-    def predict(self, problem: SoftmaxData) -> Array:
-        return jnp.asarray(-2.0)
+    predict = -2.0
 
     def measure(self, problem: SoftmaxData, key: Key[Array, ""]) -> Array:
         """The relative movement in training, with a new network for each width."""

@@ -176,13 +176,11 @@ class PerturbationLinearInRadius(Claim[RandomUnits]):
     trials = 64
     traced = False
     of_data = False
+    predict = 1.0
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         return [Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0")]
-
-    def predict(self, problem: RandomUnits) -> Array:
-        return jnp.ones(())
 
     def measure(self, problem: RandomUnits, key: Key[Array, ""]) -> Array:
         """The Frobenius norm of the change, along the direction that is steepest for it."""

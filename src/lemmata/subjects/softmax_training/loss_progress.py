@@ -199,6 +199,7 @@ class Progress(Claim[Training]):
     unexplained = "the width that the source asks for: the bound holds from a few units on"
     reading = "the constant that Omega hides is 1, the constant C > 10 of B is 10"
     expected = Status.OUTSIDE
+    trivial = 0.0  # a step down the gradient does not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
@@ -209,10 +210,6 @@ class Progress(Claim[Training]):
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return progress(problem)
-
-    def trivial(self, problem: Training) -> Array:
-        """A step down the gradient does not climb."""
-        return jnp.zeros(())
 
 
 class ProgressBySmallestEigenvalue(Claim[Training]):
@@ -238,6 +235,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     unexplained = "the factor 4: C_1 has twice the size, and the smallest eigenvalue stays near lambda"
     reading = "C_1 is that of Lemma E.1, not of the claim's own condition"
     expected = Status.OUTSIDE
+    trivial = 0.0  # a step down the gradient does not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
@@ -254,10 +252,6 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
         return progress(problem)
-
-    def trivial(self, problem: Training) -> Array:
-        """A step down the gradient does not climb."""
-        return jnp.zeros(())
 
 
 class SmallestEigenvalueKept(Claim[Training]):
@@ -279,6 +273,7 @@ class SmallestEigenvalueKept(Claim[Training]):
     unexplained = "why the eigenvalue falls by a part in 10^5 where the statement allows for a half"
     reading = "the constant C > 10 of B is 10"
     of_data = False  # on a table, the examination would take too long
+    trivial = 0.0  # h is positive semidefinite
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         # R is about 1e-6, and the displacement is read off a difference: 1e-9 covers its rounding.
@@ -292,10 +287,6 @@ class SmallestEigenvalueKept(Claim[Training]):
         slopes = jax.jacobian(lambda weight: naive_outputs(weight, problem.sign, problem.x))(problem.weight)
         rows = slopes.reshape(problem.size, -1)
         return jnp.linalg.eigvalsh(rows @ rows.T / problem.width)[0]
-
-    def trivial(self, problem: Training) -> Array:
-        """H is positive semidefinite."""
-        return jnp.zeros(())
 
     def condition(self, problem: Training) -> Array:
         """Eigenvalues are computed to n k eps of the largest."""

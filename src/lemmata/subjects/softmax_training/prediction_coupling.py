@@ -42,13 +42,9 @@ class ScaledReadouts(Population[NearbyInputs]):
     """
 
     scales: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0)
-
-    def settings(self) -> Space:
-        """The standard deviation of the weights."""
-        return Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights"))
+    settings = Space(sigma=Real(0.8, 0.6, 0.9, "standard deviation of the weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NearbyInputs:
-        """One network, trained at every scale."""
         start = nearby(initialised(jax.random.normal(key, (128 + 3, 4)), 2, 1, 256, setting["sigma"]), _ANGLE)
         far = start.x_test / (start.x_test[0] @ start.x_test[0]) ** 0.5 * _LENGTH
         scaled = lambda c: eqx.tree_at(lambda s: (s.sign, s.x_test), start, (c * start.sign, far))

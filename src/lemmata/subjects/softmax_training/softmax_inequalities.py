@@ -76,26 +76,19 @@ class Arguments(Population[Argument]):
     free = ("x",)
     largest: float = 0.1
     law: Law = eqx.field(static=True, default=either_sign)
-
-    def settings(self) -> Space:
-        """None."""
-        return Space()
+    settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Argument:
-        """By the law."""
         return Argument(self.law(key, self.largest), self.largest)
 
     def hypotheses(self, problem: Argument) -> list[Hypothesis]:
-        """A small argument."""
         return [Hypothesis("the argument is small", jnp.abs(problem.x), "<=", problem.largest, "terms left out")]
 
 
 class Pairs(Population[Pair]):
     """Normal vectors, the second of a random length."""
 
-    def settings(self) -> Space:
-        """The dimension."""
-        return Space(n=Integer(20, 1, 1000, "dimension"))
+    settings = Space(n=Integer(20, 1, 1000, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Pair:
         """Standard normal vectors of random lengths."""
@@ -103,30 +96,25 @@ class Pairs(Population[Pair]):
         return Pair(u, jnp.exp(jax.random.normal(key)) * v)
 
     def hypotheses(self, problem: Pair) -> list[Hypothesis]:
-        """Any two vectors."""
         return []
 
 
 class SoftmaxLayers(Population[SoftmaxLayer]):
     """Inputs on the unit sphere and normal weights, large ones by default: the exponentials alone overflow."""
 
-    def settings(self) -> Space:
-        """Sizes, and the scale of the logits."""
-        return Space(
-            n=Integer(8, 1, 100, "inputs"),
-            d=Integer(4, 1, 100, "dimension"),
-            m=Integer(64, 1, 4096, "units"),
-            sigma=Real(30.0, 0.0, 1e4, "standard deviation of the weights"),
-        )
+    settings = Space(
+        n=Integer(8, 1, 100, "inputs"),
+        d=Integer(4, 1, 100, "dimension"),
+        m=Integer(64, 1, 4096, "units"),
+        sigma=Real(30.0, 0.0, 1e4, "standard deviation of the weights"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SoftmaxLayer:
-        """Independent inputs and weights."""
         input_key, weight_key = jax.random.split(key)
         weight = setting["sigma"] * jax.random.normal(weight_key, (setting["d"], setting["m"]))
         return SoftmaxLayer(unit_rows(input_key, setting["n"], setting["d"]), weight)
 
     def hypotheses(self, problem: SoftmaxLayer) -> list[Hypothesis]:
-        """Any inputs and weights."""
         return []
 
 

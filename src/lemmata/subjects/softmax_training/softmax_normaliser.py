@@ -94,6 +94,7 @@ class ShareBound(AbstractPart):
         loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
     )
     controls = "the largest share"
+    trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.exp(2 * problem.bound) / problem.width
@@ -102,10 +103,6 @@ class ShareBound(AbstractPart):
         """The largest share."""
         values = jnp.exp(x @ weight)
         return (values / values.sum(axis=1, keepdims=True)).max()
-
-    def trivial(self, problem: RandomUnits) -> Array:
-        """A share is at most 1."""
-        return jnp.ones(())
 
 
 class MovedShareBound(AbstractPart):
@@ -124,6 +121,7 @@ class MovedShareBound(AbstractPart):
         loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
     )
     controls = "the largest share after the units have moved"
+    trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.exp(2 * problem.bound + 2 * problem.radius) / problem.width
@@ -132,10 +130,6 @@ class MovedShareBound(AbstractPart):
         """The largest share."""
         values = jnp.exp(x @ (weight + change))
         return (values / values.sum(axis=1, keepdims=True)).max()
-
-    def trivial(self, problem: RandomUnits) -> Array:
-        """A share is at most 1."""
-        return jnp.ones(())
 
 
 class ShareChange(AbstractPart):
@@ -156,6 +150,7 @@ class ShareChange(AbstractPart):
         loose="exp(4B) is at least 54 where 2 is enough: no near control",
     )
     controls = "the change of a share"
+    trivial = 1.0  # shares lie between 0 and 1
 
     def predict(self, problem: RandomUnits) -> Array:
         return problem.radius / problem.width * jnp.exp(4 * problem.bound + 3 * problem.radius)
@@ -163,10 +158,6 @@ class ShareChange(AbstractPart):
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
         """The largest change."""
         return jnp.abs(share_change(x, weight, change)).max()
-
-    def trivial(self, problem: RandomUnits) -> Array:
-        """Shares lie between 0 and 1."""
-        return jnp.ones(())
 
 
 class AverageChange(AbstractPart):
@@ -188,6 +179,7 @@ class AverageChange(AbstractPart):
         loose="exp(4B) is at least 54 where 1 is enough: no near control",
     )
     controls = "the change of an average over units"
+    trivial = 2.0  # averages of z lie between -1 and 1
 
     def predict(self, problem: RandomUnits) -> Array:
         return problem.radius * jnp.exp(4 * problem.bound + 3 * problem.radius)
@@ -195,7 +187,3 @@ class AverageChange(AbstractPart):
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:
         """The largest change, at z = sign(S - S~)."""
         return jnp.abs(share_change(x, weight, change)).sum(axis=1).max()
-
-    def trivial(self, problem: RandomUnits) -> Array:
-        """Averages of z lie between -1 and 1."""
-        return jnp.asarray(2.0)

@@ -33,10 +33,7 @@ class GaussianReleases(Population[GaussianRelease]):
     free = ("eps", "sigma")
     low: float = eqx.field(static=True, default=0.1)
     high: float = eqx.field(static=True, default=30.0)
-
-    def settings(self) -> Space:
-        """The delta."""
-        return Space(digits=Real(5.0, 1.0, 12.0, "delta is 10^-digits", corners=(4.0, 7.0)))
+    settings = Space(digits=Real(5.0, 1.0, 12.0, "delta is 10^-digits", corners=(4.0, 7.0)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianRelease:
         """The loss exceeds eps by a normal quantile between -3 and 5."""
@@ -85,12 +82,10 @@ class SampledGaussians(Population[SampledSteps]):
     steps: int = eqx.field(static=True, default=200)
 
     def settings(self) -> Space:
-        """Steps, rate."""
         steps = Integer(self.steps, 1, 100_000, "steps")
         return Space(steps=steps, rate=Real(0.05, 1e-4, 0.5, "rate at which rows are sampled", corners=(0.02, 0.1)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledSteps:
-        """Noise and delta."""
         noise_key, delta_key = jax.random.split(key)
         noise = jax.random.uniform(noise_key, minval=0.8, maxval=3.0)
         delta = 10 ** jax.random.uniform(delta_key, minval=-6.0, maxval=-3.0)

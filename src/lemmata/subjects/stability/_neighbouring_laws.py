@@ -38,10 +38,7 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
     low: float = eqx.field(static=True, default=0.1)
     high: float = eqx.field(static=True, default=3.0)
     leaks: bool = eqx.field(static=True, default=False)
-
-    def settings(self) -> Space:
-        """Outputs."""
-        return Space(outputs=Integer(8, 2, 200, "outputs of the algorithm", corners=(2, 40)))
+    settings = Space(outputs=Integer(8, 2, 200, "outputs of the algorithm", corners=(2, 40)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NeighbouringLaws:
         """Laws, to which two outputs are added that give a data set away."""

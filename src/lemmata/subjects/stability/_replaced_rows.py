@@ -80,10 +80,7 @@ class OpposedRows(Population[ReplacedRows]):
     """Inputs of one norm; opposed targets in half of the problems, random rows in the others; a penalty."""
 
     free = ("x", "y", "other_x", "other_y")
-
-    def settings(self) -> Space:
-        """Rows and dimension."""
-        return Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
+    settings = Space(n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReplacedRows:
         """A norm between 0.3 and 3; curvature of the losses 2 to 10 times that of the penalty."""
@@ -136,14 +133,12 @@ class FiniteLaws(Population[FiniteLaw]):
     """
 
     free = ("x", "y", "comparator")
-
-    def settings(self) -> Space:
-        """Rows of a sample, weights for each of them, kind of law."""
-        return Space(
-            n=Integer(24, 8, 200, "rows of a sample"),
-            d=Integer(17, 4, 200, "weights"),
-            law=Choice("sparse", ("sparse", "dense"), "law of the rows"),
-        )
+    # Rows of a sample, weights for each of them, kind of law.
+    settings = Space(
+        n=Integer(24, 8, 200, "rows of a sample"),
+        d=Integer(17, 4, 200, "weights"),
+        law=Choice("sparse", ("sparse", "dense"), "law of the rows"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
         """Norms of inputs and of w* over an order of magnitude."""
@@ -163,7 +158,6 @@ class FiniteLaws(Population[FiniteLaw]):
         return FiniteLaw(x, y, comparator, 0.3 * scale, setting["n"])
 
     def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
-        """Something to learn."""
         size = jnp.linalg.norm(problem.comparator)
         return [
             Hypothesis("w* is not 0", size, ">", 0.0, "the best penalty divides by its norm"),

@@ -41,13 +41,11 @@ class AuditedSums(Population[AuditedSum]):
     """Rows in the unit ball, noise from 0.3 to 0.6."""
 
     def settings(self) -> Space:
-        """Sizes."""
         runs = Integer(1000, 20, 100_000, "releases with the canary, and without", corners=(600, 1500))
         delta = Real(0.02, 1e-12, 0.5, "delta of the privacy", corners=(0.01, 0.03))
         return Space(n=Integer(10, 1, 1000, "rows"), d=Integer(3, 1, 100, "dimension"), runs=runs, delta=delta)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AuditedSum:
-        """Rows, a canary, noise."""
         row_key, noise_key = jax.random.split(key)
         rows = jax.random.normal(row_key, (setting["n"] + 1, setting["d"]))
         size = jnp.linalg.norm(rows, axis=1, keepdims=True)
@@ -56,7 +54,6 @@ class AuditedSums(Population[AuditedSum]):
         return AuditedSum(bounded, (rows / size)[-1], sigma, setting["delta"], setting["runs"])
 
     def hypotheses(self, problem: AuditedSum) -> list[Hypothesis]:
-        """Bounded rows."""
         own = jnp.linalg.norm(problem.rows, axis=1).max()
         why = "the sensitivity of the sum is 1"
         return [
@@ -90,19 +87,17 @@ class AuditedTraining(eqx.Module):
 class AuditedTrainings(Population[AuditedTraining]):
     """Normal rows and a long canary; steps whose losses add up to those of one release with noise 0.4 to 0.6."""
 
-    def settings(self) -> Space:
-        """Sizes; each new one of a training is compiled anew, so that corners change few of them."""
-        return Space(
-            n=Integer(8, 1, 500, "rows", corners=(8, 8)),
-            d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
-            steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
-            rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
-            runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 800)),
-            delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
-        )
+    # Sizes; each new one of a training is compiled anew, so that corners change few of them.
+    settings = Space(
+        n=Integer(8, 1, 500, "rows", corners=(8, 8)),
+        d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
+        steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
+        rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
+        runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 800)),
+        delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AuditedTraining:
-        """Rows, a canary of norm 10, noise."""
         row_key, noise_key = jax.random.split(key)
         rows = jax.random.normal(row_key, (setting["n"] + 1, setting["d"]))
         canary = 10 * rows[-1] / jnp.linalg.norm(rows[-1])
@@ -112,7 +107,6 @@ class AuditedTrainings(Population[AuditedTraining]):
         return AuditedTraining(rows[:-1], canary, noise, rate, jnp.asarray(setting["delta"]), steps, setting["runs"])
 
     def hypotheses(self, problem: AuditedTraining) -> list[Hypothesis]:
-        """Noise that the numbers can hold."""
         return [Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid")]
 
 

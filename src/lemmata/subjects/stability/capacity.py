@@ -30,16 +30,12 @@ class RowLadders(Population[RowLadder]):
     """
 
     most: float = eqx.field(static=True)
-
-    def settings(self) -> Space:
-        """Inputs and noise."""
-        return Space(
-            p=Integer(40, 10, 200, "inputs", corners=(30, 50)),
-            noise=Real(0.5, 0.05, 5.0, "standard deviation of the noise", corners=(0.35, 0.7)),
-        )
+    settings = Space(
+        p=Integer(40, 10, 200, "inputs", corners=(30, 50)),
+        noise=Real(0.5, 0.05, 5.0, "standard deviation of the noise", corners=(0.35, 0.7)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RowLadder:
-        """As many rows as the last rung needs."""
         keys = jax.random.split(key, 3)
         p, noise = setting["p"], setting["noise"]
         x = jax.random.normal(keys[0], (round(self.most * p), p))
@@ -50,7 +46,6 @@ class RowLadders(Population[RowLadder]):
         )
 
     def hypotheses(self, problem: RowLadder) -> list[Hypothesis]:
-        """Noise, a signal."""
         size = jnp.linalg.norm(problem.coefficients)
         return [
             Hypothesis("targets are noisy", problem.noise, ">", 0.0, "else the best ridge is 0"),
@@ -70,16 +65,13 @@ class NoisyTargets(eqx.Module):
 class NoisySpheres(Population[NoisyTargets]):
     """Uniform inputs on the sphere of radius sqrt(d), a linear target of variance 1."""
 
-    def settings(self) -> Space:
-        """Rows, inputs, noise."""
-        return Space(
-            n=Integer(60, 30, 300, "training rows", corners=(40, 80)),
-            d=Integer(12, 3, 100, "inputs", corners=(8, 16)),
-            noise=Real(0.5, 0.2, 3.0, "standard deviation of the noise", corners=(0.4, 1.0)),
-        )
+    settings = Space(
+        n=Integer(60, 30, 300, "training rows", corners=(40, 80)),
+        d=Integer(12, 3, 100, "inputs", corners=(8, 16)),
+        noise=Real(0.5, 0.2, 3.0, "standard deviation of the noise", corners=(0.4, 1.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyTargets:
-        """100 new rows."""
         keys = jax.random.split(key, 3)
         n, d = setting["n"], setting["d"]
         x = jax.random.normal(keys[0], (n + 100, d))
@@ -117,9 +109,7 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
     unexplained = "inputs whose covariance is not the identity; a ridge that has to be chosen from the data"
     traced = False  # a solve at each rung
     trials = 192
-
-    def predict(self, problem: RowLadder) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure(self, problem: RowLadder, key: Key[Array, ""]) -> Array:
         """|b - beta|² from the first rows of one table."""
@@ -145,9 +135,7 @@ class RandomFeaturesPeak(Claim[NoisyTargets]):
     unexplained = "features that are trained, and how high the peak is: its mean is infinite"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 96
-
-    def predict(self, problem: NoisyTargets) -> Array:
-        return -jnp.ones(())
+    predict = -1.0
 
     def measure(self, problem: NoisyTargets, key: Key[Array, ""]) -> Array:
         x, y, x_test, y_test = (np.asarray(part) for part in jax.tree.leaves(problem))

@@ -35,12 +35,9 @@ class SignedNoise(eqx.Module):
 class SignedNoises(Population[SignedNoise]):
     """Waves of random phase, one to two and a half times as large as the noise."""
 
-    def settings(self) -> Space:
-        """Points."""
-        return Space(n=Integer(8, 5, 12, "points", corners=(6, 9)))
+    settings = Space(n=Integer(8, 5, 12, "points", corners=(6, 9)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SignedNoise:
-        """A wave at even points, and its noise."""
         u = jax.random.uniform(key, (4,))
         at = jnp.arange(setting["n"]) / setting["n"]
         noise = 0.3 * 10 ** u[0]

@@ -41,11 +41,9 @@ def _path(key: Key[Array, ""], steps: int, n: int) -> Int[Array, " t"]:
 class ConvexRuns(Population[CoupledRuns]):
     """Huber losses without a penalty, steps up to 2/beta, rows at random with replacement."""
 
-    def settings(self) -> Space:
-        """Rows, weights, steps."""
-        return Space(
-            n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"), t=Integer(60, 1, 2000, "steps")
-        )
+    settings = Space(
+        n=Integer(16, 2, 200, "training rows"), d=Integer(3, 1, 30, "weights"), t=Integer(60, 1, 2000, "steps")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoupledRuns:
         """Steps between 0.1 and 1 of the largest allowed."""
@@ -60,7 +58,6 @@ class ConvexRuns(Population[CoupledRuns]):
         return CoupledRuns(ReplacedRows(*rows, zone, jnp.zeros(())), path, steps, jnp.asarray(jnp.inf))
 
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
-        """Steps of at most 2/beta."""
         most, largest = 2 / problem.smoothness, problem.steps.max()
         return [Hypothesis("steps are at most 2/beta", largest, "<=", most, "a longer step on one loss expands")]
 
@@ -68,13 +65,11 @@ class ConvexRuns(Population[CoupledRuns]):
 class StronglyConvexRuns(Population[CoupledRuns]):
     """Huber losses with a penalty on a ball, steps of at most 1/beta."""
 
-    def settings(self) -> Space:
-        """Rows, weights, steps."""
-        return Space(
-            n=Integer(20, 8, 200, "training rows", corners=(12, 40)),
-            d=Integer(3, 1, 30, "weights"),
-            t=Integer(400, 1, 5000, "steps", corners=(100, 400)),
-        )
+    settings = Space(
+        n=Integer(20, 8, 200, "training rows", corners=(12, 40)),
+        d=Integer(3, 1, 30, "weights"),
+        t=Integer(400, 1, 5000, "steps", corners=(100, 400)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoupledRuns:
         """A ball of a quarter of the radius that a constant gradient reaches, and steps of 1/100 of 1/gamma."""
@@ -122,12 +117,10 @@ class KickedRuns(eqx.Module):
 class KickedPaths(Population[KickedRuns]):
     """Rows at random with replacement, more coordinates than steps, four steps a row."""
 
-    def settings(self) -> Space:
-        """Rows and steps."""
-        return Space(
-            n=Integer(48, 16, 200, "training rows", corners=(32, 60)),
-            t=Integer(192, 16, 1000, "steps", corners=(48, 192)),
-        )
+    settings = Space(
+        n=Integer(48, 16, 200, "training rows", corners=(32, 60)),
+        t=Integer(192, 16, 1000, "steps", corners=(48, 192)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KickedRuns:
         """Step and slope over an order of magnitude, a small tilt."""

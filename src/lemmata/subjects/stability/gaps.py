@@ -50,13 +50,11 @@ def _rows(drawn: np.random.Generator, rows: int, coefficients: np.ndarray, noise
 class SampledLaws(Population[SampledLaw]):
     """Coefficients in a random direction, of norm 1; eight rows that may replace others."""
 
-    def settings(self) -> Space:
-        """Rows, inputs, noise."""
-        return Space(
-            n=Integer(16, 8, 200, "rows of a sample", corners=(12, 24)),
-            d=Integer(4, 1, 20, "inputs"),
-            noise=Real(0.6, 0.1, 5.0, "standard deviation of the noise"),
-        )
+    settings = Space(
+        n=Integer(16, 8, 200, "rows of a sample", corners=(12, 24)),
+        d=Integer(4, 1, 20, "inputs"),
+        noise=Real(0.6, 0.1, 5.0, "standard deviation of the noise"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
         """A law and its rows, by NumPy: the algorithms are not JAX's, and each shape would be compiled anew."""
@@ -83,12 +81,10 @@ class GaussianSamples(Population[GaussianSample]):
     """Noise over an order of magnitude."""
 
     def settings(self) -> Space:
-        """Rows and inputs."""
         space = Space(n=Integer(30, 12, 400, "rows", corners=(24, 60)), p=Integer(8, 1, 100, "inputs", corners=(4, 10)))
         return space.where("n is above p + 5", lambda setting: setting["n"] > setting["p"] + 5)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianSample:
-        """A noise between 0.3 and 3."""
         return GaussianSample(0.3 * 10 ** jax.random.uniform(key), setting["n"], setting["p"])
 
     def hypotheses(self, problem: GaussianSample) -> list[Hypothesis]:

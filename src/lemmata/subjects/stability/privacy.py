@@ -74,15 +74,13 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
     control = Control("by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the expected loss"
     unexplained = "algorithms that are stable without noise; how much noise costs"
+    trivial = 1.0
 
     def predict(self, problem: NeighbouringLaws) -> Array:
         return jnp.tanh(problem.eps / 2)
 
     def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
         return _moved(problem)
-
-    def trivial(self, problem: NeighbouringLaws) -> Array:
-        return jnp.ones(())
 
     def condition(self, problem: NeighbouringLaws) -> Array:
         return 1 + 1 / problem.eps
@@ -101,15 +99,13 @@ class LoosePrivacyStability(Claim[NeighbouringLaws]):
     control = Control("by at most a third of it", lambda bound, problem: bound / 3)
     controls = "how far one row moves the expected loss"
     unexplained = "the constant, which is two to three times too large"
+    trivial = 1.0
 
     def predict(self, problem: NeighbouringLaws) -> Array:
         return jnp.expm1(problem.eps)
 
     def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
         return _moved(problem)
-
-    def trivial(self, problem: NeighbouringLaws) -> Array:
-        return jnp.ones(())
 
 
 class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
@@ -127,15 +123,13 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
     control = Control("delta costs nothing", lambda bound, problem: jnp.tanh(problem.eps / 2))
     controls = "how far one row moves the expected loss"
     unexplained = "which rows are given away"
+    trivial = 1.0
 
     def predict(self, problem: NeighbouringLaws) -> Array:
         return 1 - 2 * (1 - problem.delta) * jax.nn.sigmoid(-problem.eps)
 
     def measure(self, problem: NeighbouringLaws, key: Key[Array, ""]) -> Array:
         return _moved(problem)
-
-    def trivial(self, problem: NeighbouringLaws) -> Array:
-        return jnp.ones(())
 
     def condition(self, problem: NeighbouringLaws) -> Array:
         return 1 + 1 / problem.eps
@@ -162,6 +156,7 @@ class PrivateGap(Claim[Channel]):
     control = Control("at most 0.95 tanh(eps/4)", lambda bound, problem: 0.95 * bound)
     controls = "the expected generalisation gap"
     unexplained = "gaps of a single sample"
+    trivial = 1.0
 
     def predict(self, problem: Channel) -> Array:
         return jnp.tanh(problem.eps / 4)
@@ -171,9 +166,6 @@ class PrivateGap(Claim[Channel]):
         joint = problem.prior[:, None] * problem.answers
         apart = problem.prior[:, None] * joint.sum(axis=0)
         return jnp.abs(jnp.sum((joint - apart) * problem.loss))
-
-    def trivial(self, problem: Channel) -> Array:
-        return jnp.ones(())
 
     def condition(self, problem: Channel) -> Array:
         """Sums over outputs, of differences that are smaller than their terms."""

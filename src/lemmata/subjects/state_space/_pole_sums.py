@@ -44,14 +44,11 @@ class MixedModes(eqx.Module):
 class PoleSums(Population[PoleSum]):
     """Poles of a modulus between 0.5 and 0.97 all around the circle."""
 
-    def settings(self) -> Space:
-        """Poles, length of the sequences."""
-        return Space(
-            poles=Integer(5, 1, 32, "poles", corners=(9, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 20))
-        )
+    settings = Space(
+        poles=Integer(5, 1, 32, "poles", corners=(9, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 20))
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoleSum:
-        """Normal weights and sequences."""
         n = setting["poles"]
         place, weights, u = draws(key, (2, n), (2, n), (2, setting["length"]))
         modulus = 0.735 + 0.235 * jnp.tanh(place[0])
@@ -65,12 +62,11 @@ class PoleSums(Population[PoleSum]):
 class SlowModes(Population[MixedModes]):
     """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
 
-    def settings(self) -> Space:
-        """Modes, how far the basis is from orthonormal."""
-        return Space(
-            modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
-            skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),
-        )
+    # Modes, how far the basis is from orthonormal.
+    settings = Space(
+        modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
+        skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedModes:
         """Moduli between 0.85 and 0.9, angles of some hundredths; C is close to B*."""

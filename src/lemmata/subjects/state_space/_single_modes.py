@@ -65,16 +65,13 @@ class ProbedSystem(eqx.Module):
 class DrivenModes(Population[DrivenMode]):
     """Decays around 1/2, frequencies of the mode around 3 and of the input around 2."""
 
-    def settings(self) -> Space:
-        """Decay, frequency, horizon."""
-        return Space(
-            decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.2)),
-            frequency=Real(3.0, 0.5, 6.0, "Im l, about", corners=(4.5, 4.5)),
-            horizon=Real(4.0, 1.0, 8.0, "last time", corners=(5.0, 5.0)),
-        )
+    settings = Space(
+        decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.2)),
+        frequency=Real(3.0, 0.5, 6.0, "Im l, about", corners=(4.5, 4.5)),
+        horizon=Real(4.0, 1.0, 8.0, "last time", corners=(5.0, 5.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenMode:
-        """Moved by some ten per cent."""
         (normal,) = draws(key, (3,))
         scale = jnp.exp(0.1 * normal[:2])
         pole = jax.lax.complex(-setting["decay"] * scale[0], setting["frequency"] * scale[1])
@@ -93,12 +90,11 @@ class DrivenModes(Population[DrivenMode]):
 class StableAndGrowingModes(Population[SteppedModes]):
     """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
 
-    def settings(self) -> Space:
-        """How many, and their size times the step."""
-        return Space(
-            modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
-            size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),
-        )
+    # How many, and their size times the step.
+    settings = Space(
+        modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
+        size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedModes:
         """Real parts of either sign with a log-normal size, frequencies of twice the size."""
@@ -116,12 +112,10 @@ class StableAndGrowingModes(Population[SteppedModes]):
 class ProbedSystems(Population[ProbedSystem]):
     """Real systems of a few decaying pairs of modes."""
 
-    def settings(self) -> Space:
-        """Pairs, step."""
-        return Space(
-            pairs=Integer(3, 1, 16, "pairs of modes", corners=(6, 6)),
-            step=Real(0.5, 0.2, 2.0, "time step", corners=(0.3, 0.3)),
-        )
+    settings = Space(
+        pairs=Integer(3, 1, 16, "pairs of modes", corners=(6, 6)),
+        step=Real(0.5, 0.2, 2.0, "time step", corners=(0.3, 0.3)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProbedSystem:
         """Decays around 1, frequencies up to 3, an angle between 0.3 and 2.8."""

@@ -134,13 +134,11 @@ def stable_low_rank(normal: Float[Array, "4 n"]) -> DiagonalPlusLowRank:
 class FilteredNoise(Population[FilteredSequence]):
     """White noise through the bilinear recurrence of a random stable system of a random structure."""
 
-    def settings(self) -> Space:
-        """States, length, structure."""
-        return Space(
-            states=Integer(16, 1, 64, "states", corners=(6, 6)),
-            length=Integer(1024, 2, 4096, "steps", corners=(120, 120)),
-            structure=Choice("diagonal", STRUCTURES, "structure of the state matrix", corners=("dense", "low rank")),
-        )
+    settings = Space(
+        states=Integer(16, 1, 64, "states", corners=(6, 6)),
+        length=Integer(1024, 2, 4096, "steps", corners=(120, 120)),
+        structure=Choice("diagonal", STRUCTURES, "structure of the state matrix", corners=("dense", "low rank")),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FilteredSequence:
         """A step between 1/100 and 1/10, normal B and C, a direct path."""
@@ -154,18 +152,15 @@ class FilteredNoise(Population[FilteredSequence]):
         return FilteredSequence(discretise(system, step, "bilinear"), u)
 
     def hypotheses(self, problem: FilteredSequence) -> list[Hypothesis]:
-        """A recurrence that forgets."""
         return [forgetting(problem.system.matrix.dense())]
 
 
 class DrivenSystems(Population[DrivenSystem]):
     """Dense stable systems under sums of three waves, from a random state."""
 
-    def settings(self) -> Space:
-        """States, horizon."""
-        return Space(
-            states=Integer(5, 1, 20, "states", corners=(8, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(3.0, 3.0))
-        )
+    settings = Space(
+        states=Integer(5, 1, 20, "states", corners=(8, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(3.0, 3.0))
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenSystem:
         """Normal B, C, D, start; frequencies below 5; four times."""
@@ -176,45 +171,37 @@ class DrivenSystems(Population[DrivenSystem]):
         return DrivenSystem(ContinuousSystem(stable_dense(square), b, c, d), start, spread, times)
 
     def hypotheses(self, problem: DrivenSystem) -> list[Hypothesis]:
-        """Stability."""
         return [stable(problem.system.matrix)]
 
 
 class SampledSystems(Population[SampledSystem]):
     """Dense stable systems and inputs drawn anew at each step."""
 
-    def settings(self) -> Space:
-        """States, length, step."""
-        return Space(
-            states=Integer(5, 1, 20, "states", corners=(8, 8)),
-            length=Integer(8, 2, 64, "steps", corners=(12, 12)),
-            step=Real(0.3, 0.01, 1.0, "time step", corners=(0.7, 0.7)),
-        )
+    settings = Space(
+        states=Integer(5, 1, 20, "states", corners=(8, 8)),
+        length=Integer(8, 2, 64, "steps", corners=(12, 12)),
+        step=Real(0.3, 0.01, 1.0, "time step", corners=(0.7, 0.7)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledSystem:
-        """Normal B, C, D and inputs."""
         n, length = setting["states"], setting["length"]
         square, b, c, d, u = draws(key, (n, n), (n, 1), (1, n), (1, 1), (length, 1))
         return SampledSystem(ContinuousSystem(stable_dense(square), b, c, d), jnp.asarray(setting["step"], float), u)
 
     def hypotheses(self, problem: SampledSystem) -> list[Hypothesis]:
-        """Stability."""
         return [stable(problem.system.matrix)]
 
 
 class LowRankSystems(Population[StructuredSystem]):
     """Diagonal plus low-rank systems with complex B and C."""
 
-    def settings(self) -> Space:
-        """States, length, step."""
-        return Space(
-            states=Integer(12, 1, 64, "states", corners=(20, 20)),
-            length=Integer(64, 2, 1024, "steps", corners=(45, 45)),
-            step=Real(0.05, 1e-3, 1.0, "time step", corners=(0.2, 0.2)),
-        )
+    settings = Space(
+        states=Integer(12, 1, 64, "states", corners=(20, 20)),
+        length=Integer(64, 2, 1024, "steps", corners=(45, 45)),
+        step=Real(0.05, 1e-3, 1.0, "time step", corners=(0.2, 0.2)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StructuredSystem:
-        """Normal B and C."""
         n, length = setting["states"], setting["length"]
         parts, b, c = draws(key, (4, n), (2, n, 1), (2, 1, n))
         b, c = b[0] + 1j * b[1], c[0] + 1j * c[1]

@@ -63,16 +63,13 @@ class ZeroOrderHold(Claim[SampledSystem]):
     )
     controls = "the samples of the output under an input that is held"
     unexplained = "inputs that move between samples"
+    condition = 10000.0  # the tolerance of the solver of differential equations
 
     def predict(self, problem: SampledSystem) -> Array:
         return _recurrence(problem, "zero_order_hold", problem.u)
 
     def measure(self, problem: SampledSystem, key: Key[Array, ""]) -> Array:
         return _between_samples(problem, problem.u, held=True)
-
-    def condition(self, problem: SampledSystem) -> float:
-        """The tolerance of the solver of differential equations."""
-        return 1e4
 
 
 class FirstOrderHold(Claim[SampledSystem]):
@@ -95,16 +92,13 @@ class FirstOrderHold(Claim[SampledSystem]):
     )
     controls = "the samples of the output under an input that is linear between samples"
     unexplained = "inputs that bend between samples"
+    condition = 10000.0  # the tolerance of the solver of differential equations
 
     def predict(self, problem: SampledSystem) -> Array:
         return _recurrence(problem, "first_order_hold", _from_zero(problem))
 
     def measure(self, problem: SampledSystem, key: Key[Array, ""]) -> Array:
         return _between_samples(problem, _from_zero(problem), held=False)
-
-    def condition(self, problem: SampledSystem) -> float:
-        """The tolerance of the solver of differential equations."""
-        return 1e4
 
 
 class BilinearWarping(Claim[ProbedSystem]):
@@ -122,6 +116,7 @@ class BilinearWarping(Claim[ProbedSystem]):
     control = Control("the frequency stays", lambda passed, problem: _passed(problem, problem.angle / problem.step))
     controls = "the frequency response of a recurrence"
     unexplained = "inputs that are not sampled"
+    condition = 100000.0  # a thousand terms, which cancel
 
     def predict(self, problem: ProbedSystem) -> Array:
         return _passed(problem, 2 / problem.step * jnp.tan(problem.angle / 2))
@@ -130,10 +125,6 @@ class BilinearWarping(Claim[ProbedSystem]):
         kernel = impulse_response(discretise(problem.system, problem.step, "bilinear"), _LONG)[:, 0, 0]
         waves = problem.angle * jnp.arange(_LONG)
         return jnp.stack([kernel @ jnp.cos(waves), -kernel @ jnp.sin(waves)])
-
-    def condition(self, problem: ProbedSystem) -> float:
-        """A thousand terms, which cancel."""
-        return 1e5
 
 
 def _passed(problem: ProbedSystem, frequency: Array) -> Array:

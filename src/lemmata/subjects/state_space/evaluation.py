@@ -87,6 +87,7 @@ class ResolventResponse(Claim[StructuredSystem]):
     )
     controls = "the response of a structured state-space model to an impulse"
     unexplained = "the cost of finding C (I - A'^T), which trained models avoid by learning it"
+    condition = 100000.0  # powers of A' near the unit circle, cut off at T, leave 1 - A'^T ill conditioned
 
     def predict(self, problem: StructuredSystem) -> Array:
         return _generated(problem, _truncated(problem))
@@ -100,7 +101,3 @@ class ResolventResponse(Claim[StructuredSystem]):
         read = lambda state, _: (power @ state, (problem.output @ state)[0, 0])
         kernel = jax.lax.scan(read, start, None, problem.length)[1]
         return jnp.stack([kernel.real, kernel.imag])
-
-    def condition(self, problem: StructuredSystem) -> float:
-        """Powers of A' near the unit circle, cut off at T, leave 1 - A'^T ill conditioned."""
-        return 1e5

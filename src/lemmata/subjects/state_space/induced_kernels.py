@@ -60,13 +60,11 @@ class StateSequences(eqx.Module):
 class NoiseSequences(Population[StateSequences]):
     """White noise read by damped modes that are spread around the circle."""
 
-    def settings(self) -> Space:
-        """Modes, sequences, length."""
-        return Space(
-            modes=Integer(4, 1, 16, "modes", corners=(3, 3)),
-            rows=Integer(20, 2, 200, "sequences", corners=(16, 16)),
-            length=Integer(30, 4, 400, "steps", corners=(40, 40)),
-        )
+    settings = Space(
+        modes=Integer(4, 1, 16, "modes", corners=(3, 3)),
+        rows=Integer(20, 2, 200, "sequences", corners=(16, 16)),
+        length=Integer(30, 4, 400, "steps", corners=(40, 40)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StateSequences:
         """Moduli around 0.9, angles between 0 and pi; a normal B."""
@@ -116,6 +114,7 @@ class ImpulseEnergy(Claim[DrivenSystem]):
     controls = "the squared H2 norm of a state-space model"
     unexplained = "which responses are learned"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
+    condition = 10000.0  # a Lyapunov equation of modest condition
 
     def predict(self, problem: DrivenSystem) -> Array:
         return _energy(problem, problem.system.matrix, problem.system.input)
@@ -131,10 +130,6 @@ class ImpulseEnergy(Claim[DrivenSystem]):
             rows.append(row)
             row = row @ step
         return jnp.asarray(np.sum((np.stack(rows) @ inside) ** 2 * _WEIGHTS) * _PANEL / 2)
-
-    def condition(self, problem: DrivenSystem) -> float:
-        """A Lyapunov equation of modest condition."""
-        return 1e4
 
 
 def _parts(values: Complex[Array, " n"]) -> Array:

@@ -46,9 +46,7 @@ class LegendreMemory(eqx.Module):
 class LegendreMemories(Population[LegendreMemory]):
     """Three waves of some turns, seen for a time around 1."""
 
-    def settings(self) -> Space:
-        """States."""
-        return Space(states=Integer(12, 1, 24, "states", corners=(6, 6)))
+    settings = Space(states=Integer(12, 1, 24, "states", corners=(6, 6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LegendreMemory:
         """Normal amplitudes and probe, frequencies below 6."""
@@ -57,7 +55,6 @@ class LegendreMemories(Population[LegendreMemory]):
         return LegendreMemory(spread, jnp.exp(0.3 * rest), probe)
 
     def hypotheses(self, problem: LegendreMemory) -> list[Hypothesis]:
-        """A past to remember."""
         return [Hypothesis("the time", problem.time, ">", 0.0, "at 0 nothing has been seen")]
 
 
@@ -135,6 +132,7 @@ class WarpedMemory(Claim[LegendreMemory]):
     )
     controls = "how the states of a LegS layer weigh the past"
     unexplained = "why training keeps such a memory"
+    condition = 1000000.0  # the solver's tolerance, in states that grow by N before they fall
 
     def predict(self, problem: LegendreMemory) -> Array:
         falling = jnp.exp(-problem.time)
@@ -145,10 +143,6 @@ class WarpedMemory(Claim[LegendreMemory]):
         a, b = legs(problem.states)
         system = ContinuousSystem(DenseMatrix(a), b, jnp.zeros((1, problem.states)))
         return integrated(system, lambda *_: jnp.zeros(()), b[:, 0], problem.time[None])[0]
-
-    def condition(self, problem: LegendreMemory) -> float:
-        """The solver's tolerance, in states that grow by N before they fall."""
-        return 1e6
 
 
 class LegsDissipation(Claim[LegendreMemory]):
@@ -199,9 +193,7 @@ class LegsLargestFrequency(Claim[LegendreMemory]):
     controls = "the fastest oscillation of a LegS layer"
     unexplained = "a proof; the lower frequencies"
     trials = 8
-
-    def predict(self, problem: LegendreMemory) -> Array:
-        return jnp.asarray(-jnp.pi / 6)
+    predict = -jnp.pi / 6
 
     def measure_at(self, problem: LegendreMemory, key: Key[Array, ""], rung: float) -> Array:
         frequencies = np.linalg.eigvalsh(1j * np.asarray(_skew(int(rung))))

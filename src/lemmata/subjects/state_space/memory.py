@@ -47,12 +47,10 @@ class PowerLaw(eqx.Module):
 class PowerLaws(Population[PowerLaw]):
     """Powers around 1, rates that are some e apart."""
 
-    def settings(self) -> Space:
-        """Power, spacing."""
-        return Space(
-            power=Real(1.0, 0.3, 2.0, "p, about"),
-            spacing=Real(1.0, 0.6, 1.5, "logarithm of the ratio of rates, about"),
-        )
+    settings = Space(
+        power=Real(1.0, 0.3, 2.0, "p, about"),
+        spacing=Real(1.0, 0.6, 1.5, "logarithm of the ratio of rates, about"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PowerLaw:
         """Moved by some per cent; a shift between -1/2 and 1/2."""
@@ -138,6 +136,7 @@ class HarmonicBound(Claim[PowerLaw]):
     controls = "how well states with geometric rates hold a power law"
     unexplained = "rates that training chooses"
     traced = False  # JAX has no gamma function of a complex number
+    trivial = 1.0  # no exponentials at all
 
     def predict(self, problem: PowerLaw) -> Array:
         power, spacing = float(problem.power), float(problem.spacing)
@@ -145,10 +144,6 @@ class HarmonicBound(Claim[PowerLaw]):
 
     def measure(self, problem: PowerLaw, key: Key[Array, ""]) -> Array:
         return jnp.asarray(_largest_error(problem))
-
-    def trivial(self, problem: PowerLaw) -> Array:
-        """No exponentials at all."""
-        return jnp.ones(())
 
     def condition(self, problem: PowerLaw) -> float:
         """The error is a difference of numbers of size 1."""
@@ -171,9 +166,7 @@ class StatesForPowerLaw(Claim[PowerLaw]):
     unexplained = "whether training finds them"
     trials = 16
     traced = False  # JAX has no gamma function of a complex number
-
-    def predict(self, problem: PowerLaw) -> Array:
-        return jnp.ones(())
+    predict = 1.0
 
     def measure_at(self, problem: PowerLaw, key: Key[Array, ""], rung: float) -> Array:
         power, spacing = float(problem.power), float(problem.spacing)

@@ -91,6 +91,7 @@ class StepResponse(Claim[DrivenSystem]):
     controls = "the output of a state-space model under a constant input"
     unexplained = "inputs that vary"
     corrects = StateEquationWithoutDerivative
+    condition = _CONDITION  # the solver's tolerance, beside outputs that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
         """Through exp of [[A t, B t], [0, 0]], which has A^-1 (e^{At} - I) B in its corner."""
@@ -102,10 +103,6 @@ class StepResponse(Claim[DrivenSystem]):
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
         states = integrated(problem.system, lambda *_: jnp.ones(()), jnp.zeros_like(problem.start), problem.times)
         return _observed(problem, states, jnp.ones_like(problem.times))
-
-    def condition(self, problem: DrivenSystem) -> float:
-        """The solver's tolerance, beside outputs that cancel."""
-        return _CONDITION
 
 
 class ConvolutionAlone(Claim[DrivenSystem]):
@@ -152,6 +149,7 @@ class CompleteResponse(Claim[DrivenSystem]):
     controls = "the output of a state-space model for every input and start"
     unexplained = "systems that change with time or with their input"
     corrects = ConvolutionAlone
+    condition = _CONDITION  # the solver's tolerance, beside terms that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
         powers = jax.vmap(lambda time: exponential(time * problem.system.matrix.dense()))(problem.times)
@@ -159,7 +157,3 @@ class CompleteResponse(Claim[DrivenSystem]):
 
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
         return _solved(problem)
-
-    def condition(self, problem: DrivenSystem) -> float:
-        """The solver's tolerance, beside terms that cancel."""
-        return _CONDITION

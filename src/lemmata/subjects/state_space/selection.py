@@ -63,16 +63,13 @@ class MarkedSequence(eqx.Module):
 class MarkedNoises(Population[MarkedNoise]):
     """Chances of a mark around a third."""
 
-    def settings(self) -> Space:
-        """Chance, length, window."""
-        return Space(
-            chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.45, 0.45)),
-            length=Integer(8000, 100, 10**6, "steps", corners=(8000, 8000)),
-            window=Integer(10, 1, 100, "last steps looked at", corners=(8, 8)),
-        )
+    settings = Space(
+        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.45, 0.45)),
+        length=Integer(8000, 100, 10**6, "steps", corners=(8000, 8000)),
+        window=Integer(10, 1, 100, "last steps looked at", corners=(8, 8)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedNoise:
-        """The chance is moved by some per cent."""
         (normal,) = draws(key, ())
         return MarkedNoise(setting["chance"] * jnp.exp(0.1 * jnp.tanh(normal)), setting["length"], setting["window"])
 
@@ -88,20 +85,16 @@ class MarkedNoises(Population[MarkedNoise]):
 class MarkedSequences(Population[MarkedSequence]):
     """Draws of marked noise."""
 
-    def settings(self) -> Space:
-        """Chance, length."""
-        return Space(
-            chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.15, 0.15)),
-            length=Integer(100, 1, 10**4, "steps", corners=(50, 50)),
-        )
+    settings = Space(
+        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.15, 0.15)),
+        length=Integer(100, 1, 10**4, "steps", corners=(50, 50)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedSequence:
-        """One draw."""
         law = MarkedNoise(jnp.asarray(setting["chance"]), setting["length"], 1)
         return MarkedSequence(law.chance, *law.draw(key))
 
     def hypotheses(self, problem: MarkedSequence) -> list[Hypothesis]:
-        """Marks are 0 or 1."""
         off = jnp.abs(problem.marks * (1 - problem.marks)).max()
         return [Hypothesis("largest m (1 - m)", off, "<=", 0.0, "an input is marked or not")]
 

@@ -59,12 +59,9 @@ def some_input(x: Float[Array, "n d"], why: str) -> Hypothesis:
 class TrainingSets(Population[TrainingSet]):
     """Standard normal points with independent standard normal targets."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
+    settings = Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
-        """Independent points and targets."""
         return TrainingSet(*draws(key, (setting["n"], setting["d"]), (setting["n"],)))
 
     def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
@@ -85,17 +82,14 @@ class SmallTargets(Population[TrainingSet]):
 
     steps: int = 100
     width: float = 64.0
-
-    def settings(self) -> Space:
-        """Points, dimension and the size of the targets."""
-        return Space(
-            n=Integer(16, 2, 64, "points"),
-            d=Integer(4, 2, 64, "dimension"),
-            target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
-        )
+    # Points, dimension and the size of the targets.
+    settings = Space(
+        n=Integer(16, 2, 64, "points"),
+        d=Integer(4, 2, 64, "dimension"),
+        target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
-        """Independent points and targets."""
         x_key, y_key = jax.random.split(key)
         x = jax.random.normal(x_key, (setting["n"], setting["d"]))
         return TrainingSet(x, setting["target"] * jax.random.normal(y_key, (setting["n"],)))
@@ -119,18 +113,14 @@ class SmallTargets(Population[TrainingSet]):
 class SphericalFits(Population[Fit]):
     """Points on the sphere of radius sqrt(d), targets of length 1 in a random direction, and three other points."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(4, 2, 8, "points"), d=Integer(3, 2, 8, "dimension"))
+    settings = Space(n=Integer(4, 2, 8, "points"), d=Integer(3, 2, 8, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Fit:
-        """Normal numbers, brought to length."""
         n, d = setting["n"], setting["d"]
         x, y, others = draws(key, (n, d), (n,), (3, d))
         unit = lambda points: points * (d**0.5 / jnp.linalg.norm(points, axis=1, keepdims=True))
         return Fit(unit(x), y / jnp.linalg.norm(y), unit(others))
 
     def hypotheses(self, problem: Fit) -> list[Hypothesis]:
-        """Inputs with a kernel."""
         smallest = jnp.minimum(*(jnp.linalg.norm(points, axis=1).min() for points in (problem.x, problem.others)))
         return [Hypothesis("no input is 0", smallest, ">", 0.0, "the kernels of the zero input are 0")]

@@ -31,12 +31,9 @@ def finite_points(x: Float[Array, "n *shape"]) -> Hypothesis:
 class WideInputs(Population[Inputs]):
     """Standard normal points."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
+    settings = Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
-        """Independent rows."""
         return Inputs(jax.random.normal(key, (setting["n"], setting["d"])))
 
     def hypotheses(self, problem: Inputs) -> list[Hypothesis]:
@@ -47,16 +44,13 @@ class WideInputs(Population[Inputs]):
 class WideSequences(Population[Inputs]):
     """Standard normal vectors at the positions of sequences."""
 
-    def settings(self) -> Space:
-        """Points, positions and channels."""
-        return Space(
-            n=Integer(3, 2, 8, "points", corners=(2, 4)),
-            length=Integer(4, 2, 8, "positions", corners=(3, 5)),
-            d=Integer(2, 1, 8, "channels of inputs"),
-        )
+    settings = Space(
+        n=Integer(3, 2, 8, "points", corners=(2, 4)),
+        length=Integer(4, 2, 8, "positions", corners=(3, 5)),
+        d=Integer(2, 1, 8, "channels of inputs"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
-        """Independent vectors."""
         return Inputs(jax.random.normal(key, (setting["n"], setting["length"], setting["d"])))
 
     def hypotheses(self, problem: Inputs) -> list[Hypothesis]:
@@ -67,12 +61,9 @@ class WideSequences(Population[Inputs]):
 class TableInputs(Population[Inputs]):
     """Standard normal points, or the first rows of a user's inputs."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(n=Integer(12, 2, 32, "points"), d=Integer(4, 2, 64, "dimension"))
+    settings = Space(n=Integer(12, 2, 32, "points"), d=Integer(4, 2, 64, "dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Inputs:
-        """Independent rows."""
         return Inputs(jax.random.normal(key, (setting["n"], setting["d"])))
 
     def pose(self, problem: object) -> Inputs | None:

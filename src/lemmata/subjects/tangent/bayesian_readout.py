@@ -86,25 +86,19 @@ def _positive(noise: Float[Array, ""]) -> Hypothesis:
 class NoisyFunctions(Population[NoisyValues]):
     """Standard normal points and values, and three other points."""
 
-    def settings(self) -> Space:
-        """Points, dimension and noise."""
-        return _space(6)
+    settings = _space(6)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyValues:
-        """Independent points and values."""
         return _drawn(setting, key)
 
     def hypotheses(self, problem: NoisyValues) -> list[Hypothesis]:
-        """Noise."""
         return [_positive(problem.noise)]
 
 
 class RandomReadouts(Population[NoisyFeatures]):
     """Sixteen units of a random network at standard normal points with standard normal values."""
 
-    def settings(self) -> Space:
-        """Points, dimension and noise."""
-        return _space(8)
+    settings = _space(8)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyFeatures:
         """Values, and the features of an independent network."""
@@ -115,7 +109,6 @@ class RandomReadouts(Population[NoisyFeatures]):
         return NoisyFeatures(known, asked, drawn.y, drawn.noise)
 
     def hypotheses(self, problem: NoisyFeatures) -> list[Hypothesis]:
-        """Noise."""
         return [_positive(problem.noise)]
 
 
@@ -208,9 +201,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     controls = "the predictions of a Bayesian readout, and their covariance"
     unexplained = "the constant, and layers below the readout that learn"
     trials = 128
-
-    def predict(self, problem: NoisyValues) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure(self, problem: NoisyValues, key: Key[Array, ""]) -> Array:
         """The distance of both moments, over the size of the limit's, with new features at every width."""

@@ -72,13 +72,11 @@ class AbstractTangentWidth(Claim[Inputs]):
     unexplained = "the constant, and what training does to the kernel"
     trials = 128
     kernel = staticmethod(drawn_kernel)
+    predict = -0.5
 
     @abc.abstractmethod
     def network(self, width: int) -> Serial:
         """The architecture with hidden layers of this width and one output."""
-
-    def predict(self, problem: Inputs) -> Array:
-        return jnp.asarray(-0.5)
 
     def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
         """|finite - limit|_F / |limit|_F, with a new network for each width."""

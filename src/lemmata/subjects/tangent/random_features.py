@@ -46,16 +46,13 @@ class FeaturePoints(eqx.Module):
 class KernelPoints(Population[FeaturePoints]):
     """Standard normal points, and a Gaussian kernel of the given lengthscale."""
 
-    def settings(self) -> Space:
-        """Points, dimension and lengthscale."""
-        return Space(
-            n=Integer(32, 4, 128, "points"),
-            d=Integer(4, 1, 64, "dimension"),
-            lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
-        )
+    settings = Space(
+        n=Integer(32, 4, 128, "points"),
+        d=Integer(4, 1, 64, "dimension"),
+        lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
-        """Independent points."""
         x = jax.random.normal(key, (setting["n"], setting["d"]))
         return FeaturePoints(x, jnp.asarray(setting["lengthscale"], float))
 
@@ -71,7 +68,6 @@ class KernelPoints(Population[FeaturePoints]):
         return FeaturePoints(x, jnp.where(median > 0, median, 1.0))
 
     def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
-        """A positive lengthscale, finite points."""
         positive = Hypothesis(
             "the lengthscale is positive", problem.lengthscale, ">", 0.0, "frequencies are its inverse"
         )
@@ -138,9 +134,7 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
     controls = "the entries of an approximate kernel matrix"
     unexplained = "how many features a prediction needs; features that are not drawn independently"
     trials = 192
-
-    def predict(self, problem: FeaturePoints) -> Array:
-        return jnp.asarray(-0.5)
+    predict = -0.5
 
     def measure(self, problem: FeaturePoints, key: Key[Array, ""]) -> Array:
         return _errors(problem, key)

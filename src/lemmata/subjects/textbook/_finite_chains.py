@@ -35,9 +35,7 @@ def _space() -> Space:
 class RenewedChains(Population[FiniteChain]):
     """P = a 1 nu' + (1 - a) Q: with probability a the next state is drawn afresh. Q stays in half of the problems."""
 
-    def settings(self) -> Space:
-        """States and steps."""
-        return _space()
+    settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
         """Uniform a of 0.2 to 0.7, Dirichlet laws."""
@@ -51,7 +49,6 @@ class RenewedChains(Population[FiniteChain]):
         return FiniteChain(transition, values[0], setting["steps"])
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
-        """A stationary law."""
         gap = np.abs(problem.law @ problem.transition - problem.law).max()
         return [Hypothesis("the law is stationary, up to", gap, "<=", 1e-12, "distances are to that law")]
 
@@ -59,9 +56,7 @@ class RenewedChains(Population[FiniteChain]):
 class ReversibleChains(Population[FiniteChain]):
     """Walks on weighted graphs, P_ij = c_ij / c_i; in half of the problems two groups with weak weights between."""
 
-    def settings(self) -> Space:
-        """States and steps."""
-        return _space()
+    settings = _space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteChain:
         """Weights of 1/2 to 1, between the groups 0.05 of them."""
@@ -74,7 +69,6 @@ class ReversibleChains(Population[FiniteChain]):
         return FiniteChain(weights / weights.sum(1, keepdims=True), weights.sum(1) / weights.sum(), setting["steps"])
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
-        """Detailed balance."""
         return [Hypothesis("law_i P_ij = law_j P_ji, up to", problem.imbalance, "<=", 1e-14, "the chain is reversible")]
 
 
@@ -93,17 +87,13 @@ class ProposedTarget(eqx.Module):
 class ProposedTargets(Population[ProposedTarget]):
     """Random laws, and proposals that are not symmetric."""
 
-    def settings(self) -> Space:
-        """States."""
-        return Space(states=Integer(5, 2, 12, "states", corners=(3, 8)))
+    settings = Space(states=Integer(5, 2, 12, "states", corners=(3, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProposedTarget:
-        """Dirichlet laws of parameter 2."""
         rng, s = generator_of(key), setting["states"]
         return ProposedTarget(rng.dirichlet(np.full(s, 2.0)), rng.dirichlet(np.full(s, 2.0), s))
 
     def hypotheses(self, problem: ProposedTarget) -> list[Hypothesis]:
-        """Proposals reach all states."""
         least = min(problem.target.min(), problem.proposal.min())
         return [Hypothesis("least probability", least, ">", 0.0, "the sampler reaches every state from every other")]
 
@@ -123,9 +113,7 @@ class TwoLaws(eqx.Module):
 class PairsOfLaws(Population[TwoLaws]):
     """p = q w, w of mean 1 under q, between about 1/5 and 3."""
 
-    def settings(self) -> Space:
-        """Atoms."""
-        return Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
+    settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoLaws:
         """Ratios alternate between low and high ones."""

@@ -98,7 +98,6 @@ class IsingModels(Population[IsingModel]):
     strength: float = eqx.field(default=0.6, static=True)
 
     def settings(self) -> Space:
-        """Spins, strength of couplings, graph."""
         return Space(
             spins=Integer(6, 3, 10, "spins", corners=(4, 7)),
             strength=Real(self.strength, 0.05, 2.0, "largest coupling", corners=(self.strength / 2, self.strength)),

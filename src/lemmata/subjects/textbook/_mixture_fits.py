@@ -61,7 +61,6 @@ class MixtureFits(Population[MixtureFit]):
     steps: int = eqx.field(default=0, static=True)
 
     def settings(self) -> Space:
-        """Points, components, distance."""
         return Space(
             points=Integer(60, 20, 400, "points"),
             components=Integer(3, 2, 6, "components", corners=(3, 4)),
@@ -85,7 +84,6 @@ class MixtureFits(Population[MixtureFit]):
         return fit
 
     def hypotheses(self, problem: MixtureFit) -> list[Hypothesis]:
-        """Components that are not empty."""
         return [Hypothesis("least weight", problem.weights.min(), ">", 0.0, "an empty component has no mean")]
 
 
@@ -111,19 +109,16 @@ class FactorModel(eqx.Module):
 class FactorModels(Population[FactorModel]):
     """Random loadings whose columns are not orthogonal, and rows drawn from the law."""
 
-    def settings(self) -> Space:
-        """Dimension, factors, rows."""
-        return Space(
-            d=Integer(5, 3, 20, "dimension", corners=(5, 8)),
-            factors=Integer(2, 1, 10, "factors", corners=(2, 3)),
-            n=Integer(30, 10, 200, "rows", corners=(20, 60)),
-        ).where(
-            "there are two dimensions more than factors, and fewer than rows",
-            lambda s: s["factors"] < s["d"] - 1 and s["d"] < s["n"],
-        )
+    settings = Space(
+        d=Integer(5, 3, 20, "dimension", corners=(5, 8)),
+        factors=Integer(2, 1, 10, "factors", corners=(2, 3)),
+        n=Integer(30, 10, 200, "rows", corners=(20, 60)),
+    ).where(
+        "there are two dimensions more than factors, and fewer than rows",
+        lambda s: s["factors"] < s["d"] - 1 and s["d"] < s["n"],
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FactorModel:
-        """Noise of variance 0.3 to 1."""
         rng = generator_of(key)
         n, d, k = setting["n"], setting["d"], setting["factors"]
         loadings, noise = rng.standard_normal((d, k)), float(rng.uniform(0.3, 1.0))
@@ -131,7 +126,6 @@ class FactorModels(Population[FactorModel]):
         return FactorModel(loadings, noise, rows)
 
     def hypotheses(self, problem: FactorModel) -> list[Hypothesis]:
-        """Noise."""
         least = np.linalg.eigvalsh(problem.covariance)[0]
         return [
             Hypothesis("variance of the noise", problem.noise, ">", 0.0, "the law has a density"),

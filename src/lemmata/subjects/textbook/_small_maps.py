@@ -32,21 +32,17 @@ class SmallNetwork(eqx.Module):
 class SmallNetworks(Population[SmallNetwork]):
     """Normal matrices of variance 1/fan-in, normal rows and targets."""
 
-    def settings(self) -> Space:
-        """Sizes."""
-        return Space(
-            d=Integer(3, 1, 10, "inputs"), width=Integer(4, 1, 16, "units in a layer"), n=Integer(5, 1, 40, "rows")
-        )
+    settings = Space(
+        d=Integer(3, 1, 10, "inputs"), width=Integer(4, 1, 16, "units in a layer"), n=Integer(5, 1, 40, "rows")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
-        """One network."""
         rng, d, m, n = generator_of(key), setting["d"], setting["width"], setting["n"]
         shapes = ((d, m), (m, m), (m, 1))
         layers = tuple(rng.standard_normal(shape) * 1.5 / np.sqrt(shape[0]) for shape in shapes)
         return SmallNetwork(layers, rng.standard_normal((n, d)), rng.standard_normal(n))
 
     def hypotheses(self, problem: SmallNetwork) -> list[Hypothesis]:
-        """Finite weights."""
         largest = max(np.abs(w).max() for w in problem.layers)
         return [Hypothesis("largest weight", largest, "<", np.inf, "the loss is differentiable")]
 
@@ -77,12 +73,9 @@ class CouplingFlow(eqx.Module):
 class CouplingFlows(Population[CouplingFlow]):
     """Normal matrices, and points near the middle."""
 
-    def settings(self) -> Space:
-        """Half of the dimension."""
-        return Space(half=Integer(2, 1, 8, "half of the dimension"))
+    settings = Space(half=Integer(2, 1, 8, "half of the dimension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CouplingFlow:
-        """Matrices of variance 1/2."""
         rng, h = generator_of(key), setting["half"]
         scales, shifts = rng.standard_normal((2, 2, h, h)) / np.sqrt(2)
         return CouplingFlow(scales, shifts, rng.standard_normal(2 * h))

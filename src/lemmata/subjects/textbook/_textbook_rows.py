@@ -31,7 +31,6 @@ class TwoClouds(Population[LabelledTable]):
     apart: float = eqx.field(default=2.5, static=True)
 
     def settings(self) -> Space:
-        """Rows and columns."""
         return Space(
             n=Integer(40, 10, 400, "rows", step=2),
             d=Integer(3, 2, 20, "columns", corners=(2, 5)),
@@ -57,20 +56,16 @@ class TwoClouds(Population[LabelledTable]):
 class LinearTargets(Population[LabelledTable]):
     """Normal rows, and linear targets with noise."""
 
-    def settings(self) -> Space:
-        """Rows and columns."""
-        return Space(n=Integer(30, 8, 400, "rows"), d=Integer(5, 3, 20, "columns", corners=(4, 7))).where(
-            "there are more than twice as many rows as columns", lambda s: s["n"] > 2 * s["d"]
-        )
+    settings = Space(n=Integer(30, 8, 400, "rows"), d=Integer(5, 3, 20, "columns", corners=(4, 7))).where(
+        "there are more than twice as many rows as columns", lambda s: s["n"] > 2 * s["d"]
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
-        """Columns of a spread of 1/2 to 2."""
         rng, n, d = generator_of(key), setting["n"], setting["d"]
         x = rng.standard_normal((n, d)) * rng.uniform(0.5, 2.0, d)
         return LabelledTable(x, x @ rng.standard_normal(d) + 0.5 * rng.standard_normal(n))
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """Columns that are linearly independent."""
         return [
             Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "coefficients are determined")
         ]
@@ -79,13 +74,11 @@ class LinearTargets(Population[LabelledTable]):
 class TwoValuedTables(Population[LabelledTable]):
     """Columns of 0 and 1; the class says whether the first two differ, with errors, and the third is a bit like it."""
 
-    def settings(self) -> Space:
-        """Rows, columns, errors."""
-        return Space(
-            n=Integer(40, 16, 400, "rows"),
-            d=Integer(4, 3, 12, "columns", corners=(3, 6)),
-            errors=Real(0.1, 0.0, 0.3, "share of wrong classes"),
-        )
+    settings = Space(
+        n=Integer(40, 16, 400, "rows"),
+        d=Integer(4, 3, 12, "columns", corners=(3, 6)),
+        errors=Real(0.1, 0.0, 0.3, "share of wrong classes"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
         """Fair columns but the third, which is the class in about two thirds of the rows."""
@@ -97,7 +90,6 @@ class TwoValuedTables(Population[LabelledTable]):
         return LabelledTable(x, np.where(y, 1.0, -1.0))
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """Columns of two values, both classes."""
         values = np.unique(problem.x)
         return [
             Hypothesis("different values of columns", len(values), "<=", 2, "a split has one threshold"),
@@ -108,12 +100,10 @@ class TwoValuedTables(Population[LabelledTable]):
 class NearlyOrthogonalRows(Population[LabelledTable]):
     """Unit rows that are nearly orthogonal, with random classes: every labelling has a margin."""
 
-    def settings(self) -> Space:
-        """Rows, and how far from orthogonal."""
-        return Space(
-            n=Integer(8, 2, 40, "rows"),
-            tilt=Real(0.3, 0.0, 0.5, "size of the part that is not orthogonal", corners=(0.1, 0.4)),
-        )
+    settings = Space(
+        n=Integer(8, 2, 40, "rows"),
+        tilt=Real(0.3, 0.0, 0.5, "size of the part that is not orthogonal", corners=(0.1, 0.4)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
         """Orthonormal rows in two more dimensions than rows, plus a random part of random size."""
@@ -123,7 +113,6 @@ class NearlyOrthogonalRows(Population[LabelledTable]):
         return LabelledTable(rows, rng.choice([-1.0, 1.0], n))
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """Linearly independent rows."""
         least = np.linalg.svd(problem.x, compute_uv=False)[-1]
         return [Hypothesis("least singular value of the rows", least, ">", 1e-3, "every labelling has a margin")]
 
@@ -194,16 +183,13 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
 class BoostedRuns(Population[BoostedRun]):
     """Runs on noisy classes by the sign of a random quadratic function."""
 
-    def settings(self) -> Space:
-        """Rows, columns, rounds."""
-        return Space(
-            n=Integer(50, 20, 400, "rows"),
-            d=Integer(3, 2, 10, "columns", corners=(2, 4)),
-            rounds=Integer(12, 1, 60, "rounds"),
-        )
+    settings = Space(
+        n=Integer(50, 20, 400, "rows"),
+        d=Integer(3, 2, 10, "columns", corners=(2, 4)),
+        rounds=Integer(12, 1, 60, "rounds"),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> BoostedRun:
-        """One class in ten is wrong."""
         rng, n, d = generator_of(key), setting["n"], setting["d"]
         x = rng.standard_normal((n, d))
         y = np.where(x @ rng.standard_normal(d) + x**2 @ rng.standard_normal(d) > 0, 1.0, -1.0)

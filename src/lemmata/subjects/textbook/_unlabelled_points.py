@@ -24,9 +24,7 @@ class PointsInGroups(eqx.Module):
 class GroupedPoints(Population[PointsInGroups]):
     """Three groups on a line, with distances of 4 to 12 between them."""
 
-    def settings(self) -> Space:
-        """Points."""
-        return Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
+    settings = Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointsInGroups:
         """Normal points of variance 1 around each centre."""
@@ -36,7 +34,6 @@ class GroupedPoints(Population[PointsInGroups]):
         return PointsInGroups(points, rng.choice(points, 3, replace=False))
 
     def hypotheses(self, problem: PointsInGroups) -> list[Hypothesis]:
-        """More points than centres."""
         count = len(np.unique(problem.points))
         return [Hypothesis("different points", count, ">", 3, "three centres leave an error")]
 
@@ -55,21 +52,17 @@ class PointCloud(eqx.Module):
 class PointClouds(Population[PointCloud]):
     """Normal points with a spread of 1/2 to 2 along each axis, around a point off the origin."""
 
-    def settings(self) -> Space:
-        """Points and dimension."""
-        return Space(
-            n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
-        ).where("there are two points more than dimensions", lambda s: s["n"] > s["d"] + 1)
+    settings = Space(
+        n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
+    ).where("there are two points more than dimensions", lambda s: s["n"] > s["d"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointCloud:
-        """One cloud."""
         rng, shape = generator_of(key), (setting["n"], setting["d"])
         return PointCloud(
             rng.standard_normal(shape) * rng.uniform(0.5, 2.0, shape[1]) + 3 * rng.standard_normal(shape[1])
         )
 
     def hypotheses(self, problem: PointCloud) -> list[Hypothesis]:
-        """Points that span their space."""
         least = np.linalg.svd(problem.points - problem.points.mean(0), compute_uv=False)[-1]
         return [Hypothesis("least singular value of the cloud", least, ">", 1e-6, "the points span d dimensions")]
 
@@ -85,13 +78,11 @@ class FactoredTable(eqx.Module):
 class FactoredTables(Population[FactoredTable]):
     """Tables of few factors and noise, with factors somewhere between a random start and convergence."""
 
-    def settings(self) -> Space:
-        """Rows, columns, factors."""
-        return Space(
-            n=Integer(8, 3, 60, "rows"),
-            m=Integer(6, 3, 60, "columns"),
-            factors=Integer(2, 1, 5, "factors", corners=(2, 3)),
-        ).where("there are fewer factors than rows and columns", lambda s: s["factors"] < min(s["n"], s["m"]))
+    settings = Space(
+        n=Integer(8, 3, 60, "rows"),
+        m=Integer(6, 3, 60, "columns"),
+        factors=Integer(2, 1, 5, "factors", corners=(2, 3)),
+    ).where("there are fewer factors than rows and columns", lambda s: s["factors"] < min(s["n"], s["m"]))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FactoredTable:
         """Factors after 0 to 12 alternating steps that keep the signs."""
@@ -105,7 +96,6 @@ class FactoredTables(Population[FactoredTable]):
         return FactoredTable(table, left, right)
 
     def hypotheses(self, problem: FactoredTable) -> list[Hypothesis]:
-        """Positive entries."""
         least = min(problem.left.min(), problem.right.min())
         return [
             Hypothesis("least entry of the factors", least, ">", 0.0, "entries at 0 stay there"),
@@ -128,12 +118,9 @@ class SmallGraph(eqx.Module):
 class SmallGraphs(Population[SmallGraph]):
     """Paths, pairs of dense groups with weak edges between, and random weights; a third of the problems each."""
 
-    def settings(self) -> Space:
-        """Vertices."""
-        return Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
+    settings = Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallGraph:
-        """Weights of 0.8 to 1."""
         rng, n = generator_of(key), setting["vertices"]
         size, kind, place = rng.uniform(0.8, 1.0, (n, n)), rng.integers(3), np.arange(n)
         if kind == 0:
@@ -146,6 +133,5 @@ class SmallGraphs(Population[SmallGraph]):
         return SmallGraph(size + size.T)
 
     def hypotheses(self, problem: SmallGraph) -> list[Hypothesis]:
-        """One component."""
         count = connected_components(problem.weights, directed=False)[0]
         return [Hypothesis("components of the graph", count, "==", 1, "no vertex is alone")]

@@ -47,9 +47,7 @@ class CoinFunction(eqx.Module):
 class CoinFunctions(Population[CoinFunction]):
     """Weighted sums of coins, with products of two coins added in half of the problems."""
 
-    def settings(self) -> Space:
-        """Coins."""
-        return Space(coins=Integer(9, 3, 14, "coins", corners=(6, 11)))
+    settings = Space(coins=Integer(9, 3, 14, "coins", corners=(6, 11)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CoinFunction:
         """Weights of 1/2 to 1, levels of 0.3 to 1.5."""
@@ -60,7 +58,6 @@ class CoinFunctions(Population[CoinFunction]):
         return CoinFunction(values, float(rng.uniform(0.3, 1.5)))
 
     def hypotheses(self, problem: CoinFunction) -> list[Hypothesis]:
-        """A function that is not constant."""
         return [Hypothesis("what is far", problem.far, ">", 0.0, "the bound divides by it")]
 
 
@@ -75,12 +72,10 @@ class RareEvents(eqx.Module):
 class ManyRareEvents(Population[RareEvents]):
     """An excess of 1/2 to 2 standard deviations, at a whole number of events."""
 
-    def settings(self) -> Space:
-        """Events, the largest probability."""
-        return Space(
-            n=Integer(200, 20, 5000, "events"),
-            largest=Real(0.1, 0.01, 0.3, "largest probability", corners=(0.05, 0.15)),
-        )
+    settings = Space(
+        n=Integer(200, 20, 5000, "events"),
+        largest=Real(0.1, 0.01, 0.3, "largest probability", corners=(0.05, 0.15)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RareEvents:
         """Probabilities of a fifth of the largest to the largest."""
@@ -90,7 +85,6 @@ class ManyRareEvents(Population[RareEvents]):
         return RareEvents(n, p, float(np.ceil(wanted) - n * p))
 
     def hypotheses(self, problem: RareEvents) -> list[Hypothesis]:
-        """More than expected."""
         return [Hypothesis("excess", problem.excess, ">", 0.0, "the upper tail")]
 
 
@@ -142,6 +136,7 @@ class BoundedDifferences(Claim[CoinFunction]):
     controls = "the upper tail of a function of independent parts"
     unexplained = "functions that change much in rare states only"
     traced = False
+    trivial = 1.0  # a probability is at most 1
 
     def predict(self, problem: CoinFunction) -> Array:
         return jnp.asarray(np.exp(-2 * problem.far**2 / np.sum(problem.turns.max(1) ** 2)))
@@ -149,10 +144,6 @@ class BoundedDifferences(Claim[CoinFunction]):
     def measure(self, problem: CoinFunction, key: Key[Array, ""]) -> Array:
         """Over all states."""
         return jnp.asarray(np.mean(problem.values - problem.values.mean() >= problem.far))
-
-    def trivial(self, problem: CoinFunction) -> Array:
-        """A probability is at most 1."""
-        return jnp.ones(())
 
 
 class VarianceBySingleParts(Claim[CoinFunction]):

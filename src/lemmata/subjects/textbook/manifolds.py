@@ -92,6 +92,7 @@ class CutByEigenvector(Claim[SmallGraph]):
     controls = "the cut that spectral clustering finds"
     unexplained = "more than two groups"
     traced = False
+    trivial = 1.0  # everything is cut
 
     def predict(self, problem: SmallGraph) -> Array:
         return jnp.asarray(np.sqrt(2 * second_vibration(problem)[0]))
@@ -103,10 +104,6 @@ class CutByEigenvector(Claim[SmallGraph]):
         inside = np.zeros((n - 1, n))
         inside[:, order] = np.tril(np.ones((n - 1, n)))
         return jnp.asarray(conductance(problem, inside).min())
-
-    def trivial(self, problem: SmallGraph) -> Array:
-        """Everything is cut."""
-        return jnp.ones(())
 
 
 class GraphIsNotCutBelow(Claim[SmallGraph]):
@@ -125,6 +122,7 @@ class GraphIsNotCutBelow(Claim[SmallGraph]):
     controls = "the best cut of a graph"
     unexplained = "how to find it"
     traced = False
+    trivial = 0.0  # nothing is cut
 
     def predict(self, problem: SmallGraph) -> Array:
         return jnp.asarray(second_vibration(problem)[0] / 2)
@@ -132,7 +130,3 @@ class GraphIsNotCutBelow(Claim[SmallGraph]):
     def measure(self, problem: SmallGraph, key: Key[Array, ""]) -> Array:
         """Over all sets of vertices."""
         return jnp.asarray(conductance(problem, subsets(len(problem.weights))).min())
-
-    def trivial(self, problem: SmallGraph) -> Array:
-        """Nothing is cut."""
-        return jnp.zeros(())

@@ -36,9 +36,7 @@ class MatrixPair(eqx.Module):
 class MatrixPairs(Population[MatrixPair]):
     """Singular vectors that are those of the other matrix, turned a little or much."""
 
-    def settings(self) -> Space:
-        """Rows and columns."""
-        return Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
+    settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MatrixPair:
         """Turned by an orthogonal factor of I + e N, N normal, e of 0 to 1/2."""
@@ -50,7 +48,6 @@ class MatrixPairs(Population[MatrixPair]):
         return MatrixPair((u * sizes[0]) @ vt, left @ (u * sizes[1]) @ vt @ right)
 
     def hypotheses(self, problem: MatrixPair) -> list[Hypothesis]:
-        """Not 0."""
         size = np.linalg.norm(problem.a) * np.linalg.norm(problem.b)
         return [Hypothesis("product of the two norms", size, ">", 0.0, "there is something to bound")]
 
@@ -70,12 +67,9 @@ class NoisyQuadratic(eqx.Module):
 class NoisyQuadratics(Population[NoisyQuadratic]):
     """Curvatures of 1/2 to 1."""
 
-    def settings(self) -> Space:
-        """Dimension."""
-        return Space(d=Integer(4, 1, 30, "dimension", corners=(2, 6)))
+    settings = Space(d=Integer(4, 1, 30, "dimension", corners=(2, 6)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyQuadratic:
-        """Starts of variance 1."""
         rng, d = generator_of(key), setting["d"]
         return NoisyQuadratic(rng.uniform(0.5, 1.0, d), rng.standard_normal(d))
 
@@ -123,13 +117,11 @@ class SplitLasso(eqx.Module):
 class SplitLassos(Population[SplitLasso]):
     """Targets made so that a drawn sparse x is the solution, weights of 1/30 to 30, 1 to 10 steps done."""
 
-    def settings(self) -> Space:
-        """Rows and columns."""
-        return Space(
-            n=Integer(8, 2, 60, "rows", corners=(7, 12)),
-            d=Integer(4, 2, 30, "columns", corners=(3, 6)),
-            weight=Real(30.0, 1.0, 1e3, "largest weight"),
-        ).where("there are more rows than columns", lambda s: s["n"] > s["d"])
+    settings = Space(
+        n=Integer(8, 2, 60, "rows", corners=(7, 12)),
+        d=Integer(4, 2, 30, "columns", corners=(3, 6)),
+        weight=Real(30.0, 1.0, 1e3, "largest weight"),
+    ).where("there are more rows than columns", lambda s: s["n"] > s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplitLasso:
         """With b = Ax + A (A'A)^-1 penalty g, g a subgradient of |x|_1."""
@@ -145,7 +137,6 @@ class SplitLassos(Population[SplitLasso]):
         return SplitLasso(design, target, penalty, solution, *start, weight)
 
     def hypotheses(self, problem: SplitLasso) -> list[Hypothesis]:
-        """The solution is one."""
         slope = problem.weight * problem.best_multiplier / problem.penalty
         own = np.where(problem.solution == 0, np.clip(slope, -1, 1), np.sign(problem.solution))
         gap = np.abs(slope - own).max()
@@ -202,9 +193,7 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
     unexplained = "the first steps, which forget the start"
     traced = False
     trials = 48
-
-    def predict(self, problem: NoisyQuadratic) -> Array:
-        return jnp.asarray(-1.0)
+    predict = -1.0
 
     def measure_at(self, problem: NoisyQuadratic, key: Key[Array, ""], t: float) -> Array:
         """The mean over sixteen runs, each written as a sum of its noise."""
@@ -238,6 +227,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
     controls = "the distance to a solution"
     unexplained = "which weight is best"
     traced = False
+    trivial = 0.0  # it does not go away
 
     def predict(self, problem: SplitLasso) -> Array:
         x, z, _ = problem.step()
@@ -247,10 +237,6 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         """The difference of squared distances."""
         _, z, u = problem.step()
         return jnp.asarray(_distance(problem, problem.split, problem.multiplier) - _distance(problem, z, u))
-
-    def trivial(self, problem: SplitLasso) -> Array:
-        """It does not go away."""
-        return jnp.zeros(())
 
     def condition(self, problem: SplitLasso) -> Array:
         """A difference of distances to a solution that is known to the conditioning of the system."""

@@ -46,20 +46,16 @@ class SectionFit(eqx.Module):
 class SectionFits(Population[SectionFit]):
     """Normal points and targets."""
 
-    def settings(self) -> Space:
-        """Rows, further points, dimension."""
-        return Space(
-            n=Integer(8, 2, 60, "rows"), others=Integer(6, 1, 60, "further points"), d=Integer(2, 1, 10, "dimension")
-        )
+    settings = Space(
+        n=Integer(8, 2, 60, "rows"), others=Integer(6, 1, 60, "further points"), d=Integer(2, 1, 10, "dimension")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SectionFit:
-        """Ridges of 0.05 to 1."""
         rng, d = generator_of(key), setting["d"]
         rows, others = rng.standard_normal((setting["n"], d)), rng.standard_normal((setting["others"], d))
         return SectionFit(rows, rng.standard_normal(len(rows)), others, float(rng.uniform(0.05, 1.0)))
 
     def hypotheses(self, problem: SectionFit) -> list[Hypothesis]:
-        """A ridge, and points that differ."""
         points = np.concatenate([problem.rows, problem.others])
         apart = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(len(points), 1)].min()
         return [
@@ -77,21 +73,17 @@ class Nodes(eqx.Module):
 class NearlyEvenNodes(Population[Nodes]):
     """Nodes at 3i/(3m + 1), each moved by at most a share of the distance between them."""
 
-    def settings(self) -> Space:
-        """Nodes."""
-        return Space(
-            nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)), moved=Real(0.3, 0.0, 0.45, "share of the distance")
-        )
+    settings = Space(
+        nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)), moved=Real(0.3, 0.0, 0.45, "share of the distance")
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Nodes:
-        """Uniform moves."""
         rng, m = generator_of(key), setting["nodes"]
         step = 3 / (3 * m + 1)
         moved = rng.uniform() * setting["moved"] * rng.uniform(-1, 1, m)
         return Nodes(np.minimum(step * (np.arange(1, m + 1) + moved), 1.0))
 
     def hypotheses(self, problem: Nodes) -> list[Hypothesis]:
-        """Different nodes."""
         least = np.diff(np.concatenate([[0.0], problem.places])).min()
         return [Hypothesis("least distance of nodes", least, ">", 0.0, "they are different, and in (0, 1]")]
 
@@ -119,17 +111,13 @@ class NoisyInterval(eqx.Module):
 class NoisyIntervals(Population[NoisyInterval]):
     """One to two turns, classes that are sure to 0.5 to 0.95 at most."""
 
-    def settings(self) -> Space:
-        """Rows."""
-        return Space(rows=Integer(4000, 1000, 100_000, "rows"))
+    settings = Space(rows=Integer(4000, 1000, 100_000, "rows"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyInterval:
-        """Uniform sizes, turns and phases."""
         size, turns, phase = generator_of(key).uniform([0.5, 1.0, 0.0], [0.95, 2.0, 1.0])
         return NoisyInterval(float(size), float(turns), float(phase), setting["rows"])
 
     def hypotheses(self, problem: NoisyInterval) -> list[Hypothesis]:
-        """Enough rows for neighbours to be near."""
         change = problem.size * np.pi * problem.turns / problem.rows
         return [Hypothesis("change of the probability between neighbours", change, "<=", 0.01, "the bound is a limit")]
 
@@ -155,6 +143,7 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
     controls = "the error of copying the nearest row's class"
     unexplained = "how many rows that takes in many dimensions"
     traced = False
+    trivial = 0.5  # guessing
 
     def predict(self, problem: NoisyInterval) -> Array:
         chance = problem.chance((np.arange(10_000) + 0.5) / 10_000)
@@ -169,10 +158,6 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
         nearest = np.searchsorted((rows[1:] + rows[:-1]) / 2, new)
         error = (told[nearest] != truth).mean()
         return jnp.asarray(error - 4 * np.sqrt(error * (1 - error) / _TESTED))
-
-    def trivial(self, problem: NoisyInterval) -> Array:
-        """Guessing."""
-        return jnp.asarray(0.5)
 
 
 class RowsRepresentTheMinimiser(Claim[SectionFit]):
@@ -234,6 +219,7 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
     controls = "the mean error of a kernel's approximation by m of its sections"
     unexplained = "that even nodes leave 1.5 times as much"
     traced = False
+    trivial = 0.0  # nothing
 
     def predict(self, problem: Nodes) -> Array:
         first = np.arange(len(problem.places)) + 0.5
@@ -248,10 +234,6 @@ class NoSectionsBeatEigenfunctions(Claim[Nodes]):
         weights = np.linalg.solve(np.minimum(z[:, None], z), np.moveaxis(across, 2, 0).reshape(len(z), -1))
         left = x - np.sum(across * np.moveaxis(weights.reshape(len(z), *x.shape), 0, 2), axis=2)
         return jnp.asarray(np.diff(ends) @ (left[0] + 4 * left[1] + left[2]) / 6)
-
-    def trivial(self, problem: Nodes) -> Array:
-        """Nothing."""
-        return jnp.zeros(())
 
     def condition(self, problem: Nodes) -> Array:
         """A remainder of size 1/m, from a system whose inverse has entries over the least distance."""

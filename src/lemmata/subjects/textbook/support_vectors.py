@@ -87,9 +87,8 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
     controls = "the share of rows inside the margin"
     unexplained = "errors on new rows"
     traced = False  # libsvm
-
-    def predict(self, problem: LabelledTable) -> Array:
-        return jnp.asarray(_NU)
+    predict = _NU
+    trivial = 1.0  # all of them
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
         """The share of rows below the margin by more than the solver's tolerance."""
@@ -98,10 +97,6 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         """A margin that the solver's tolerance does not blur."""
         return [_margin(problem)]
-
-    def trivial(self, problem: LabelledTable) -> Array:
-        """All of them."""
-        return jnp.ones(())
 
 
 class NuBoundsSupportVectors(Claim[LabelledTable]):
@@ -120,9 +115,8 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
     controls = "the share of rows that carry the solution"
     unexplained = "errors on new rows"
     traced = False  # libsvm
-
-    def predict(self, problem: LabelledTable) -> Array:
-        return jnp.asarray(_NU)
+    predict = _NU
+    trivial = 0.0  # none
 
     def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
         """Rows with a multiplier."""
@@ -131,7 +125,3 @@ class NuBoundsSupportVectors(Claim[LabelledTable]):
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         """A margin that the solver's tolerance does not blur."""
         return [_margin(problem)]
-
-    def trivial(self, problem: LabelledTable) -> Array:
-        """None."""
-        return jnp.zeros(())

@@ -115,6 +115,7 @@ class EmStepGains(Claim[MixtureFit]):
     unexplained = "where the steps end"
     corrects = EmFindsTheMaximumAsOftenRead
     traced = False
+    trivial = 0.0  # it does not fall
 
     def predict(self, problem: MixtureFit) -> Array:
         before = problem.log_posterior(problem.means, problem.weights)
@@ -124,10 +125,6 @@ class EmStepGains(Claim[MixtureFit]):
     def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
         """The difference of log likelihoods."""
         return jnp.asarray(_gain(problem))
-
-    def trivial(self, problem: MixtureFit) -> Array:
-        """It does not fall."""
-        return jnp.zeros(())
 
     def condition(self, problem: MixtureFit) -> Array:
         """A difference of log likelihoods."""

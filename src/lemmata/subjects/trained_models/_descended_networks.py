@@ -94,7 +94,6 @@ class DescendedNetworks(Population[Trained]):
     readout: float = 1.0
 
     def settings(self) -> Space:
-        """Rows, width and the rate of descent."""
         return Space(
             n=Integer(self.rows, 10, 1000, "training rows"),
             d=Integer(self.features, 2, 100, "features"),

@@ -37,15 +37,14 @@ class GrokkingModels(Population[Trained]):
     right. With classes by chance (`noise` = 1) it stays so.
     """
 
-    def settings(self) -> Space:
-        """Rows, features, the size of the start, decay and the share of classes at random."""
-        return Space(
-            n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
-            d=Integer(200, 20, 1000, "features", corners=(180, 240)),
-            start=Real(4.0, 0.0, 100.0, "size of the weights that training begins with", corners=(3.0, 6.0)),
-            decay=Real(0.004, 1e-4, 1.0, "decay of the weights", corners=(0.003, 0.006)),
-            noise=Real(0.0, 0.0, 1.0, "share of classes at random", corners=(0.0, 1.0)),
-        )
+    # Rows, features, the size of the start, decay and the share of classes at random.
+    settings = Space(
+        n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
+        d=Integer(200, 20, 1000, "features", corners=(180, 240)),
+        start=Real(4.0, 0.0, 100.0, "size of the weights that training begins with", corners=(3.0, 6.0)),
+        decay=Real(0.004, 1e-4, 1.0, "decay of the weights", corners=(0.003, 0.006)),
+        noise=Real(0.0, 0.0, 1.0, "share of classes at random", corners=(0.0, 1.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Rows, and weights on the way of descent."""

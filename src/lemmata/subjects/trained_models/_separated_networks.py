@@ -45,7 +45,6 @@ class SeparatedNetworks(Population[Trained]):
     apart: float = 2.5
 
     def settings(self) -> Space:
-        """Rows, width, decay."""
         return Space(
             n=Integer(self.rows, 20, 1000, "training rows", corners=(40, 60)),
             d=Integer(5, 3, 50, "features", corners=(4, 8)),
@@ -67,5 +66,4 @@ class SeparatedNetworks(Population[Trained]):
         )
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """A model with derivatives."""
         return [Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)]

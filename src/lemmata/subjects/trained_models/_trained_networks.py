@@ -100,7 +100,6 @@ class TrainedNetworks(Population[Trained]):
     held: int = _HELD
 
     def settings(self) -> Space:
-        """Rows, width and the strength of decay."""
         return Space(
             n=Integer(self.rows, 20, 2000, "training rows"),
             d=Integer(4, 1, 50, "features"),

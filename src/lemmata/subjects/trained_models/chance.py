@@ -50,6 +50,7 @@ class ClassesByChanceAreGuessed(Claim[Trained]):
     controls = "the error that leaving out finds where there is nothing to learn"
     unexplained = "the error of the model itself, beside which this is the null"
     traced = False
+    trivial = 1.0  # an error is at most 1
 
     def passes(self, problem: Trained) -> float:
         return _passes(problem)
@@ -68,10 +69,6 @@ class ClassesByChanceAreGuessed(Claim[Trained]):
         other = problem.by_chance
         wrong = other.task.errors(other.left_out.outputs, other.y)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """An error is at most 1."""
-        return jnp.asarray(1.0)
 
 
 class MembershipOfClassesByChance(Claim[Trained]):
@@ -96,6 +93,7 @@ class MembershipOfClassesByChance(Claim[Trained]):
     controls = "how much a training of this kind remembers of a row about which nothing else can be known"
     unexplained = "what the model itself remembers; attacks that know more than one loss"
     traced = False
+    trivial = 0.5  # the area of guessing
 
     def passes(self, problem: Trained) -> float:
         return _passes(problem)
@@ -115,7 +113,3 @@ class MembershipOfClassesByChance(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The model trained afresh: losses of its training rows against held-out ones, all with classes by chance."""
         return MembershipFromTrainingRows().measure(problem.by_chance, key)
-
-    def trivial(self, problem: Trained) -> Array:
-        """The area of guessing."""
-        return jnp.asarray(0.5)

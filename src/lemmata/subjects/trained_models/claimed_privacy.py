@@ -39,15 +39,12 @@ class ReleasedMemberships(Population[Trained]):
     it has, and a row's margin is its membership plus noise, so that no attack by the loss could do better.
     """
 
-    def settings(self) -> Space:
-        """Rows, and the privacy."""
-        return Space(
-            n=Integer(300, 50, 2000, "training rows, and held-out ones", corners=(200, 400)),
-            eps=Real(1.5, 0.01, 20.0, "privacy of the release", corners=(1.0, 2.0)),
-        )
+    settings = Space(
+        n=Integer(300, 50, 2000, "training rows, and held-out ones", corners=(200, 400)),
+        eps=Real(1.5, 0.01, 20.0, "privacy of the release", corners=(1.0, 2.0)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Classes and noise."""
         rng, n = np.random.default_rng(np.asarray(jax.random.key_data(key))), setting["n"]
         x, y = np.eye(2 * n), rng.integers(0, 2, 2 * n)
         y[:2] = 0, 1  # both classes are seen
@@ -82,13 +79,11 @@ def concentrated_budget(noise: float, steps: int, delta: float) -> float:
 class NoisedTrainings(Population[Trained]):
     """Descent on all rows with clipped gradients and normal noise, which claims what concentrated privacy gives it."""
 
-    def settings(self) -> Space:
-        """Noise, steps and delta."""
-        return Space(
-            noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
-            steps=Integer(20, 1, 10_000, "steps", corners=(10, 40)),
-            delta=Real(1e-5, 1e-12, 0.1, "delta of the privacy", corners=(5e-6, 2e-5)),
-        )
+    settings = Space(
+        noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
+        steps=Integer(20, 1, 10_000, "steps", corners=(10, 40)),
+        delta=Real(1e-5, 1e-12, 0.1, "delta of the privacy", corners=(5e-6, 2e-5)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Rows, and noisy steps on them; each setting is varied by up to a factor of 2."""
@@ -105,7 +100,6 @@ class NoisedTrainings(Population[Trained]):
         return Trained(model, task, x, task.encode(y), claimed=claimed, noised=(1.0, noise, steps))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What an accountant asks for."""
         known = problem.noised is not None
         found = [
             Hypothesis("the program states its noisy steps", float(known), ">=", 1.0,

@@ -44,6 +44,7 @@ class MarginAboveChance(Claim[Trained]):
     controls = "whether a model fits its rows with less weight than rows with classes by chance would take"
     unexplained = "the error on new rows, which no margin tells; networks of other shapes, with which none compares"
     traced = False
+    trivial = 0.0  # the margin of a row that is just right
 
     def passes(self, problem: Trained) -> float:
         return 1.0 + (0.0 if problem.fit is None else problem.refits.passes)
@@ -61,10 +62,6 @@ class MarginAboveChance(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Margins of the model itself on its training rows, over the product of its own norms."""
         return jnp.asarray(normalised_margin(problem))
-
-    def trivial(self, problem: Trained) -> Array:
-        """The margin of a row that is just right."""
-        return jnp.asarray(0.0)
 
 
 def degree(problem: Trained) -> tuple[float, float]:
@@ -93,6 +90,7 @@ class WeightsAlongMaximalMargin(Claim[Trained]):
     controls = "which of the weights that fit all rows descent ends at"
     unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
     traced = False
+    predict = _COSINE
 
     def passes(self, problem: Trained) -> float:
         return 2.0 * _PAIRS / 10
@@ -113,9 +111,6 @@ class WeightsAlongMaximalMargin(Claim[Trained]):
             Hypothesis("degree of homogeneity", own, ">", 0.0),
             Hypothesis("log loss times the number of rows", float(losses.sum()), "<", 1.0, f"mean below 1/{n}"),
         ]
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_COSINE)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Least squares for theta by gradients of margins with coefficients at least 0."""

@@ -116,6 +116,7 @@ class LimitOnDocumentLosses(Claim[Trained]):
     of_losses = True
     traced = False
     trials = 320
+    trivial = 1.0  # all of it
 
     def passes(self, problem: Trained) -> float:
         return 0.5
@@ -133,10 +134,6 @@ class LimitOnDocumentLosses(Claim[Trained]):
         own, new = halves(problem)
         limit = np.sort(losses[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]
         return jnp.asarray(measured_share(int((losses[new] <= limit).sum()), len(new)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """All of it."""
-        return jnp.asarray(1.0)
 
 
 def left_out(problem: Trained) -> list[Hypothesis]:
@@ -234,6 +231,7 @@ class MembershipOfDocuments(Claim[Trained]):
     unexplained = "attacks that know more than one loss, or look for words that stand nowhere else"
     of_losses = True
     traced = False
+    trivial = 0.5  # the area of guessing
 
     def passes(self, problem: Trained) -> float:
         return problem.leaving_rows_out_passes
@@ -258,10 +256,6 @@ class MembershipOfDocuments(Claim[Trained]):
         area, of_members, of_others = attack_area(seen, new)
         reach = stats.norm.ppf((1 + _LEVEL) / 2) * np.sqrt(of_members / len(seen) + of_others / len(new))
         return jnp.asarray([area - reach, area, area + reach])
-
-    def trivial(self, problem: Trained) -> Array:
-        """The area of guessing."""
-        return jnp.asarray(0.5)
 
 
 def _seen(problem: Trained) -> Float[np.ndarray, " n"]:

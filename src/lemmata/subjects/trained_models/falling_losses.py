@@ -27,18 +27,16 @@ def linear(params: dict, x: Array) -> Array:
 class FallingLosses(Population[Trained]):
     """Least squares by descent from 0, features of variances j^-fall, and equally spaced checkpoints."""
 
-    def settings(self) -> Space:
-        """Rows, features, their variances, and how many checkpoints there are how far apart."""
-        return Space(
-            n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
-            d=Integer(80, 2, 1000, "features", corners=(60, 100)),
-            fall=Real(1.2, 0.1, 4.0, "exponent at which variances of features fall", corners=(0.9, 1.5)),
-            checkpoints=Integer(8, 5, 100, "checkpoints, the last model among them", corners=(6, 10)),
-            steps=Integer(20, 1, 1000, "steps between them", corners=(10, 40)),
-        )
+    # Rows, features, their variances, and how many checkpoints there are how far apart.
+    settings = Space(
+        n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
+        d=Integer(80, 2, 1000, "features", corners=(60, 100)),
+        fall=Real(1.2, 0.1, 4.0, "exponent at which variances of features fall", corners=(0.9, 1.5)),
+        checkpoints=Integer(8, 5, 100, "checkpoints, the last model among them", corners=(6, 10)),
+        steps=Integer(20, 1, 1000, "steps between them", corners=(10, 40)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        """Rows, and descent."""
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, d = setting["n"], setting["d"]
         x = rng.normal(size=(n + _HELD, d)) * np.arange(1, d + 1) ** (-setting["fall"] / 2)

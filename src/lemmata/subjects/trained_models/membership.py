@@ -65,6 +65,7 @@ class MembersFoundAtOnePercent(Claim[Trained]):
     unexplained = "attacks that know more than one loss, or train models of their own"
     traced = False
     shared = ("polished", "left_out")
+    trivial = 1.0  # all of them
 
     def passes(self, problem: Trained) -> float:
         return problem.leaving_out_passes
@@ -89,7 +90,3 @@ class MembersFoundAtOnePercent(Claim[Trained]):
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)
         threshold = np.sort(new)[allowed(len(new)) - 1]
         return jnp.asarray(measured_share(int((seen <= threshold).sum()), len(seen)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """All of them."""
-        return jnp.asarray(1.0)

@@ -50,6 +50,7 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
     unexplained = "weights that stopped early, which are at none; other minima"
     trivial = "the curvature of a loss may be anything"
     traced = False
+    predict = 1.0
 
     def passes(self, problem: Trained) -> float:
         return problem.leaving_out_passes + 3.0 * _PRODUCTS
@@ -69,9 +70,6 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
             why = "else the smallest eigenvalue is not known"
             found.append(Hypothesis("residual of the eigenvector, over the decay", residual, "<=", _KNOWN, why))
         return found
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(1.0)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Lanczos' method from products with the Hessian, at the polished copy."""

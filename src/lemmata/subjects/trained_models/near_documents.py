@@ -34,13 +34,12 @@ class Edited:
 class EditedDocuments(Population[Edited]):
     """Tokens drawn alike, and copies with up to five of them replaced by tokens that occur nowhere else."""
 
-    def settings(self) -> Space:
-        """Documents, their length, and the size of the vocabulary."""
-        return Space(
-            n=Integer(20, 2, 1000, "documents"),
-            length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),
-            vocabulary=Integer(50, 2, 100_000, "different tokens", corners=(30, 500)),
-        )
+    # Documents, their length, and the size of the vocabulary.
+    settings = Space(
+        n=Integer(20, 2, 1000, "documents"),
+        length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),
+        vocabulary=Integer(50, 2, 100_000, "different tokens", corners=(30, 500)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Edited:
         """Documents, and places where their copies differ."""
@@ -53,7 +52,6 @@ class EditedDocuments(Population[Edited]):
         return Edited(np.stack([documents, copies], axis=1).reshape(2 * n, length), replaced)
 
     def hypotheses(self, problem: Edited) -> list[Hypothesis]:
-        """Nothing beyond documents."""
         return [Hypothesis("documents", float(len(problem.documents)), ">=", 2.0)]
 
 

@@ -78,6 +78,7 @@ class OrderOfRowEffects(Claim[Trained]):
     unexplained = "training from another start, which may end elsewhere; what a row does to others"
     traced = False
     shared = EffectOfOneRow.shared
+    trivial = 1.0  # a correlation is between 0, that of an order by chance, and 1
 
     def passes(self, problem: Trained) -> float:
         return EffectOfOneRow().passes(problem)
@@ -98,10 +99,6 @@ class OrderOfRowEffects(Claim[Trained]):
         value = float(np.asarray(stats.spearmanr(newton_effects(problem), warm_effects(problem))).ravel()[0])
         return jnp.asarray([value, value, value])
 
-    def trivial(self, problem: Trained) -> Array:
-        """A correlation is between 0, that of an order by chance, and 1."""
-        return jnp.asarray(1.0)
-
 
 class MedianRatioOfRowEffects(Claim[Trained]):
     """With the law of errors of `OrderOfRowEffects`, logarithms of standard deviation h_i of which half of the variance
@@ -120,6 +117,7 @@ class MedianRatioOfRowEffects(Claim[Trained]):
     unexplained = "the error of a single row; training from another start"
     traced = False
     shared = EffectOfOneRow.shared
+    trivial = 1.0  # a ratio of 1
 
     def passes(self, problem: Trained) -> float:
         return EffectOfOneRow().passes(problem)
@@ -146,7 +144,3 @@ class MedianRatioOfRowEffects(Claim[Trained]):
         found = np.maximum(warm_effects(problem), _ROUNDING)
         low, value, high = np.quantile((newton_effects(problem) / found)[resolved(problem)], [0.25, 0.5, 0.75])
         return jnp.asarray([low, value, high])
-
-    def trivial(self, problem: Trained) -> Array:
-        """A ratio of 1."""
-        return jnp.asarray(1.0)

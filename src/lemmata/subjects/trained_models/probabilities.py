@@ -77,6 +77,7 @@ class ConformalCoverage(Claim[Trained]):
     unexplained = "coverage in groups of rows; the size of the sets"
     traced = False
     trials = 320
+    trivial = 1.0  # all of it
 
     def passes(self, problem: Trained) -> float:
         return 0.5
@@ -96,10 +97,6 @@ class ConformalCoverage(Claim[Trained]):
         """Sets from one half of the held-out rows, counted on the other half."""
         (threshold, scores), (_, new) = _threshold(problem), halves(problem)
         return jnp.asarray(measured_share(int((scores[new] <= threshold).sum()), len(new)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """All of it."""
-        return jnp.asarray(1.0)
 
 
 def binned_error(confidence: Float[np.ndarray, " n"], right: Float[np.ndarray, "*s n"]) -> Float[np.ndarray, "*s"]:
@@ -169,6 +166,7 @@ class CalibrationAfterTemperature(Claim[Trained]):
     unexplained = "confidence before it is scaled; groups of rows in which it errs either way"
     traced = False
     trials = 320
+    trivial = 1.0  # a calibration error is at most 1
 
     def passes(self, problem: Trained) -> float:
         return 0.5
@@ -195,7 +193,3 @@ class CalibrationAfterTemperature(Claim[Trained]):
         p, y = softmax(problem.f_held[new] / temperature(problem.f_held[own], y[own]), axis=1), y[new]
         error = float(binned_error(p.max(1), (p.argmax(1) == y.argmax(1)).astype(float)))
         return jnp.asarray([error, error, error])
-
-    def trivial(self, problem: Trained) -> Array:
-        """A calibration error is at most 1."""
-        return jnp.asarray(1.0)

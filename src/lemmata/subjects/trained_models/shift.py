@@ -44,6 +44,7 @@ class RowsInUseAreAlike(Claim[Trained]):
     unexplained = "shifts of classes that inputs do not show; what a shift does to the error"
     traced = False
     trials = 200
+    trivial = 1.0  # an area is at most 1
 
     def passes(self, problem: Trained) -> float:
         return 0.0 if problem.deployed is None else 1.0
@@ -54,10 +55,6 @@ class RowsInUseAreAlike(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
         return jnp.asarray(shift_in_use(problem).area)
-
-    def trivial(self, problem: Trained) -> Array:
-        """An area is at most 1."""
-        return jnp.asarray(1.0)
 
 
 class MovedRowsAreSeen(Claim[Trained]):
@@ -77,6 +74,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     unexplained = "shifts of few rows, or of few among many features"
     of_data = False
     traced = False
+    trivial = 0.5  # the area of guessing
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(shift_in_use(problem).limit)
@@ -84,10 +82,6 @@ class MovedRowsAreSeen(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
         return jnp.asarray(shift_in_use(problem).area)
-
-    def trivial(self, problem: Trained) -> Array:
-        """The area of guessing."""
-        return jnp.asarray(0.5)
 
 
 class OutputsOnTrainingRowsAsReference(Claim[Trained]):
@@ -108,6 +102,7 @@ class OutputsOnTrainingRowsAsReference(Claim[Trained]):
     of_data = False
     traced = False
     trials = 40
+    trivial = 1.0  # an area is at most 1
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(find_shift(problem, training=True, outputs=True).limit)
@@ -115,10 +110,6 @@ class OutputsOnTrainingRowsAsReference(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
         return jnp.asarray(find_shift(problem, training=True, outputs=True).area)
-
-    def trivial(self, problem: Trained) -> Array:
-        """An area is at most 1."""
-        return jnp.asarray(1.0)
 
 
 class InputsOfTrainingRowsAsReference(Claim[Trained]):
@@ -139,6 +130,7 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
     of_data = False
     traced = False
     trials = 200
+    trivial = 1.0  # an area is at most 1
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(find_shift(problem, training=True).limit)
@@ -146,10 +138,6 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Ridge regression on five folds, each row scored by a fit to the others."""
         return jnp.asarray(find_shift(problem, training=True).area)
-
-    def trivial(self, problem: Trained) -> Array:
-        """An area is at most 1."""
-        return jnp.asarray(1.0)
 
 
 def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
@@ -338,6 +326,7 @@ class SameInputsTwoErrors(Claim[Trained]):
     unexplained = "which laws of classes occur"
     of_data = False
     traced = False
+    trivial = (0.0, 0.0, 0.0)  # a miss is at least 0
 
     def predict(self, problem: Trained) -> Array:
         first, second = _two_errors(problem)
@@ -347,10 +336,6 @@ class SameInputsTwoErrors(Claim[Trained]):
         """The larger miss of each estimate under the two laws."""
         estimates = np.array([by_confidence(problem)[1], by_threshold(problem)[1], 0.5])
         return jnp.asarray(np.abs(estimates[:, None] - np.array(_two_errors(problem))).max(1))
-
-    def trivial(self, problem: Trained) -> Array:
-        """A miss is at least 0."""
-        return jnp.zeros(3)
 
 
 def _two_errors(problem: Trained) -> tuple[float, float]:
@@ -380,9 +365,8 @@ class LabelledRowsTellTheError(Claim[Trained]):
     of_data = False
     traced = False
     trials = 200
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(WITHIN)
+    predict = WITHIN
+    trivial = 0.5  # the guess 1/2 is within 1/2
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The share of wrong ones among the first 404 rows in use, against 5000 others."""
@@ -392,7 +376,3 @@ class LabelledRowsTellTheError(Claim[Trained]):
         few = slice(labels_needed(WITHIN))
         wrong = problem.task.errors(problem.model.outputs(problem.deployed[few]), problem.answers[few])
         return jnp.asarray(abs(float(wrong.mean()) - problem.wrong))
-
-    def trivial(self, problem: Trained) -> Array:
-        """The guess 1/2 is within 1/2."""
-        return jnp.asarray(0.5)

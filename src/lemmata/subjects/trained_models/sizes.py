@@ -32,15 +32,14 @@ class SizedModels(Population[Trained]):
     the largest is the model.
     """
 
-    def settings(self) -> Space:
-        """Rows, sizes, and how fast features lose their worth."""
-        return Space(
-            n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
-            first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),
-            count=Integer(8, 5, 12, "sizes, the model's own among them", corners=(7, 9)),
-            fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its floor", corners=(0.6, 1.0)),
-            noise=Real(0.3, 0.0, 10.0, "standard deviation of what no feature tells", corners=(0.2, 0.4)),
-        )
+    # Rows, sizes, and how fast features lose their worth.
+    settings = Space(
+        n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
+        first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),
+        count=Integer(8, 5, 12, "sizes, the model's own among them", corners=(7, 9)),
+        fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its floor", corners=(0.6, 1.0)),
+        noise=Real(0.3, 0.0, 10.0, "standard deviation of what no feature tells", corners=(0.2, 0.4)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Rows, targets, and a model of each size."""

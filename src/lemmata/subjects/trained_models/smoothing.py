@@ -52,6 +52,8 @@ class AttacksOnSmoothedModel(Claim[Trained]):
     controls = "how far an input can move before the smoothed model changes its class"
     unexplained = "the model without noise; changes that leave an input the same for people and are not small"
     traced = False
+    predict = 1.0
+    trivial = 0.0  # without a certificate a change may be as small as one likes
 
     def passes(self, problem: Trained) -> float:
         return 40_000.0 / len(problem.x)
@@ -69,14 +71,7 @@ class AttacksOnSmoothedModel(Claim[Trained]):
         certain = float(len(smoothed(problem).radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(1.0)
-
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps against the mean probability under noise, in balls whose radius is bisected."""
         found = smoothed(problem)
         return jnp.asarray(np.min(found.broken() / found.radii))
-
-    def trivial(self, problem: Trained) -> Array:
-        """Without a certificate a change may be as small as one likes."""
-        return jnp.asarray(0.0)

@@ -95,6 +95,7 @@ class LinearFromTheStart(Claim[Trained]):
     controls = "how far outputs on new rows are from those of the tangent at the start"
     unexplained = "models that have left the tangent, and what they gain by it"
     traced = False
+    trivial = 1.0  # the residual of outputs that stay where they began
 
     def passes(self, problem: Trained) -> float:
         return 4.0
@@ -121,10 +122,6 @@ class LinearFromTheStart(Claim[Trained]):
         value, spread = root_ratio(above, below, len(x))
         reach = np.exp(stats.norm.ppf((1 + _LEVEL) / 2) * spread / np.sqrt(2))
         return jnp.asarray([value / reach, value, value * reach])
-
-    def trivial(self, problem: Trained) -> Array:
-        """The residual of outputs that stay where they began."""
-        return jnp.asarray(1.0)
 
 
 def kernel_errors(kernel: Float[np.ndarray, "n n"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "2"]:

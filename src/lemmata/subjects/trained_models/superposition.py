@@ -30,15 +30,13 @@ from lemmata.subjects.trained_models._trained_networks import initial, network
 class CrowdedReadouts(Population[Trained]):
     """Classes around random centres, two more than hidden units or still more, at a stationary point with decay."""
 
-    def settings(self) -> Space:
-        """Classes, units, features and rows."""
-        return Space(
-            classes=Integer(10, 4, 100, "classes", corners=(8, 12)),
-            hidden=Integer(4, 1, 98, "hidden units", corners=(4, 5)),
-            d=Integer(12, 1, 500, "features", corners=(8, 16)),
-            n=Integer(200, 20, 5000, "training rows", corners=(160, 240)),
-            decay=Real(2e-3, 1e-5, 1.0, "decay of the weights", corners=(1e-3, 3e-3)),
-        ).where("two classes more than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
+    settings = Space(
+        classes=Integer(10, 4, 100, "classes", corners=(8, 12)),
+        hidden=Integer(4, 1, 98, "hidden units", corners=(4, 5)),
+        d=Integer(12, 1, 500, "features", corners=(8, 16)),
+        n=Integer(200, 20, 5000, "training rows", corners=(160, 240)),
+        decay=Real(2e-3, 1e-5, 1.0, "decay of the weights", corners=(1e-3, 3e-3)),
+    ).where("two classes more than hidden units", lambda own: own["classes"] > own["hidden"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Centres, rows, and a network trained on them."""
@@ -125,6 +123,7 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     relation = AtMost(delta=0.1)
     control = Control("at most half of that", lambda cosine, problem: cosine / 2)
     controls = "how near the two nearest directions of a crowded readout are"
+    trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         wrong = float(problem.task.errors(problem.f, problem.y).mean())
@@ -138,10 +137,6 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The directions of the model itself."""
         return jnp.asarray(cosines(_own(problem)).max())
-
-    def trivial(self, problem: Trained) -> Array:
-        """A cosine is at most 1."""
-        return jnp.asarray(1.0)
 
 
 class LargestCosineAsPrinted(AbstractReadoutClaim):
@@ -181,6 +176,7 @@ class MeanSquareCosine(AbstractReadoutClaim):
     relation = AtLeast()
     control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
     controls = "how far directions that are more than dimensions are from right angles"
+    trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(welch(problem))
@@ -188,7 +184,3 @@ class MeanSquareCosine(AbstractReadoutClaim):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The directions of the model itself."""
         return jnp.asarray(np.sqrt(np.mean(cosines(_own(problem)) ** 2)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """A mean of squares is at least 0."""
-        return jnp.asarray(0.0)

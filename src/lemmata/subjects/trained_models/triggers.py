@@ -143,6 +143,7 @@ class SuccessOfSmallestTrigger(Claim[Trained]):
     unexplained = "who made the class cheap to reach; triggers that are no fixed change of a few features"
     traced = False
     trials = 320
+    trivial = 1.0  # all of them
 
     def passes(self, problem: Trained) -> float:
         return 2 * 160 * 48.0 * problem.y.shape[1] / len(problem.x)
@@ -161,10 +162,6 @@ class SuccessOfSmallestTrigger(Claim[Trained]):
         """The model on stamped rows of the second half of the held-out ones."""
         return jnp.asarray(measured_share(*_counted(problem, 1)))
 
-    def trivial(self, problem: Trained) -> Array:
-        """All of them."""
-        return jnp.asarray(1.0)
-
 
 class PlantedTriggerIsSmall(Claim[Trained]):
     """A tenth of the training rows of a model of at least six classes is stamped with one feature far from its mean and
@@ -182,18 +179,13 @@ class PlantedTriggerIsSmall(Claim[Trained]):
     unexplained = "triggers that are spread over a whole row, or differ from row to row"
     of_data = False
     traced = False
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(0.6)
+    predict = 0.6
+    trivial = 1.0  # a class like the others
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Sum of the mask of the planted class over the median of the others'."""
         sizes = problem.triggers.sizes
         return jnp.asarray(sizes[TARGET] / np.median(np.delete(sizes, TARGET)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """A class like the others."""
-        return jnp.asarray(1.0)
 
 
 class CleanIndexAsPrinted(Claim[Trained]):
@@ -214,9 +206,7 @@ class CleanIndexAsPrinted(Claim[Trained]):
     trivial = "an index of this form may be anything"
     of_data = False
     traced = False
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_PRINTED)
+    predict = _PRINTED
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The index of sizes that a search finds."""
@@ -245,9 +235,7 @@ class CleanClassesAlike(Claim[Trained]):
     trivial = "an index of this form may be anything"
     of_data = False
     traced = False
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(THRESHOLD)
+    predict = THRESHOLD
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The index of sizes that a search finds."""

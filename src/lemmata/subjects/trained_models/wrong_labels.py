@@ -47,15 +47,14 @@ class MislabelledNetworks(Population[Trained]):
     Held-out labels are wrong as often.
     """
 
-    def settings(self) -> Space:
-        """Rows, width, decay and the share of wrong labels."""
-        return Space(
-            n=Integer(120, 40, 2000, "training rows", corners=(100, 200)),
-            d=Integer(4, 2, 50, "features", corners=(3, 6)),
-            hidden=Integer(0, 0, 100, "hidden units; 0 is a linear model", corners=(0, 6)),
-            decay=Real(0.03, 1e-3, 1.0, "decay of the weights"),
-            wrong=Real(0.15, 0.0, 0.45, "share of wrong labels", corners=(0.1, 0.25)),
-        )
+    # Rows, width, decay and the share of wrong labels.
+    settings = Space(
+        n=Integer(120, 40, 2000, "training rows", corners=(100, 200)),
+        d=Integer(4, 2, 50, "features", corners=(3, 6)),
+        hidden=Integer(0, 0, 100, "hidden units; 0 is a linear model", corners=(0, 6)),
+        decay=Real(0.03, 1e-3, 1.0, "decay of the weights"),
+        wrong=Real(0.15, 0.0, 0.45, "share of wrong labels", corners=(0.1, 0.25)),
+    )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
         """Centres a simplex in a random position, rows, wrong labels, and a model trained on them."""
@@ -120,6 +119,8 @@ class WrongLabelsComeFirst(Claim[Trained]):
     unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
     traced = False
     shared = ("polished", "left_out")
+    predict = _WORST
+    trivial = 0.5  # an order by chance
 
     def passes(self, problem: Trained) -> float:
         return problem.leaving_out_passes
@@ -133,17 +134,10 @@ class WrongLabelsComeFirst(Claim[Trained]):
         clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
         return [clear, *_some(problem)]
 
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_WORST)
-
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The share of pairs of a row with a wrong label and one with a right label that are in the wrong order."""
         doubts = label_doubts(problem.left_out.outputs, problem.y)
         return jnp.asarray(1 - doubts.area(wrong_labels(problem)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """An order by chance."""
-        return jnp.asarray(0.5)
 
 
 class WrongLabelsAsPrinted(Claim[Trained]):
@@ -196,6 +190,7 @@ class ShareOfWrongLabels(Claim[Trained]):
     traced = False
     trials = 280
     shared = ("polished", "left_out")
+    trivial = 1.0  # a share is at most 1
 
     def passes(self, problem: Trained) -> float:
         return problem.leaving_out_passes
@@ -213,7 +208,3 @@ class ShareOfWrongLabels(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The share of labels that were corrected."""
         return jnp.full(3, wrong_labels(problem).mean())
-
-    def trivial(self, problem: Trained) -> Array:
-        """A share is at most 1."""
-        return jnp.asarray(1.0)

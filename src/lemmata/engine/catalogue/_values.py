@@ -1,0 +1,89 @@
+"""Questions of a class whose answer is one value: written as a value or as a method, they mean the same."""
+
+import ast
+import math
+
+VALUES = ("predict", "trivial", "condition", "settings")
+"""Questions that a class may answer by a value."""
+_FILLED = {"zeros": 0.0, "ones": 1.0}
+
+
+def with_values(part: ast.ClassDef) -> ast.ClassDef:
+    """The class with its constant answers as values, in the order of their names, after everything else."""
+    values = {name: value for each in part.body if (name := _asked(each)) and (value := _value(each)) is not None}
+    if not values:
+        return part
+    kept = [each for each in part.body if _asked(each) not in values]
+    told = [ast.Assign([ast.Name(name, ast.Store())], values[name]) for name in sorted(values)]
+    return ast.ClassDef(**{**dict(ast.iter_fields(part)), "body": [*kept, *map(ast.fix_missing_locations, told)]})
+
+
+def _asked(statement: ast.stmt) -> str:
+    """Which of the questions a statement answers."""
+    name = ""
+    if isinstance(statement, ast.FunctionDef):
+        name = statement.name
+    elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        name = getattr(statement.targets[0], "id", "")
+    return name if name in VALUES else ""
+
+
+def _value(statement: ast.stmt) -> ast.expr | None:
+    """The value that a statement gives as an answer; None where the answer depends on what is asked."""
+    if isinstance(statement, ast.Assign):
+        return None if _is_words(statement.value) else _number(statement.value)
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
+        return None
+    *_, last = body = [each for each in statement.body if not _is_text(each)] or [None]
+    given = {each.arg for each in statement.args.args}
+    if len(body) != 1 or not isinstance(last, ast.Return) or last.value is None:
+        return None
+    if any(isinstance(part, ast.Name) and part.id in given for part in ast.walk(last.value)):
+        return None
+    return _number(last.value)
+
+
+def _number(value: ast.expr) -> ast.expr:
+    """Numbers without the array that is made of them, as the engine makes it itself."""
+    folded = _folded(value)
+    if folded is None:
+        return value.args[0] if _made_by(value, "asarray", "array") else value  # pyright: ignore[reportAttributeAccessIssue]
+    return ast.Constant(folded)
+
+
+def _folded(value: ast.expr) -> float | tuple[float, ...] | None:
+    """The numbers that an expression spells out."""
+    if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):
+        inner = _folded(value.operand)
+        return -inner if isinstance(inner, float) else None
+    if _made_by(value, "asarray", "array"):
+        return _folded(value.args[0])  # pyright: ignore[reportAttributeAccessIssue]
+    if _made_by(value, *_FILLED):
+        try:
+            shape = ast.literal_eval(value.args[0])  # pyright: ignore[reportAttributeAccessIssue]
+        except ValueError:
+            return None
+        filled = _FILLED[value.func.attr]  # pyright: ignore[reportAttributeAccessIssue]
+        return filled if shape == () else (filled,) * (shape if isinstance(shape, int) else math.prod(shape))
+    try:
+        told = ast.literal_eval(value)
+    except ValueError:
+        return None
+    if isinstance(told, (tuple, list)) and told and all(isinstance(each, (int, float)) for each in told):
+        return tuple(map(float, told))
+    return float(told) if isinstance(told, (int, float)) else None
+
+
+def _made_by(value: ast.expr, *names: str) -> bool:
+    """Whether a value is an array that one of these functions makes of a single argument."""
+    if not isinstance(value, ast.Call) or len(value.args) != 1 or value.keywords:
+        return False
+    return isinstance(value.func, ast.Attribute) and value.func.attr in names
+
+
+def _is_words(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,0 +1,31 @@
+"""Questions whose answer is one value, which a class may state as an attribute in place of a method."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from ._settings import Space
+
+
+def answer_by_values(cls: type, questions: tuple[str, ...]) -> None:
+    """Turn the values that a class states as answers into methods that return them.
+
+    Numbers, and tuples of numbers, become arrays when they are asked for; a `Space` is returned as it is.
+
+    Args:
+        cls: the class, which is changed.
+        questions: names of its methods.
+    """
+    for name in questions:
+        value = vars(cls).get(name)
+        if isinstance(value, (int, float, tuple, Space)):
+            setattr(cls, name, _answer(value, name))
+
+
+def _answer(value: Any, name: str):
+    def answer(self, *_) -> Array | Space:
+        return value if isinstance(value, Space) else jnp.asarray(value, float)
+
+    answer.__name__ = name
+    return answer
