@@ -7,7 +7,8 @@ import re
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.interfaces.report import page_text, write_report
+from lemmata.interfaces.report import page_text
+from lemmata.interfaces.report._page import write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 

@@ -4,7 +4,7 @@ import functools
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import jinja2
@@ -12,6 +12,7 @@ import vl_convert
 from markupsafe import Markup
 
 from lemmata.files import replace_text
+from lemmata.workflows.records.studies import Record
 
 from . import _charts as charts
 from . import _views as views
@@ -20,13 +21,10 @@ from ._described import described
 from ._text import clean, number, script_json, told, told_asked, told_interval, told_marks, verdict
 from ._theme import themed
 
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import Record
-
 WIDE = {"width": 500, "height": 290}
 
 
-def write_report(record: "Record", directory: str | Path) -> Path:
+def write_report(record: Record, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
@@ -46,7 +44,7 @@ def write_report(record: "Record", directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", page(record))
 
 
-def page(record: "Record") -> str:
+def page(record: Record) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     pictures = drawn(_pictures(record), described(record))
@@ -67,7 +65,7 @@ def page(record: "Record") -> str:
     )
 
 
-def page_text(record: "Record") -> str:
+def page_text(record: Record) -> str:
     """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
 
     Args:
@@ -80,11 +78,11 @@ def page_text(record: "Record") -> str:
     )
 
 
-def _curves(record: "Record") -> dict[str, Any]:
+def _curves(record: Record) -> dict[str, Any]:
     return {"curves": learning_curve_chart(record, **WIDE)} if drawn_models(record) else {}
 
 
-def _pictures(record: "Record") -> dict[str, Any]:
+def _pictures(record: Record) -> dict[str, Any]:
     found = _curves(record) | {
         "all-curves": charts.all_curves(record),
         "theory": charts.theory(record),
