@@ -1,6 +1,8 @@
 """The page: the record is cleaned, drawn, and set into one template with everything it needs inside."""
 
+import contextlib
 import functools
+import importlib.metadata
 import json
 import re
 from pathlib import Path
@@ -8,9 +10,11 @@ from typing import Any
 
 import altair as alt
 import jinja2
+import platformdirs
 import vl_convert
 from markupsafe import Markup
 
+from lemmata.errors import DataError
 from lemmata.files import replace_text
 from lemmata.workflows.records.studies import Record
 
@@ -143,9 +147,19 @@ def _vega_lite() -> str:
 
 @functools.cache
 def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in."""
+    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in.
+
+    Bundling takes longer than all the rest of a page, and gives the same for a version: it is kept in the user's cache.
+    """
+    name = f"vega-{importlib.metadata.version('vl-convert-python')}-{_vega_lite()}.js"
+    kept = platformdirs.user_cache_path("lemmata", appauthor=False) / name
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return Markup(kept.read_text(encoding="utf-8"))
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite())
-    return Markup(script.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with contextlib.suppress(DataError, OSError):  # a place that takes no file costs time alone
+        replace_text(kept, script)
+    return Markup(script)
 
 
 @functools.cache
