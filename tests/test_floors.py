@@ -29,7 +29,7 @@ ORDER = (
 """Parts from low to high: each imports from those before it, and within a group as its own order says."""
 WITHIN = {
     "engine": ("catalogue", "claims", "problems", "refutations", "ledger", "sources"),
-    "workflows": ("studies", "comparisons", "examinations"),
+    "workflows": ("records", "studies", "comparisons", "examinations"),
     "interfaces": ("report", "python", "site", "cli"),
 }
 NEIGHBOURS = {("networks", "solvers")}

@@ -16,7 +16,7 @@ from lemmata.engine.catalogue import _records
 from lemmata.errors import DataError
 from lemmata.files import replace_text
 from lemmata.interfaces.cli import app
-from lemmata.interfaces.report import write_report
+from lemmata.interfaces.report._page import write_report
 from tests.report.example import measured
 
 PROGRAM = """

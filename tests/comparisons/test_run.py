@@ -13,10 +13,10 @@ from lemmata.workflows.comparisons import Record, _run, load_sequences, run_comp
 from lemmata.workflows.comparisons._costs import cost
 from lemmata.workflows.comparisons._measure import FixedMixer, guessing, measure
 from lemmata.workflows.comparisons._predicted import predict
-from lemmata.workflows.comparisons._record import SCHEMA, Estimate, FamilyResult, FiniteResult
 from lemmata.workflows.comparisons._splits import splits
 from lemmata.workflows.comparisons._theorem import theorem
 from lemmata.workflows.comparisons._verdict import sentences, trained
+from lemmata.workflows.records.comparisons import SCHEMA, Estimate, FamilyResult, FiniteResult
 
 QUICK = ComparisonOptions(families="mlp,conv", lengths="none", repeats=2, max_rows=120)
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 from lemmata.subjects.trained_models import LeftOut, Trained, read_model, read_task
 from lemmata.subjects.trained_models.leaving_out import predicted_share
-from lemmata.workflows.examinations._record import Gauge
 from lemmata.workflows.examinations._wrong_labels import of_held_rows, of_training_rows, wrong_labels
+from lemmata.workflows.records.examinations import Gauge
 
 CLASSES, N = 5, 300
 

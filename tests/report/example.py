@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from lemmata.workflows.studies._result import (
+from lemmata.workflows.records.studies import (
     Answers,
     Column,
     Data,

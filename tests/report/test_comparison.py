@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from lemmata.interfaces.report import write_comparison, write_report
+from lemmata.interfaces.report._comparison import write_comparison
+from lemmata.interfaces.report._page import write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD

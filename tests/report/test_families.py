@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lemmata.interfaces.report import _families as families
-from lemmata.workflows.comparisons._record import (
+from lemmata.workflows.records.comparisons import (
     SCHEMA,
     Cost,
     CostPoint,
@@ -47,8 +47,7 @@ def family(name, title, error, **changed):
     return FamilyResult(**parts)
 
 
-@pytest.fixture
-def record():
+def example():
     return Record(
         SCHEMA, "0.1.0", "2024-01-01T00:00:00+00:00", "lemmata compare rows.csv", 3, 12.3, 0.5, DATA, "attention",
         ["attention"], ["Attention wins: it leaves 0.0213 of the variance.", "More."],
@@ -58,6 +57,11 @@ def record():
         [Statement("cost", "It grows.", None, "not checked here", "approximation.costs.attention")],
         [FiniteResult("mlp", 0.4, 0.7, 5000, 1200, 3.0)], [ScoreResult("Gaussian", 0.5, 0.8)], ["another note"],
     )  # fmt: skip
+
+
+@pytest.fixture
+def record():
+    return example()
 
 
 @pytest.mark.parametrize("chart", [families.errors_chart, families.curves_chart, families.cost_chart])

@@ -7,10 +7,9 @@ import re
 import pytest
 
 from lemmata.interfaces.python import ModelStudy
-from lemmata.interfaces.report import write_model
-from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_models
+from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_model, write_models
 from lemmata.workflows.examinations import Record
-from lemmata.workflows.examinations._record import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
+from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
 from tests.report.page import Page
 from tests.report.test_page import PAYLOAD
 from tests.site.browser import NARROW, WIDE, browser, overflow, violations

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.interfaces.report import page_text, write_report
+from lemmata.interfaces.report import _page, page_text
+from lemmata.interfaces.report._page import write_report
 from tests.report.example import classified, empty, measured, noise
 from tests.report.page import Page
 
@@ -277,3 +278,18 @@ def test_the_asked_value_stands_on_the_page_in_all_of_its_digits(tmp_path, undra
     precise = dataclasses.replace(record.answers, asked=0.99999)
     page = Page(page_of(dataclasses.replace(record, answers=precise), tmp_path))
     assert "rows for accuracy 99.999 %" in page.words
+
+
+def test_the_script_is_bundled_once_for_a_version(tmp_path, monkeypatch):
+    monkeypatch.setattr(_page.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "cache")
+    _page._bundle.cache_clear()
+    first = _page._bundle()
+    monkeypatch.setattr(_page.vl_convert, "javascript_bundle", lambda *_, **__: pytest.fail("it was bundled again"))
+    _page._bundle.cache_clear()
+    assert _page._bundle() == first
+    (tmp_path / "none").touch()
+    monkeypatch.setattr(_page.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "none")
+    monkeypatch.setattr(_page.vl_convert, "javascript_bundle", lambda *_, **__: "a</script>")
+    _page._bundle.cache_clear()
+    assert _page._bundle() == "a<\\/script>"
+    _page._bundle.cache_clear()

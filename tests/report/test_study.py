@@ -10,7 +10,7 @@ from lemmata.errors import DataError, SettingError
 from lemmata.interfaces.python import Study
 from lemmata.interfaces.python._study import _checked
 from lemmata.options import StudyOptions
-from lemmata.workflows.studies._result import Point, Unit
+from lemmata.workflows.records.studies import Point, Unit
 from tests.report.example import classified
 
 

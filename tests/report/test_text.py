@@ -7,9 +7,9 @@ import pytest
 
 from lemmata.interfaces.report import clean, number, told, told_interval, told_rows
 from lemmata.interfaces.report._text import script_json, slug
-from lemmata.workflows.studies._answers import rows
+from lemmata.workflows.records import rows
+from lemmata.workflows.records.studies import Interval, Unit
 from lemmata.workflows.studies._metrics import METRICS, tell
-from lemmata.workflows.studies._result import Interval, Unit
 from tests.report.example import ACCURACY, RMSE
 
 

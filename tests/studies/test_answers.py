@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from lemmata.subjects.forecasts import forecast
-from lemmata.workflows.studies._answers import answers, rows
+from lemmata.workflows.records import rows
+from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._losses import Losses
 from lemmata.workflows.studies._measure import Measured
 from lemmata.workflows.studies._metrics import asked, metric

@@ -50,11 +50,11 @@ def test_what_is_expected_to_be_worse_than_guessing_does_not_surely_beat_it():
     assert "the worse model" not in " ".join(found.sentences)
 
 
-def test_a_file_shows_which_models_are_not_sure(tmp_path):
+def test_a_file_shows_which_models_are_not_sure():
     record = run_study(tables.waves(80), StudyOptions(models="linear,rbf", quick=True))
     told = [dataclasses.replace(model, learns=model.name == record.answers.best) for model in record.models]
     out = io.StringIO()
-    print_summary(Console(file=out, width=100), dataclasses.replace(record, models=told), tmp_path, tmp_path)
+    print_summary(Console(file=out, width=100), dataclasses.replace(record, models=told))
     text = out.getvalue()
     unsure = next(model for model in told if not model.learns)
     assert f"{unsure.title} *" in text

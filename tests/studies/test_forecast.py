@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from lemmata.errors import DataError
-from lemmata.subjects.forecasts import forecast
+from lemmata.subjects.forecasts import Interval, forecast
 from lemmata.subjects.forecasts._curve_smoothing import smooth
-from lemmata.workflows.studies._result import Interval
 
 SIZES = np.array([25.0, 50, 100, 200, 400, 800])
 

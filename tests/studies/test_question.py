@@ -2,9 +2,9 @@
 
 import pytest
 
+from lemmata.workflows.records.studies import Interval
 from lemmata.workflows.studies._metrics import metric
 from lemmata.workflows.studies._question import Question
-from lemmata.workflows.studies._result import Interval
 
 
 @pytest.mark.parametrize("name", ["accuracy", "wrong", "auc"])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from lemmata.options import StudyOptions
+from lemmata.workflows.records import FARTHEST
 from lemmata.workflows.studies import load_dataset, run_study
-from lemmata.workflows.studies._answers import FARTHEST
 
 DATA = Path(__file__).parent / "data"
 QUICK = StudyOptions(models="linear,rbf,relu-1", quick=True)

@@ -17,9 +17,10 @@ from ._list import list_claims
 from ._map import map_catalogue
 from ._model import model
 from ._refute import refute
+from ._report import report
 from ._scaling import scaling
 from ._show import show
-from ._study import report, study
+from ._study import study
 from ._verify import verify_claims
 
 app = typer.Typer(

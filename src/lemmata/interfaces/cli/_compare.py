@@ -1,20 +1,22 @@
 """`lemmata compare`: which way of mixing a sequence fits the rows of a task or of the user's table."""
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.records.comparisons import Record
 
+from ._job import Job
 from ._options import Dask, Jobs, with_options
 
 if TYPE_CHECKING:
-    from lemmata.workflows.comparisons import Record
+    from lemmata.workflows.comparisons import Sequences
 
 
 def _compare(
+    told: ComparisonOptions,
     data: Annotated[
         str,
         typer.Argument(
@@ -28,7 +30,6 @@ def _compare(
         Path, typer.Option("--out", metavar="DIR", help="Where compare/ and compare.json go.")
     ] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print compare.json alone on stdout.")] = False,
-    **options: Any,
 ) -> None:
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
@@ -39,55 +40,26 @@ def _compare(
     Writes DIR/compare/index.html and DIR/compare.json, and prints the answer. Exit code 0; 2 where the input is
     refused; 130 after Ctrl-C, with what was finished written.
     """
-    import time
-
-    from ._app import INTERRUPTED, at_end
-    from ._compilations import kept_compilations
-    from ._console import err, out, plain
-    from ._files import prepare_directory, write_text
-    from ._progress import StageProgress
-
-    started = time.monotonic()
-    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    told = ComparisonOptions(**values)
-    with StageProgress(err) as progress:
-        progress("Loading", 0, 1)
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        at_end.enter_context(kept_compilations())
-        from lemmata.interfaces.report import write_families
-        from lemmata.workers import workers
-        from lemmata.workflows.comparisons import load_sequences, run_comparison
-
-        executor = at_end.enter_context(workers(jobs, dask))
-        sequences = load_sequences(data, told)
-        prepare_directory(directory, ("compare",), ("compare.json", "compare/index.html"))
-        record = run_comparison(sequences, told, progress, started, executor)
-        record = dataclasses.replace(record, command=told.command(data))
-        progress("Writing the report", 0, 1)
-        text = record.to_json()
-        written = write_text(directory / "compare.json", text)
-        page = write_families(record, directory / "compare")
-    if as_json:
-        plain(text)
-    else:
-        _print(out, record)
-        for what, path in (("Report", page), ("Record", written)):
-            out.print(f"{what}: {path}", markup=False, highlight=False, soft_wrap=True)
-    if record.interrupted:
-        err.print("Interrupted: what was finished is written.")
-        raise typer.Exit(INTERRUPTED)
+    _JOB(told, data, directory=directory, as_json=as_json, jobs=jobs, dask=dask)
 
 
-def _print(console: Any, record: "Record") -> None:
+def _load(told: ComparisonOptions, data: str) -> "Sequences":
+    from lemmata.workflows.comparisons import load_sequences
+
+    return load_sequences(data, told)
+
+
+def _run(*how: Any) -> Record:
+    from lemmata.workflows.comparisons import run_comparison
+
+    return run_comparison(*how)
+
+
+def _print(console: Any, record: Record) -> None:
     """The sentences, a row a family, and the notes."""
     from rich import box
     from rich.table import Table
 
-    from lemmata.interfaces.report import clean
-
-    record = clean(record)
     for sentence in record.sentences:
         console.print(sentence, markup=False, highlight=False)
     if record.families:
@@ -121,4 +93,5 @@ def _print(console: Any, record: "Record") -> None:
         console.print(f"Note: {line}", markup=False, highlight=False)
 
 
+_JOB = Job(Record, "compare", _load, _run, _print)
 compare = with_options(_compare, ComparisonOptions)

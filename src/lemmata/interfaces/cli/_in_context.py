@@ -32,21 +32,16 @@ def in_context(
     Writes DIR/in_context/run.json and pictures of rho and attention along the layers. Exit code 0; 2 where the input is
     refused.
     """
-    from ._app import at_end
-    from ._compilations import kept_compilations
     from ._console import err, out, plain
     from ._files import prepare_directory, strict_json, write_text
+    from ._job import begin
     from ._progress import StageProgress
     from ._study import check_seed
     from ._summary import describe_data
 
     check_seed(seed)
     with StageProgress(err) as progress:
-        progress("Loading", 0, 1)
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        at_end.enter_context(kept_compilations())
+        begin(progress)
         from lemmata.interfaces.report import write_pictures
         from lemmata.workflows.studies import load_dataset, run_in_context
 

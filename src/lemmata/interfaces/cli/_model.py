@@ -1,22 +1,27 @@
 """`lemmata model`: what theory predicts about a trained model, and whether it came true."""
 
+import contextlib
 import dataclasses
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lemmata.options import ModelOptions
+from lemmata.workflows.records.examinations import Record
 
+from ._job import Job
 from ._options import with_options
 
 if TYPE_CHECKING:
-    from lemmata.workflows.examinations import Record
+    from lemmata.subjects.trained_models import Trained
 
 _FAILED = 3
 
 
 def _model(
+    told: ModelOptions,
     program: Annotated[
         str, typer.Argument(help="Your Python file, which is executed: build() returns the model; fit, decay optional.")
     ],
@@ -25,7 +30,6 @@ def _model(
     ],
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where model/ and model.json go.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print model.json alone on stdout.")] = False,
-    **options: Any,
 ) -> None:
     """What does theory predict about this trained model, and did it come true?
 
@@ -37,56 +41,38 @@ def _model(
     does not hold; 2 where the input is refused; 3 where the model is no function of one row, or its classes are in
     another order, and nothing else was run; 130 after Ctrl-C, with what was finished written.
     """
-    import contextlib
-    import sys
-    import time
+    from ._console import err
 
-    from ._app import INTERRUPTED, at_end
-    from ._compilations import kept_compilations
-    from ._console import err, out, plain
-    from ._files import prepare_directory, write_text
-    from ._progress import StageProgress
+    record = _JOB(told, program, data, directory=directory, as_json=as_json)
+    from lemmata.workflows.examinations import check_required
 
-    started = time.monotonic()
-    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    told = ModelOptions(**values)
-    with StageProgress(err) as progress:
-        progress("Loading", 0, 1)
-        import jax
-
-        jax.config.update("jax_enable_x64", True)
-        at_end.enter_context(kept_compilations())
-        from lemmata.interfaces.report import write_model
-        from lemmata.workflows.examinations import check_required, load_trained, posable, read_required, run_examination
-
-        with contextlib.redirect_stdout(sys.stderr):  # whatever the user's own program prints
-            trained, name, rows_name = load_trained(program, data, told)
-            read_required(told.require, [claim.name for claim in posable(trained)])
-            prepare_directory(directory, ("model",), ("model.json", "model/index.html"))
-            record = run_examination(
-                trained, name=name, rows_name=rows_name, time_limit=told.time_limit, progress=progress, started=started
-            )
-        record = dataclasses.replace(record, command=told.command(program, data), notes=[*record.notes, *_notes(told)])
-        broken = check_required(record, told.require)
-        progress("Writing the report", 0, 1)
-        text = record.to_json()
-        written = write_text(directory / "model.json", text)
-        page = write_model(record, directory / "model")
-    if as_json:
-        plain(text)
-    else:
-        _print(out, record)
-        for what, path in (("Report", page), ("Record", written)):
-            out.print(f"{what}: {path}", markup=False, highlight=False, soft_wrap=True)
-    if record.interrupted:
-        err.print("Interrupted: what was finished is written.")
-        raise typer.Exit(INTERRUPTED)
     if any(check.holds is False for check in record.preflight):
         raise typer.Exit(_FAILED)
+    broken = check_required(record, told.require)
+    for sentence in broken:
+        err.print(sentence, markup=False, highlight=False)
     if broken:
-        for sentence in broken:
-            err.print(sentence, markup=False, highlight=False)
         raise typer.Exit(1)
+
+
+def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, str]:
+    from lemmata.workflows.examinations import load_trained, posable, read_required
+
+    with contextlib.redirect_stdout(sys.stderr):  # whatever the user's own program prints
+        found = load_trained(program, data, told)
+        read_required(told.require, [claim.name for claim in posable(found[0])])
+    return found
+
+
+def _run(found: tuple["Trained", str, str], told: ModelOptions, progress: Any, started: float, _: None) -> Record:
+    from lemmata.workflows.examinations import run_examination
+
+    trained, name, rows_name = found
+    with contextlib.redirect_stdout(sys.stderr):
+        record = run_examination(
+            trained, name=name, rows_name=rows_name, time_limit=told.time_limit, progress=progress, started=started
+        )
+    return dataclasses.replace(record, notes=[*record.notes, *_notes(told)])
 
 
 def _notes(told: ModelOptions) -> list[str]:
@@ -94,14 +80,13 @@ def _notes(told: ModelOptions) -> list[str]:
     return [] if told.weights is not None else [words]
 
 
-def _print(console: Any, record: "Record") -> None:
+def _print(console: Any, record: Record) -> None:
     """The sentences, a row a gauge, what says nothing here, and what others wait for."""
     from rich import box
     from rich.table import Table
 
-    from lemmata.interfaces.report import clean, model_sentences, silence
+    from lemmata.interfaces.report import model_sentences, silence
 
-    record = clean(record)
     for sentence in model_sentences(record):
         console.print(sentence, markup=False, highlight=False)
     shown = [own for own in record.gauges if own.predicted is not None]
@@ -132,4 +117,5 @@ def _print(console: Any, record: "Record") -> None:
             console.print(f"  {line}", style="dim", markup=False, highlight=False)
 
 
+_JOB = Job(Record, "model", _load, _run, _print)
 model = with_options(_model, ModelOptions)

@@ -20,11 +20,11 @@ def with_options(function: Any, kind: type) -> Any:
     """The command with the fields of a dataclass for its options, before its last two parameters.
 
     Args:
-        function: takes them by name.
+        function: takes the dataclass first, then its own parameters by name.
         kind: a dataclass whose fields are annotated with the words of the help.
     """
     hints = typing.get_type_hints(kind, include_extras=True)
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    _, *parameters = inspect.signature(function).parameters.values()
     fields = dataclasses.fields(kind)
     several = {field.name for field in fields if field.default == ()}
     for field in fields:
@@ -40,7 +40,9 @@ def with_options(function: Any, kind: type) -> Any:
         )
 
     def command(**values: Any) -> None:
-        function(**{name: () if value is None and name in several else value for name, value in values.items()})
+        told = {field.name: values.pop(field.name) for field in fields}
+        told |= {name: tuple(told[name] or ()) for name in several}
+        function(kind(**told), **values)
 
     command.__doc__ = function.__doc__
     command.__name__ = function.__name__.strip("_")

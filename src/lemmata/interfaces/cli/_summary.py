@@ -1,6 +1,5 @@
 """What a study prints: the data at the start, the answers and one table at the end."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -8,8 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lemmata.workflows.records.studies import ModelResult, Record
+
 if TYPE_CHECKING:
-    from lemmata.workflows.studies import Dataset, ModelResult, Record
+    from lemmata.workflows.studies import Dataset
 
 UNSURE = "*"
 """Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
@@ -29,18 +30,13 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
         console.print(clean(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_summary(console: Console, record: "Record", page: Path, written: Path) -> None:
-    """The sentences that answer, a row a model, what to know before relying on it, and where the files are.
+def print_summary(console: Console, record: Record) -> None:
+    """The sentences that answer, a row a model, and what to know before relying on it.
 
     Args:
         console: where it goes.
-        record: a study.
-        page: the path of its page.
-        written: the path of its study.json.
+        record: a study, cleaned.
     """
-    from lemmata.interfaces.report import clean
-
-    record = clean(record)
     for sentence in record.answers.sentences:
         console.print(sentence, markup=False, highlight=False)
     if record.models:
@@ -49,11 +45,9 @@ def print_summary(console: Console, record: "Record", page: Path, written: Path)
         console.print(_explained(record), style="dim", highlight=False)
     for line in dict.fromkeys([*record.data.findings, *record.notes]):
         console.print(f"Note: {line}", markup=False, highlight=False)
-    for what, path in (("Report", page), ("Record", written)):
-        console.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _explained(record: "Record") -> str:
+def _explained(record: Record) -> str:
     """What the signs in the table say: those that stand in it."""
     from lemmata.interfaces.report import told_marks
 
@@ -61,7 +55,7 @@ def _explained(record: "Record") -> str:
     return " ".join(part for part in ("Brackets hold 90 % intervals.", unsure, told_marks(record)) if part)
 
 
-def _table(record: "Record") -> Table:
+def _table(record: Record) -> Table:
     """A row a model; narrow enough for a terminal of 80 columns."""
     from lemmata.interfaces.report import told_asked
 
@@ -77,7 +71,7 @@ def _table(record: "Record") -> Table:
     return table
 
 
-def _cells(model: "ModelResult", record: "Record") -> list[str]:
+def _cells(model: ModelResult, record: Record) -> list[str]:
     from lemmata.interfaces.report import told_interval, told_rows
 
     cells = [model.title + ("" if model.learns else f" {UNSURE}"), told_interval(model.now, record.unit)]

@@ -1,11 +1,9 @@
 """The comparison of ways of mixing sequences, at home in Python."""
 
-import dataclasses
 import functools
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -14,23 +12,18 @@ import numpy as np
 import polars as pl
 
 from lemmata.errors import SettingError
-from lemmata.files import replace_text
-from lemmata.interfaces.report import curves_chart, families_fragment, write_families
+from lemmata.interfaces.report import curves_chart, families_fragment
 from lemmata.options import ComparisonOptions
 from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
 
 from ._asked import asked
+from ._finished import Finished
 
 
-@dataclasses.dataclass(frozen=True)
-class Comparison:
-    """A finished comparison.
+class Comparison(Finished[Record]):
+    """A finished comparison."""
 
-    Args:
-        record: everything it found, as compare.json holds it.
-    """
-
-    record: Record
+    kind = Record
 
     @property
     def winner(self) -> str | None:
@@ -64,27 +57,6 @@ class Comparison:
     def plot(self) -> alt.Chart | alt.LayerChart:
         """The learning curves as an Altair chart."""
         return curves_chart(self.record)
-
-    def report(self, directory: str | Path) -> Path:
-        """Write the page into a directory, and return its path."""
-        return write_families(self.record, directory)
-
-    def save(self, path: str | Path) -> Path:
-        """Write compare.json, which `Comparison.load` reads.
-
-        Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
-        """
-        return replace_text(path, self.record.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Comparison":
-        """Read compare.json.
-
-        Raises:
-            DataError: it is no record of a comparison of this version.
-        """
-        return cls(Record.load(path))
 
     def __repr__(self) -> str:
         return f"Comparison on {self.record.data.name}\n{self.answer}"

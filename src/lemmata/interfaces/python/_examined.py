@@ -1,29 +1,23 @@
 """The examination of a trained model, at home in Python."""
 
-import dataclasses
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import jax
 
-from lemmata.files import replace_text
-from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart, write_model
+from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import Record, run_examination
 
+from ._finished import Finished
 
-@dataclasses.dataclass(frozen=True)
-class ModelStudy:
-    """A finished examination.
 
-    Args:
-        record: everything it found, as model.json holds it.
-    """
+class ModelStudy(Finished[Record]):
+    """A finished examination."""
 
-    record: Record
+    kind = Record
 
     @property
     def answer(self) -> str:
@@ -33,27 +27,6 @@ class ModelStudy:
     def plot(self) -> alt.Chart | alt.LayerChart | None:
         """Predicted intervals over measured values; None where nothing was measured."""
         return strip_chart(self.record)
-
-    def report(self, directory: str | Path) -> Path:
-        """Write the page into a directory, and return its path."""
-        return write_model(self.record, directory)
-
-    def save(self, path: str | Path) -> Path:
-        """Write model.json, which `ModelStudy.load` reads.
-
-        Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
-        """
-        return replace_text(path, self.record.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | Path) -> "ModelStudy":
-        """Read model.json.
-
-        Raises:
-            DataError: it is no record of an examination of this version.
-        """
-        return cls(Record.load(path))
 
     def __repr__(self) -> str:
         return f"ModelStudy of {self.record.model.name}\n{self.answer}"

@@ -1,11 +1,9 @@
 """The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
 
-import dataclasses
 import functools
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -13,26 +11,21 @@ import jax
 import polars as pl
 
 from lemmata.errors import SettingError
-from lemmata.files import replace_text
-from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text, write_report
+from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
 from lemmata.workflows.studies import Dataset, Record, load_dataset, run_study
 
 from ._asked import asked
+from ._finished import Finished
 
 NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Study:
-    """A finished study.
+class Study(Finished[Record]):
+    """A finished study."""
 
-    Args:
-        record: everything it found, as study.json holds it.
-    """
-
-    record: Record
+    kind = Record
 
     @property
     def answer(self) -> str:
@@ -66,27 +59,6 @@ class Study:
     def plot(self) -> alt.Chart | alt.LayerChart:
         """The learning curves as an Altair chart."""
         return learning_curve_chart(self.record)
-
-    def report(self, directory: str | Path) -> Path:
-        """Write the page into a directory, and return its path."""
-        return write_report(self.record, directory)
-
-    def save(self, path: str | Path) -> Path:
-        """Write study.json, which `Study.load` and `lemmata report` read.
-
-        Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
-        """
-        return replace_text(path, self.record.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Study":
-        """Read study.json.
-
-        Raises:
-            DataError: it is no record of a study of this version.
-        """
-        return cls(Record.load(path))
 
     def __repr__(self) -> str:
         return f"Study of {self.record.data.name}\n{self.answer}"

@@ -1,10 +1,8 @@
-"""Pages from the records of studies alone: they are read and never recomputed."""
+"""Pages from records alone: they are read and never recomputed, so that neither JAX nor scikit-learn is loaded."""
 
-from ._comparison import write_comparison as write_comparison
 from ._curves import learning_curve_chart as learning_curve_chart
 from ._families import curves_chart as curves_chart
 from ._families import families_fragment as families_fragment
-from ._families import write_families as write_families
 from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
@@ -13,11 +11,9 @@ from ._model import model_fragment as model_fragment
 from ._model import model_sentences as model_sentences
 from ._model import silence as silence
 from ._model import strip_chart as strip_chart
-from ._model import write_model as write_model
-from ._model import write_models as write_models
 from ._page import page_text as page_text
 from ._page import svg_of as svg_of
-from ._page import write_report as write_report
+from ._pages import write_page as write_page
 from ._prose import prose as prose
 from ._text import bounds_of as bounds_of
 from ._text import clean as clean

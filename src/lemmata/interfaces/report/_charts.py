@@ -5,15 +5,14 @@ Each function returns None where the record holds nothing to draw.
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 
+from lemmata.workflows.records.studies import Record
+
 from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
-
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import Record
 
 PANEL = {"width": 250, "height": 180}
 """Size of a panel in pixels, where a picture has one a model."""
@@ -33,7 +32,7 @@ def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str 
     return panel.facet(data=alt.Data(values=rows), facet=facet, columns=3)
 
 
-def all_curves(record: "Record") -> Picture:
+def all_curves(record: Record) -> Picture:
     """A panel a model: what was measured with two standard errors, what is expected with its 90 % band."""
     models = drawn_models(record)
     if not models:
@@ -58,7 +57,7 @@ def all_curves(record: "Record") -> Picture:
     return _facet(alt.layer(*layers).properties(**PANEL), curve_rows(models, around, total), shown)
 
 
-def theory(record: "Record") -> Picture:
+def theory(record: Record) -> Picture:
     """A panel a kernel: the squared error that its eigenvalues predict, with its band, beside the measured one."""
     rows = [
         {"model": model.title, "n": point.n, **{
@@ -93,7 +92,7 @@ def theory(record: "Record") -> Picture:
     return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
 
 
-def spectra(record: "Record") -> Picture:
+def spectra(record: Record) -> Picture:
     """Eigenvalues of each kernel's Gram matrix, and the share of the target that its first directions hold."""
     rows = [
         {"model": model.title, "rank": rank, "eigenvalue": value if value > 0 else None, "share": share}
@@ -121,7 +120,7 @@ def spectra(record: "Record") -> Picture:
     return alt.hconcat(left.properties(**size), right.properties(**size), spacing=30)
 
 
-def residuals(record: "Record") -> Picture:
+def residuals(record: Record) -> Picture:
     """For a regression: what held-out rows missed the prediction by, against the prediction."""
     rows = [
         {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}

@@ -3,17 +3,15 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 
 from lemmata.errors import DataError
+from lemmata.workflows.records.studies import ModelResult, Record, Unit
 
 from ._text import bounds_of, told, told_asked
 from ._theme import INK, colour, configured, ticks
-
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import ModelResult, Record, Unit
 
 EXPECTED, MEASURED = "expected", "measured"
 COLUMNS = ("model", "what", "n", "value", "lower", "upper")
@@ -33,7 +31,7 @@ class Frame:
         heights: smallest and largest height drawn.
     """
 
-    unit: "Unit"
+    unit: Unit
     sizes: tuple[float, float]
     heights: tuple[float, float]
 
@@ -58,16 +56,16 @@ class Frame:
         return alt.Y(f"{field}:Q", scale=self.scale(), axis=marks if axis else alt.Undefined)
 
 
-def height(value: float, unit: "Unit") -> float:
+def height(value: float, unit: Unit) -> float:
     """Where a value is drawn on a logarithmic axis: its distance from perfect."""
     return 1.0 - value if unit.rises else value
 
 
-def _caption(unit: "Unit") -> str:
+def _caption(unit: Unit) -> str:
     return f"{unit.name} on new rows"
 
 
-def frame(models: Sequence["ModelResult"], unit: "Unit", marks: Sequence[float]) -> Frame:
+def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> Frame:
     """A frame that holds what these models measured and are expected to have, and the marks (values of the metric)."""
     sizes = [point.n for model in models for point in [*model.points, *model.band]]
     points = [height(point.value, unit) for model in models for point in model.points]
@@ -79,7 +77,7 @@ def frame(models: Sequence["ModelResult"], unit: "Unit", marks: Sequence[float])
     return Frame(unit, (min(sizes) / 1.1, max(sizes) * 1.1), (bottom / 1.12, top * 1.1))
 
 
-def drawn_models(record: "Record") -> list["ModelResult"]:
+def drawn_models(record: Record) -> list[ModelResult]:
     """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
     found, total = [], record.data.total
     for model in record.models:
@@ -90,7 +88,7 @@ def drawn_models(record: "Record") -> list["ModelResult"]:
     return found
 
 
-def curve_rows(models: Sequence["ModelResult"], around: Frame, total: int) -> list[dict[str, Any]]:
+def curve_rows(models: Sequence[ModelResult], around: Frame, total: int) -> list[dict[str, Any]]:
     """A row a point of each model: what was measured (bars: two standard errors), and what is expected (90 %).
 
     `inside` and `onwards` say whether a point belongs to the line up to the rows there are, and to the one beyond.
@@ -176,7 +174,7 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
     ]
 
 
-def learning_curve_chart(record: "Record", width: int | str = 640, height: int = 330) -> alt.LayerChart:
+def learning_curve_chart(record: Record, width: int | str = 640, height: int = 330) -> alt.LayerChart:
     """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
 
     Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.

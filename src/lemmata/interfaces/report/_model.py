@@ -2,18 +2,16 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 
 from lemmata.files import replace_text
+from lemmata.workflows.records.examinations import Gauge, Interval, Record
 
 from ._page import drawn, template
 from ._text import MISSING, clean, number
 from ._theme import COLOURS, configured
-
-if TYPE_CHECKING:
-    from lemmata.workflows.examinations import Gauge, Interval, Record
 
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
@@ -35,7 +33,7 @@ _ASKED = {  # what a gauge waits for, by the hypothesis that does not hold witho
 _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
 
-def write_model(record: "Record", directory: str | Path) -> Path:
+def write_model(record: Record, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Args:
@@ -51,7 +49,7 @@ def write_model(record: "Record", directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", model_page(record))
 
 
-def write_models(first: "Record", second: "Record", directory: str | Path) -> Path:
+def write_models(first: Record, second: Record, directory: str | Path) -> Path:
     """Write `directory/index.html`: two examinations side by side, a row a gauge; see `write_model`.
 
     Args:
@@ -71,7 +69,7 @@ def write_models(first: "Record", second: "Record", directory: str | Path) -> Pa
     return replace_text(Path(directory) / "index.html", text)
 
 
-def model_page(record: "Record") -> str:
+def model_page(record: Record) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     return template("model.html").render(
@@ -80,7 +78,7 @@ def model_page(record: "Record") -> str:
     )  # fmt: skip
 
 
-def model_fragment(record: "Record") -> str:
+def model_fragment(record: Record) -> str:
     """A fragment of HTML for a notebook: the answer and the strip (SVG); no script."""
     record = clean(record, lines=True)
     return template("model_fragment.html").render(
@@ -88,7 +86,7 @@ def model_fragment(record: "Record") -> str:
     )
 
 
-def model_sentences(record: "Record") -> list[str]:
+def model_sentences(record: Record) -> list[str]:
     """The answer in words, the most important sentence first."""
     failed = [check for check in record.preflight if check.holds is False]
     if failed:
@@ -114,7 +112,7 @@ def model_sentences(record: "Record") -> list[str]:
     return found
 
 
-def silence(record: "Record") -> tuple[list[str], list[tuple[str, list[str]]]]:
+def silence(record: Record) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Theories that say nothing, each with its reason; and what others wait for, with their titles.
 
     A gauge waits where all of its hypotheses that do not hold ask for something that could have been given.
@@ -138,7 +136,7 @@ def silence(record: "Record") -> tuple[list[str], list[tuple[str, list[str]]]]:
     return [line for line in record.silent if line not in known], first
 
 
-def _awaited(own: "Gauge") -> str:
+def _awaited(own: Gauge) -> str:
     """What would have to be given; empty where that is not all that is missing."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
     if own.status != "inapplicable" or not failing or not all(name in _ASKED for name in failing):
@@ -146,13 +144,13 @@ def _awaited(own: "Gauge") -> str:
     return " and ".join(words for name, words in _ASKED.items() if name in failing)
 
 
-def _error(words: str, ends: "Interval", unit: str, task: str) -> str:
+def _error(words: str, ends: Interval, unit: str, task: str) -> str:
     show = (lambda value: f"{100 * value:.3g} %") if task == "classification" else number
     interval = f"{ends.at} interval".lstrip()
     return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.low)} to {show(ends.high)}."
 
 
-def _meta(record: "Record") -> str:
+def _meta(record: Record) -> str:
     held = f"{record.rows.held:,} held" if record.rows.held else "none held"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
@@ -162,13 +160,13 @@ def _meta(record: "Record") -> str:
     )
 
 
-def _pictures(record: "Record") -> dict[str, Any]:
+def _pictures(record: Record) -> dict[str, Any]:
     chart = strip_chart(record)
     words = {"strip": "Predicted intervals against measured values: " + "; ".join(model_sentences(record))}
     return drawn({} if chart is None else {"strip": chart}, words)
 
 
-def _rows(record: "Record") -> list[dict[str, Any]]:
+def _rows(record: Record) -> list[dict[str, Any]]:
     """Predicted intervals in units of the measured value, cut where the picture ends."""
     rows = []
     for own in sorted(record.gauges, key=lambda own: not own.name.endswith(_FIRST)):
@@ -184,7 +182,7 @@ def _rows(record: "Record") -> list[dict[str, Any]]:
     return rows
 
 
-def _strip(record: "Record") -> dict[str, Any]:
+def _strip(record: Record) -> dict[str, Any]:
     """The strip in HTML, which needs no script and as much width as there is: places in percent of its width."""
     rows = [
         {**row, **{f"{name}_at": _place(row[name]) for name in ("low", "value", "high")},
@@ -204,7 +202,7 @@ def _inside(ratio: float) -> float:
     return min(max(ratio, _RATIOS[0]), _RATIOS[-1])
 
 
-def strip_chart(record: "Record") -> Any:
+def strip_chart(record: Record) -> Any:
     """A row a prediction: its interval and value over the measured value, which is the line at 1; None without any."""
     rows = _rows(record)
     if not rows:
@@ -227,7 +225,7 @@ def strip_chart(record: "Record") -> Any:
     return configured(chart.properties(width=420, height=34 * len(rows)))
 
 
-def _theories(record: "Record") -> list[dict[str, Any]]:
+def _theories(record: Record) -> list[dict[str, Any]]:
     """Gauges by the section that they stand in, in the order in which they come; those that measured nothing last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for own in record.gauges:
@@ -237,7 +235,7 @@ def _theories(record: "Record") -> list[dict[str, Any]]:
     return sorted(parts, key=lambda part: part["spoke"] == 0)
 
 
-def _row(own: "Gauge") -> dict[str, Any]:
+def _row(own: Gauge) -> dict[str, Any]:
     holding = sum(condition.holds is True for condition in own.hypotheses)
     return {
         "gauge": own, "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
@@ -247,14 +245,14 @@ def _row(own: "Gauge") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _seen(own: "Gauge") -> str:
+def _seen(own: Gauge) -> str:
     """What was measured, with its ends where the claim says what they are."""
     if own.measured is None or own.ends:
         return _shown(own.measured, "measured", own.ends)
     return number(own.measured.value)
 
 
-def _shown(ends: "Interval | None", label: str, what: str = "") -> str:
+def _shown(ends: Interval | None, label: str, what: str = "") -> str:
     if ends is None:
         return MISSING
     sign = {"upper": "≤ ", "lower": "≥ "}.get(label, "")

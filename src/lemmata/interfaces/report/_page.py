@@ -1,17 +1,22 @@
 """The page: the record is cleaned, drawn, and set into one template with everything it needs inside."""
 
+import contextlib
 import functools
+import importlib.metadata
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import jinja2
+import platformdirs
 import vl_convert
 from markupsafe import Markup
 
+from lemmata.errors import DataError
 from lemmata.files import replace_text
+from lemmata.workflows.records.studies import Record
 
 from . import _charts as charts
 from . import _views as views
@@ -20,13 +25,10 @@ from ._described import described
 from ._text import clean, number, script_json, told, told_asked, told_interval, told_marks, verdict
 from ._theme import themed
 
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import Record
-
 WIDE = {"width": 500, "height": 290}
 
 
-def write_report(record: "Record", directory: str | Path) -> Path:
+def write_report(record: Record, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
@@ -46,7 +48,7 @@ def write_report(record: "Record", directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", page(record))
 
 
-def page(record: "Record") -> str:
+def page(record: Record) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     pictures = drawn(_pictures(record), described(record))
@@ -67,7 +69,7 @@ def page(record: "Record") -> str:
     )
 
 
-def page_text(record: "Record") -> str:
+def page_text(record: Record) -> str:
     """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
 
     Args:
@@ -80,11 +82,11 @@ def page_text(record: "Record") -> str:
     )
 
 
-def _curves(record: "Record") -> dict[str, Any]:
+def _curves(record: Record) -> dict[str, Any]:
     return {"curves": learning_curve_chart(record, **WIDE)} if drawn_models(record) else {}
 
 
-def _pictures(record: "Record") -> dict[str, Any]:
+def _pictures(record: Record) -> dict[str, Any]:
     found = _curves(record) | {
         "all-curves": charts.all_curves(record),
         "theory": charts.theory(record),
@@ -145,9 +147,19 @@ def _vega_lite() -> str:
 
 @functools.cache
 def _bundle() -> Markup:
-    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in."""
+    """Vega, Vega-Lite and Vega-Embed in one script, which cannot close the element that it stands in.
+
+    Bundling takes longer than all the rest of a page, and gives the same for a version: it is kept in the user's cache.
+    """
+    name = f"vega-{importlib.metadata.version('vl-convert-python')}-{_vega_lite()}.js"
+    kept = platformdirs.user_cache_path("lemmata", appauthor=False) / name
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        return Markup(kept.read_text(encoding="utf-8"))
     script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=_vega_lite())
-    return Markup(script.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
+    script = script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    with contextlib.suppress(DataError, OSError):  # a place that takes no file costs time alone
+        replace_text(kept, script)
+    return Markup(script)
 
 
 @functools.cache

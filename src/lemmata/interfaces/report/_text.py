@@ -4,12 +4,12 @@ import dataclasses
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import Answers, Interval, Record, Unit
+from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
+from lemmata.workflows.records.studies import Answers, Interval, Record, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -69,31 +69,27 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
 
 
-def told(value: float, unit: "Unit") -> str:
+def told(value: float, unit: Unit) -> str:
     """A value of the metric, as the sentences write it."""
-    from lemmata.workflows.studies import spell
-
     return spell(value, unit.percent)
 
 
-def bounds_of(unit: "Unit") -> tuple[float, float]:
+def bounds_of(unit: Unit) -> tuple[float, float]:
     """The least and the largest value that the metric can have."""
     return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
 
 
-def told_asked(answers: "Answers", unit: "Unit") -> str:
+def told_asked(answers: Answers, unit: Unit) -> str:
     """The value that `needed` is about: in all of its digits where the user gave it."""
-    from lemmata.workflows.studies import ASKED, spell, spell_asked
-
     return (spell_asked if answers.origin == ASKED else spell)(answers.asked, unit.percent)
 
 
-def told_interval(interval: "Interval", unit: "Unit") -> str:
+def told_interval(interval: Interval, unit: Unit) -> str:
     """A value of the metric with its 90 % interval: "54.7 (52.9 to 56.5)"."""
     return f"{told(interval.value, unit)} ({told(interval.lower, unit)} to {told(interval.upper, unit)})"
 
 
-def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -> str:
+def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> str:
     """Rows with their 90 % interval, as the sentences write them; "open" or "out of reach" where no number is known.
 
     Args:
@@ -101,8 +97,6 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
         total: rows of the table: more than 1,000 times as many are not told.
         endless: what an interval without an upper end ends with.
     """
-    from lemmata.workflows.studies import FARTHEST, rows
-
     if not needed.value <= FARTHEST * total:
         if needed.lower <= 1:
             return "open"
@@ -112,7 +106,7 @@ def told_rows(needed: "Interval", total: int, endless: str = "no upper limit") -
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 
 
-def told_marks(record: "Record") -> str:
+def told_marks(record: Record) -> str:
     """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
     if record.answers.needed is None:
         return ""

@@ -4,28 +4,27 @@ import collections
 import math
 import statistics
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
+
+from lemmata.workflows.records.studies import Column, ModelResult, Record
 
 from ._mathml import displayed
 from ._prose import prose
 from ._text import MISSING, number, slug, told, told_interval, told_rows
 from ._theme import colour_of
 
-if TYPE_CHECKING:
-    from lemmata.workflows.studies import Column, ModelResult, Record
-
 WORST_ROWS, CONFUSIONS = 12, 12
 Row = dict[str, Any]
 
 
-def models(record: "Record") -> list[Row]:
+def models(record: Record) -> list[Row]:
     """A row a model: what is expected of it now, the rows it needs, what was measured last."""
     return [_model(model, place, record) for place, model in enumerate(record.models)]
 
 
-def _model(model: "ModelResult", place: int, record: "Record") -> Row:
+def _model(model: ModelResult, place: int, record: Record) -> Row:
     last = max(model.points, key=lambda point: point.n, default=None)
     asked, best = record.answers.needed is not None, model.name == record.answers.best
     return {
@@ -44,7 +43,7 @@ def _model(model: "ModelResult", place: int, record: "Record") -> Row:
     }
 
 
-def _farthest(model: "ModelResult", record: "Record") -> str:
+def _farthest(model: ModelResult, record: Record) -> str:
     """What is expected at the end of a model's curve, with eight times the rows."""
     end = model.band[-1] if model.band else None
     if end is None or not model.learns or not math.isfinite(end.value):
@@ -52,7 +51,7 @@ def _farthest(model: "ModelResult", record: "Record") -> str:
     return f"{told(end.value, record.unit)} ({told(end.lower, record.unit)} to {told(end.upper, record.unit)})"
 
 
-def more(record: "Record") -> list[Row]:
+def more(record: Record) -> list[Row]:
     """What more rows buy: how many, what is then expected of the best model, and what they cost."""
     return [
         {
@@ -65,7 +64,7 @@ def more(record: "Record") -> list[Row]:
     ]
 
 
-def points(record: "Record") -> list[Row]:
+def points(record: Record) -> list[Row]:
     """Every measured point of every model, for a table."""
     return [
         {
@@ -76,7 +75,7 @@ def points(record: "Record") -> list[Row]:
     ]  # fmt: skip
 
 
-def quality(record: "Record") -> str:
+def quality(record: Record) -> str:
     """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
@@ -102,7 +101,7 @@ def quality(record: "Record") -> str:
     ) + accuracy
 
 
-def columns(record: "Record") -> list[Row]:
+def columns(record: Record) -> list[Row]:
     """A row a column of the table, with a small histogram."""
     return [
         {"name": column.name, "kind": column.kind, "missing": number(column.missing) if column.missing else MISSING,
@@ -111,7 +110,7 @@ def columns(record: "Record") -> list[Row]:
     ]  # fmt: skip
 
 
-def _histogram(column: "Column") -> Markup:
+def _histogram(column: Column) -> Markup:
     top = max(column.counts, default=0)
     if not top:
         return Markup("")
@@ -126,7 +125,7 @@ def _histogram(column: "Column") -> Markup:
     )
 
 
-def confusions(record: "Record") -> list[Row]:
+def confusions(record: Record) -> list[Row]:
     """The most frequent wrong classes among the held-out rows, and what share of the true class they are."""
     truths = collections.Counter(item.truth for item in record.residuals)
     wrong = collections.Counter((item.truth, item.said) for item in record.residuals if item.truth != item.said)
@@ -136,7 +135,7 @@ def confusions(record: "Record") -> list[Row]:
     ]
 
 
-def worst(record: "Record") -> list[Row]:
+def worst(record: Record) -> list[Row]:
     """The held-out rows with the largest loss; of a classification those whose class was not predicted."""
     rows = record.residuals
     if record.data.task == "classification":
@@ -153,7 +152,7 @@ def _missed(item: Any) -> str:
     return number(item.truth - item.said)
 
 
-def claims(record: "Record") -> list[Row]:
+def claims(record: Record) -> list[Row]:
     """A row a claim: its statement in paragraphs and formulas, with an anchor of its own."""
     found, anchors = [], set()
     for claim in record.claims:
@@ -219,6 +218,6 @@ def parts(statement: str) -> list[tuple[str, str]]:
     return found
 
 
-def warnings(record: "Record") -> list[str]:
+def warnings(record: Record) -> list[str]:
     """What a reader has to know before believing the answer, each once."""
     return list(dict.fromkeys([*record.notes, *record.data.findings]))

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.core import available_bytes
+from lemmata.workflows.records.comparisons import Cost, CostPoint
 
 from ._mixers import BY_NAME, MODES, mixer, one_step
-from ._record import Cost, CostPoint
 
 SHORTEST_RUN = 0.01
 """Seconds that one timing lasts at least."""

@@ -10,11 +10,11 @@ import numpy as np
 import optax
 
 from lemmata.options import ComparisonOptions
+from lemmata.workflows.records.comparisons import FiniteResult
 
 from ._measure import guessing
 from ._mixers import BY_NAME
 from ._networks import SETTINGS, network, points
-from ._record import FiniteResult
 from ._sequences import Sequences
 from ._splits import Splits
 

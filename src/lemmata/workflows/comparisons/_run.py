@@ -1,7 +1,6 @@
 """A comparison from sequences to its record."""
 
 import dataclasses
-import datetime
 import math
 import resource
 import time
@@ -14,17 +13,8 @@ from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError
 from lemmata.options import FAMILY_NAMES, ComparisonOptions
 from lemmata.subjects.forecasts import forecast
-from lemmata.version import __version__
 from lemmata.workers import Lost, finished
-
-from ._bootstrap import RELEVANT, Bootstrap, bootstrap, leaders, pairs
-from ._costs import cost
-from ._head import RIDGES
-from ._measure import Candidate, FixedMixer, Measured, guessing, measure
-from ._mixers import BY_NAME, MODES
-from ._predicted import Predicted, predict
-from ._record import (
-    SCHEMA,
+from lemmata.workflows.records.comparisons import (
     Cost,
     Data,
     Estimate,
@@ -36,6 +26,13 @@ from ._record import (
     ScoreResult,
     estimate,
 )
+
+from ._bootstrap import RELEVANT, Bootstrap, bootstrap, leaders, pairs
+from ._costs import cost
+from ._head import RIDGES
+from ._measure import Candidate, FixedMixer, Measured, guessing, measure
+from ._mixers import BY_NAME, MODES
+from ._predicted import Predicted, predict
 from ._sequences import Sequences
 from ._splits import Splits, splits
 from ._theorem import statements, theorem
@@ -260,9 +257,7 @@ class _Job:
         said += [scored(self.scores)] if self.scores else []
         exponents = {name: found.flops for name, found in self.costs.items()}
         return Record(
-            schema=SCHEMA, lemmata=__version__,
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), command="",
-            seed=self.options.seed, seconds=time.monotonic() - self.started,
+            **Record.head(), seed=self.options.seed, seconds=time.monotonic() - self.started,
             peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, data=described,
             winner=ahead[0] if len(ahead) == 1 and len(names) > 1 else None, leaders=ahead, sentences=said,
             families=results, pairs=compared, theorem=judged,

@@ -3,8 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.workflows.records.comparisons import ScoreResult
+
 from ._head import fits, standardised
-from ._record import ScoreResult
 from ._sequences import Sequences
 from ._splits import Splits
 

@@ -3,9 +3,9 @@
 import math
 
 from lemmata.engine.catalogue import records
+from lemmata.workflows.records.comparisons import Statement, Theorem
 
 from ._bootstrap import RELEVANT, Pair
-from ._record import Statement, Theorem
 from ._sequences import Sequences
 from ._words import told
 

@@ -1,7 +1,8 @@
 """The answer in sentences, the most important first."""
 
+from lemmata.workflows.records.comparisons import Data, FamilyResult, FiniteResult, ScoreResult, Theorem
+
 from ._bootstrap import RELEVANT
-from ._record import Data, FamilyResult, FiniteResult, ScoreResult, Theorem
 from ._words import listed, told
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4

@@ -1,13 +1,12 @@
 """A trained model and its rows in, a Record of what theory predicts about it out."""
 
+from lemmata.workflows.records.examinations import Record as Record
+
 from ._findings import Sign as Sign
 from ._findings import signs as signs
 from ._gauges import gauges_of as gauges_of
 from ._gauges import posable as posable
 from ._load import load_trained as load_trained
-from ._record import Gauge as Gauge
-from ._record import Interval as Interval
-from ._record import Record as Record
 from ._required import check_required as check_required
 from ._required import read_required as read_required
 from ._run import run_examination as run_examination

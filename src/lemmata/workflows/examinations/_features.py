@@ -5,8 +5,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.subjects.trained_models import Trained
-
-from ._record import Gauge
+from lemmata.workflows.records.examinations import Gauge
 
 _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")

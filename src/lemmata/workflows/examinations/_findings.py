@@ -7,9 +7,9 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.subjects.trained_models import Trained, labels_needed, parted, shift_in_use, temperature
+from lemmata.workflows.records.examinations import Finding, Gauge, Interval
 
 from ._features import beside_its_kernels
-from ._record import Finding, Gauge, Interval
 from ._wrong_labels import wrong_labels
 
 _MOST = 5

@@ -14,8 +14,7 @@ from lemmata.core import key_from
 from lemmata.engine.claims import Claim, Estimate, Sample, Standing, registry
 from lemmata.errors import LemmataError, MemoryPlanError
 from lemmata.subjects.trained_models import Trained
-
-from ._record import Condition, Gauge, Interval
+from lemmata.workflows.records.examinations import Condition, Gauge, Interval
 
 _UNSEEN = ("held-out rows", "rows in use whose classes are known")  # without them a prediction is made, not scored
 _CHAPTER = "trained_models"

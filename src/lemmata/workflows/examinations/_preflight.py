@@ -7,8 +7,7 @@ import scipy.optimize
 
 from lemmata.errors import ShapeError
 from lemmata.subjects.trained_models import Trained
-
-from ._record import Check
+from lemmata.workflows.records.examinations import Check
 
 _ROWS = 32
 _LOOSE = {"float32": 1e-4, "float64": 1e-9}

@@ -5,8 +5,7 @@ import re
 from collections.abc import Sequence
 
 from lemmata.errors import SettingError
-
-from ._record import Record
+from lemmata.workflows.records.examinations import Record
 
 _SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _PLAIN = ("held.error", "train.error", "score.covered")

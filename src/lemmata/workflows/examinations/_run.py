@@ -1,7 +1,6 @@
 """An examination from a trained model to its record."""
 
 import dataclasses
-import datetime
 import hashlib
 import time
 from collections.abc import Callable
@@ -14,12 +13,11 @@ from lemmata.core import available_bytes, one_blas_thread, require_float64
 from lemmata.engine.claims import Claim
 from lemmata.errors import MemoryPlanError
 from lemmata.subjects.trained_models import Trained
-from lemmata.version import __version__
+from lemmata.workflows.records.examinations import Check, Gauge, Interval, Model, Record, Rows, Score
 
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
 from ._preflight import preflight
-from ._record import SCHEMA, Check, Gauge, Interval, Model, Record, Rows, Score
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9
@@ -163,8 +161,7 @@ def _record(
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
     return Record(
-        schema=SCHEMA, lemmata=__version__, command="",
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **Record.head(),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
         train_error=error_interval(trained, trained.f, trained.y), held_error=held, preflight=checks, gauges=found,
         findings=findings(trained, found, held) if whole else [], plan=plan,

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.subjects.trained_models import LabelDoubts, Trained, label_doubts
-
-from ._record import Finding, Gauge
+from lemmata.workflows.records.examinations import Finding, Gauge
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels

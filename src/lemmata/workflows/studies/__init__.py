@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from ._answers import ASKED as ASKED
-from ._answers import FARTHEST as FARTHEST
-from ._answers import rows as rows
+from lemmata.workflows.records.studies import Record as Record
+
 from ._archives import read_arrays as read_arrays
 from ._bundled import SETS as SETS
 from ._bundled import Bundled as Bundled
@@ -16,21 +15,12 @@ from ._columns import with_dates as with_dates
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
 from ._memory import Table as Table
-from ._metrics import spell as spell
-from ._metrics import spell_asked as spell_asked
 from ._models import check_models as check_models
-from ._result import Answers as Answers
-from ._result import Column as Column
-from ._result import Interval as Interval
-from ._result import ModelResult as ModelResult
-from ._result import Record as Record
-from ._result import Unit as Unit
 from ._roles import assign_roles as assign_roles
 from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal
-from ._stored import StoredRecord as StoredRecord
 from ._tables import read_table as read_table
 
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ._metrics import misranked, spell, spell_asked, tell, wrong
+from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
+from lemmata.workflows.records.studies import Answers, Interval, More
+
+from ._metrics import misranked, tell, wrong
 from ._outlook import Candidate, grounded
 from ._question import Question
-from ._result import Answers, Interval, More
 from ._signal import Signal
 from ._unfound import copied, nothing, predicted
 
-FARTHEST = 1000.0
-"""Numbers of rows beyond this many times the data are not told: whether the value can be reached is open."""
 HORIZON = 8
 """Nothing is said of more rows than so many times those there are: as far as forecasts were checked."""
 STEPS = (0.25, 1.0, 3.0, 7.0)
@@ -23,7 +23,7 @@ MOST_NAMED = 2
 """Models that may be as good as the best are named up to this number, and counted beyond."""
 EXACT = 1e-10
 """Below this share of the loss of guessing, a predicted number is exact: the rest is rounding."""
-ASKED, ROUNDING = "asked with --error", "exact up to rounding"
+ROUNDING = "exact up to rounding"
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
 FULL = 0.75
@@ -307,18 +307,6 @@ def _more(best: Candidate, question: Question, step: float) -> More:
     extra = max(1, round(step * question.total))
     cost = None if question.cost is None else question.cost * extra
     return More(extra, best.expected(question.total + extra), cost)
-
-
-def rows(n: float) -> str:
-    """A number of rows to two digits (three from 1,000): a forecast knows no more.
-
-    >>> rows(1234.5), rows(87.4)
-    ('1,240', '88')
-    """
-    if not math.isfinite(n):
-        return "any number"
-    digits = 2 if n < 1000 else 3
-    return f"{float(f'{max(1.0, math.ceil(n - 1e-9)):.{digits}g}'):,.0f}"
 
 
 def _rows_of(n: float) -> str:

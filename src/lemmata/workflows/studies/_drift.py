@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy import stats
 
-from ._answers import rows
+from lemmata.workflows.records import rows
+
 from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question

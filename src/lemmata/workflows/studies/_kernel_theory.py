@@ -4,12 +4,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.spectra import condition_number, cumulative_alignment, effective_dimension, measured_curve
+from lemmata.workflows.records.studies import Spectral, TheoryPoint
 
 from ._data import Dataset
 from ._gaussian_outputs import predicted_accuracy
 from ._kernel_fit import RIDGES
 from ._measure import Measured, spread_of
-from ._result import Spectral, TheoryPoint
 
 SHOWN_MODES = 80
 ENDS = ("error", "lower", "upper")

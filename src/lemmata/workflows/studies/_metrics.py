@@ -15,6 +15,7 @@ from jaxtyping import Float
 from scipy.stats import rankdata
 
 from lemmata.errors import SettingError
+from lemmata.workflows.records import spell
 
 
 def unexplained(
@@ -186,45 +187,3 @@ def asked(text: str | float, task: str, spread: float) -> tuple[Metric, float]:
 def tell(unit: Metric, loss: float, spread: float) -> str:
     """The loss in the user's unit, as `spell` writes it."""
     return spell(unit.told(loss, spread), unit.percent)
-
-
-def spell(value: float, percent: bool = False, like: str = "") -> str:
-    """A value to three digits, or a share to a tenth of a per cent: the one place where that is decided.
-
-    Args:
-        value: a number, or a share.
-        percent: whether it is told in per cent.
-        like: a number in the same unit; where it has more decimals, the value is told to as many.
-
-    >>> spell(0.98765, percent=True), spell(54.7316), spell(12345.6), spell(float("inf"))
-    ('98.8 %', '54.7', '12,300', 'no limit')
-    >>> spell(0.999981, percent=True, like="99.999 %")
-    '99.998 %'
-    """
-    if not math.isfinite(value):
-        return "no limit"
-    if percent:
-        usual = f"{100 * value:.1f}"
-    else:
-        usual = f"{float(f'{value:.3g}'):,.0f}" if 999.5 <= abs(value) < 1e9 else f"{value:#.3g}".rstrip(".")
-    decimals = _decimals(like)
-    if decimals > _decimals(usual) and "e" not in usual:
-        usual = f"{100 * value if percent else value:,.{decimals}f}"
-    return f"{usual} %" if percent else usual
-
-
-def spell_asked(value: float, percent: bool = False) -> str:
-    """A value that was asked for, in all of its digits (up to ten) where `spell` would round it.
-
-    >>> spell_asked(0.99999, percent=True), spell_asked(0.95, percent=True), spell_asked(2.5), spell_asked(1234.5)
-    ('99.999 %', '95.0 %', '2.50', '1,234.5')
-    """
-    usual, scaled = spell(value, percent), 100 * value if percent else value
-    exact = f"{scaled:,.10g}"
-    if float(exact.replace(",", "")) == float(usual.removesuffix(" %").replace(",", "")):
-        return usual
-    return f"{exact} %" if percent else exact
-
-
-def _decimals(text: str) -> int:
-    return len(text.partition(".")[2].split(" ")[0].split("e")[0])

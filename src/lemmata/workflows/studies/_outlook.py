@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.subjects.forecasts import Forecast
+from lemmata.workflows.records.studies import Interval
 
 from ._losses import NORMAL_90, Losses
 from ._measure import Measured
 from ._metrics import Metric, misranked, wrong
-from ._result import Interval
 
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from lemmata.workflows.records.studies import Column, Data
+
 from ._calendar import Calendar
 from ._data import Dataset
-from ._result import Column, Data
 
 BINS, MOST_COLUMNS = 12, 200
 

@@ -2,8 +2,10 @@
 
 import dataclasses
 
-from ._metrics import Metric, misranked, spell, spell_asked, wrong
-from ._result import Interval
+from lemmata.workflows.records import spell, spell_asked
+from lemmata.workflows.records.studies import Interval
+
+from ._metrics import Metric, misranked, wrong
 
 GAIN = 0.9
 """Where nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""

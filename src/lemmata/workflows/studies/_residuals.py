@@ -1,10 +1,11 @@
 """The held-out rows that the best model predicts worst."""
 
+from lemmata.workflows.records.studies import Residual
+
 from ._data import Dataset
 from ._measure import fitted, planned, spread_of, width_of
 from ._metrics import Metric
 from ._models import Model
-from ._result import Residual
 from ._splits import split
 
 AFFORDABLE = 5.0

@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import dataclasses
-import datetime
 import functools
 import math
 import os
@@ -22,7 +21,15 @@ from lemmata.core import one_blas_thread, require_float64
 from lemmata.errors import DataError, SolverError
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
-from lemmata.version import __version__
+from lemmata.workflows.records.studies import (
+    Expected,
+    ModelResult,
+    Point,
+    Record,
+    SignalResult,
+    TheoryPoint,
+    Unit,
+)
 
 from ._all_rows import spectral_rows, with_all_rows
 from ._answers import RARE, answers, beats_guessing, eligible
@@ -37,7 +44,6 @@ from ._outlook import Candidate
 from ._overview import describe
 from ._question import Question
 from ._residuals import residuals
-from ._result import SCHEMA, Expected, ModelResult, Point, Record, SignalResult, TheoryPoint, Unit
 from ._signal import Signal, signal
 
 TRAINING_ROWS = 300
@@ -241,10 +247,7 @@ class _Job:
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
         return Record(
-            schema=SCHEMA,
-            lemmata=__version__,
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            command="",
+            **Record.head(),
             seed=self.options.seed,
             seconds=time.monotonic() - self.started,
             peak_gib=_peak_gib(),

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Sequence
 
+from lemmata.workflows.records.studies import Answers
+
 from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question
-from ._result import Answers
 from ._signal import LEVEL, Signal
 from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
 

@@ -3,12 +3,19 @@
 import dataclasses
 from typing import Any
 
-from lemmata.subjects.forecasts import Interval
-
 from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of study.json; a reader refuses others."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
+
+    value: float
+    lower: float
+    upper: float
 
 
 @dataclasses.dataclass(frozen=True)

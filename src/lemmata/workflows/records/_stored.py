@@ -1,6 +1,7 @@
 """Records of plain frozen dataclasses as strict JSON, and back by their declared types."""
 
 import dataclasses
+import datetime
 import json
 import math
 import types
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from lemmata.errors import DataError
+from lemmata.version import __version__
 
 R = TypeVar("R", bound="StoredRecord")
 
@@ -27,6 +29,12 @@ class StoredRecord:
     file: ClassVar[str]
     command_line: ClassVar[str]
     about: ClassVar[str]
+
+    @classmethod
+    def head(cls) -> dict[str, Any]:
+        """The fields that every record begins with: its schema, the program's version, the time, no command yet."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        return {"schema": cls.version, "lemmata": __version__, "created": now, "command": ""}
 
     def to_json(self) -> str:
         """The record as strict JSON: infinite ends are null.

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from lemmata.workflows.studies import StoredRecord
+from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of compare.json; a reader refuses others."""

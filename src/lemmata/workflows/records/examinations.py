@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from lemmata.workflows.studies import StoredRecord
+from ._stored import StoredRecord
 
 SCHEMA = 1
 """Version of model.json; a reader refuses others."""
@@ -194,10 +194,7 @@ class Record(StoredRecord):
         interrupted: some gauges are missing.
     """
 
-    version = SCHEMA
-    file = "model.json"
-    command_line = "lemmata model"
-    about = "a model"
+    version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
 
     schema: int
     lemmata: str

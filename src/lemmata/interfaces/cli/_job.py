@@ -1,0 +1,93 @@
+"""What `lemmata study`, `compare` and `model` do alike: load, run, write the record and its page, say what it holds."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from lemmata.workflows.records import StoredRecord
+
+if TYPE_CHECKING:
+    from ._progress import StageProgress
+
+
+def begin(progress: "StageProgress") -> None:
+    """Load JAX with float64, and the compilations that earlier runs kept."""
+    progress("Loading", 0, 1)
+    import jax
+
+    from ._app import at_end
+    from ._compilations import kept_compilations
+
+    jax.config.update("jax_enable_x64", True)
+    at_end.enter_context(kept_compilations())
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A computation that leaves a record and its page.
+
+    Args:
+        record: the class of the record, which knows the name of its file.
+        folder: where the page goes.
+        load: makes of options and of what the command line names what `run` takes; refuses what can be refused.
+        run: makes the record of that, of options, a progress, the time of the start and an executor.
+        say: prints on a console what a record holds.
+    """
+
+    record: type[StoredRecord]
+    folder: str
+    load: Callable[..., Any]
+    run: Callable[..., Any]
+    say: Callable[..., None]
+
+    def __call__(
+        self, told: Any, *data: str, directory: Path, as_json: bool, jobs: int = 1, dask: str | None = None
+    ) -> Any:
+        """Do it, and return the record.
+
+        Args:
+            told: the options.
+            data: what the command line names.
+            directory: where page and record go.
+            as_json: print the record alone.
+            jobs: processes that the work is dealt to.
+            dask: the address of a scheduler that deals it instead.
+
+        Raises:
+            Exit: with code 130 after Ctrl-C; what was finished is written.
+        """
+        import time
+
+        from ._app import INTERRUPTED, at_end
+        from ._console import err, out, plain
+        from ._files import prepare_directory, write_text
+        from ._progress import StageProgress
+
+        started, file = time.monotonic(), self.record.file
+        with StageProgress(err) as progress:
+            begin(progress)
+            from lemmata.interfaces.report import clean, write_page
+            from lemmata.workers import workers
+
+            executor = at_end.enter_context(workers(jobs, dask))
+            loaded = self.load(told, *data)
+            prepare_directory(directory, (self.folder,), (file, f"{self.folder}/index.html"))
+            record = self.run(loaded, told, progress, started, executor)
+            record = dataclasses.replace(record, command=told.command(*data))
+            progress("Writing the report", 0, 1)
+            text = record.to_json()
+            written = write_text(directory / file, text)
+            page = write_page(directory / self.folder, record)
+        if as_json:
+            plain(text)
+        else:
+            self.say(out, clean(record))
+            for what, path in (("Report", page), ("Record", written)):
+                out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
+        if record.interrupted:
+            err.print("Interrupted: what was finished is written.")
+            raise typer.Exit(INTERRUPTED)
+        return record

@@ -1,0 +1,44 @@
+"""`lemmata report`: the page of a record again, or one of two records side by side."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lemmata.errors import SettingError
+from lemmata.workflows.records import comparisons, kind_of, studies
+
+
+def report(
+    records: Annotated[
+        list[Path],
+        typer.Argument(help="A study.json, compare.json or model.json; or two studies, or two models, to compare."),
+    ],
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where index.html goes.")] = Path("report"),
+) -> None:
+    """Make the page of a study, a comparison or an examined model again, or one that sets two side by side.
+
+    Reads study.json, which `lemmata study` writes, compare.json of `lemmata compare`, or model.json of `lemmata model`,
+    and computes nothing anew: the page opens offline. Two studies, say of a table before and after more rows, or two
+    models are set side by side.
+
+    Exit code 0; 2 where a file is no such record, or the two are of different kinds.
+    """
+    from lemmata.interfaces.report import write_page
+
+    from ._console import plain
+    from ._files import prepare_directory
+
+    if len(records) > 2:
+        raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
+    kinds = [kind_of(path) for path in records]
+    if len(set(kinds)) > 1:
+        known = next(kind for kind in kinds if kind is not studies.Record)
+        other = next(path for path, kind in zip(records, kinds, strict=True) if kind is not known)
+        found = f"a record of {known.about}, and {other.name}, which is none"
+        raise SettingError("lemmata report", found=found, rule="two records of one kind")
+    if kinds == [comparisons.Record] * 2:
+        raise SettingError("lemmata report", found="two comparisons", rule="one of them, or two studies or two models")
+    found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
+    prepare_directory(directory, folders=(), files=("index.html",))
+    plain(f"Report: {write_page(directory, *found)}")

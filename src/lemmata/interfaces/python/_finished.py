@@ -1,0 +1,45 @@
+"""What the finished jobs have in common in Python: a record with its answer, its page and its file."""
+
+import dataclasses
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from lemmata.files import replace_text
+from lemmata.interfaces.report import write_page
+from lemmata.workflows.records import StoredRecord
+
+R = TypeVar("R", bound=StoredRecord)
+F = TypeVar("F", bound="Finished")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Finished(Generic[R]):
+    """A finished job.
+
+    Args:
+        record: everything it found, as its file holds it.
+    """
+
+    record: R
+    kind: ClassVar[type[StoredRecord]]
+
+    def report(self, directory: str | Path) -> Path:
+        """Write the page into a directory, and return its path."""
+        return write_page(directory, self.record)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the record's file, which `load` and `lemmata report` read.
+
+        Raises:
+            DataError: the file cannot be written; what stood there before is untouched.
+        """
+        return replace_text(path, self.record.to_json() + "\n")
+
+    @classmethod
+    def load(cls: type[F], path: str | Path) -> F:
+        """Read the record's file.
+
+        Raises:
+            DataError: it is no record of this kind and version.
+        """
+        return cls(cls.kind.load(path))

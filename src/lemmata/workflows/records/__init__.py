@@ -1,0 +1,9 @@
+"""What jobs leave: records as frozen dataclasses, a file a job, read from JSON and told in words without JAX."""
+
+from ._kinds import kind_of as kind_of
+from ._stored import StoredRecord as StoredRecord
+from ._words import ASKED as ASKED
+from ._words import FARTHEST as FARTHEST
+from ._words import rows as rows
+from ._words import spell as spell
+from ._words import spell_asked as spell_asked
