@@ -209,7 +209,7 @@ def test_which_builtin_errors_an_error_is_does_not_count(digests):
     handled = (
         ("half = [", "try:\n        smooth(x)\n    except SettingError:\n        return 0\n    half = ["),
         ("class SettingError(Exception):", "class Refusal(Exception):"),
-        ("rule}\")\n", "rule}\")\n\n\nclass SettingError(Refusal):\n    pass\n"),
+        ('rule}")\n', 'rule}")\n\n\nclass SettingError(Refusal):\n    pass\n'),
     )
     before = digests(*handled).whole
     assert digests(*handled, ("(Refusal)", "(Refusal, ValueError)")).whole == before

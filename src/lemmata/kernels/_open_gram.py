@@ -4,7 +4,7 @@ import math
 import pathlib
 from typing import Any
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, file_error
 
 from ._stored_tiles import FORMAT, load_zarr, tile_name
 
@@ -37,7 +37,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
         stored = zarr.open_array(str(folder), mode="r")
     except Exception as error:  # zarr raises what its many readers of metadata raise
         found = f"no zarr array that can be read ({type(error).__name__})"
-        raise DataError(wrong, found=found, rule="a matrix that gram_on_disk wrote") from error
+        raise file_error(error)(wrong, found=found, rule="a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:
         raise DataError(wrong, found="an array of another origin", rule="a matrix that gram_on_disk wrote")
     rows, columns = (range(math.ceil(size / stored.chunks[0])) for size in stored.shape)

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError, file_error
 from lemmata.functions import UniversalFeatures
 from lemmata.networks import Head, InContextTransformer, TransformerLayer, transformer_layers
 
@@ -60,7 +60,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     try:
         save_file(tensors, path, metadata)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a file that can be written") from error
+        raise file_error(error)(f"file {path}", found=str(error), rule="a file that can be written") from error
     return pathlib.Path(path)
 
 
@@ -137,7 +137,9 @@ def _refusing(path: str | pathlib.Path) -> Iterator[None]:
     """What a damaged file makes of its contents, as an error about the file."""
     try:
         yield
-    except (KeyError, ValueError, TypeError, SettingError) as error:
+    except (KeyError, ValueError, TypeError) as error:
+        if isinstance(error, LemmataError) and not isinstance(error, SettingError):
+            raise
         rule = "contents as save_transformer wrote them"
         raise DataError(f"file {path}", found=f"damaged contents: {error}", rule=rule) from error
 
@@ -150,4 +152,4 @@ def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, st
                 raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=_FORMAT)
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error

@@ -1,9 +1,9 @@
 """What a piece of code means: its syntax tree without what a result cannot depend on.
 
 Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
-words of claims, and which builtin errors an error of lemmata also is. Names of locals, of parameters that are given by position, and of lemmata's functions, classes and
-constants are replaced by what they stand for. Names of attributes and of keywords stay: which object they are asked of
-is not known from the text.
+words of claims, and which builtin errors an error of lemmata also is. Names of locals, of parameters that are given by
+position, and of lemmata's functions, classes and constants are replaced by what they stand for. Names of attributes and
+of keywords stay: which object they are asked of is not known from the text.
 """
 
 import ast

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from lemmata.errors import ClaimError, EntryPointWarning, UnknownNameError
+from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, UnknownNameError
 
 from ._claim import Claim
 
@@ -135,7 +135,7 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
-        raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
+        raise MissingFileError(f"claim file '{path}'", rule="an existing Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py")
