@@ -19,6 +19,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
         The array (`zarr.Array`), opened for reading.
 
     Raises:
+        MissingFileError: where there is no such folder.
         DataError: where there is no matrix of `gram_on_disk`, or not all of one; says how many of its tiles are there.
         SettingError: where zarr is not installed.
 

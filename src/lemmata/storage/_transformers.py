@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, LemmataError, MemoryPlanError, SettingError, file_error
+from lemmata.errors import DataError, FileError, LemmataError, MemoryPlanError, SettingError, file_error
 from lemmata.functions import UniversalFeatures
 from lemmata.networks import Head, InContextTransformer, TransformerLayer, transformer_layers
 
@@ -32,7 +32,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
 
     Raises:
         MemoryPlanError: where the matrices do not fit into memory.
-        DataError: where the file cannot be written.
+        FileError: where the file cannot be written.
 
     Example:
         >>> import jax, pathlib, tempfile
@@ -60,7 +60,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     try:
         save_file(tensors, path, metadata)
     except (OSError, SafetensorError) as error:
-        raise file_error(error)(f"file {path}", found=str(error), rule="a file that can be written") from error
+        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
     return pathlib.Path(path)
 
 
@@ -85,7 +85,8 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, is no safetensors file, is damaged, or holds something else.
+        MissingFileError: where there is no such file.
+        DataError: where the file is no safetensors file, is damaged, or holds something else.
     """
     tensors, metadata = _read(path)
     with _refusing(path):
@@ -110,7 +111,8 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, is no safetensors file, or holds no explicit weights.
+        MissingFileError: where there is no such file.
+        DataError: where the file is no safetensors file, or holds no explicit weights.
     """
     tensors, metadata = _read(path)
     if "order" not in metadata:

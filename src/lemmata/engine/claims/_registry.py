@@ -132,7 +132,12 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
 
 
 def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
-    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
+    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`).
+
+    Raises:
+        MissingFileError: there is no such file.
+        ClaimError: it does not run, or defines no claims.
+    """
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
         raise MissingFileError(f"claim file '{path}'", rule="an existing Python file")
@@ -171,6 +176,7 @@ def find(name: str) -> list[Claim]:
     `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
+        MissingFileError: no such file of claims.
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
     """
     path, _, member = name.partition(".py:")

@@ -159,6 +159,7 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         claim: the claim, where its name does not find it.
 
     Raises:
+        MissingFileError: there is no such file.
         DataError: it cannot be read, or is of another version.
     """
     path = Path(stem).with_suffix(".json")

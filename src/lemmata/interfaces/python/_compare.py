@@ -73,7 +73,7 @@ class Comparison:
         """Write compare.json, which `Comparison.load` reads.
 
         Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; what stood there before is untouched.
         """
         return replace_text(path, self.record.to_json() + "\n")
 
@@ -82,6 +82,7 @@ class Comparison:
         """Read compare.json.
 
         Raises:
+            MissingFileError: there is no such file.
             DataError: it is no record of a comparison of this version.
         """
         return cls(Record.load(path))
@@ -109,7 +110,8 @@ def compare(
     Raises:
         DataError: the rows cannot be used.
         SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: no such task or column.
+        UnknownNameError: no such column.
+        MissingFileError: no such file or task.
 
     >>> import lemmata
     >>> found = lemmata.compare("motif", families=["mlp", "conv"], repeats=2, max_rows=200, lengths="none")

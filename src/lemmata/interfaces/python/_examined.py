@@ -42,7 +42,7 @@ class ModelStudy:
         """Write model.json, which `ModelStudy.load` reads.
 
         Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; what stood there before is untouched.
         """
         return replace_text(path, self.record.to_json() + "\n")
 
@@ -51,6 +51,7 @@ class ModelStudy:
         """Read model.json.
 
         Raises:
+            MissingFileError: there is no such file.
             DataError: it is no record of an examination of this version.
         """
         return cls(Record.load(path))

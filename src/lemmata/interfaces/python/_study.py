@@ -75,7 +75,7 @@ class Study:
         """Write study.json, which `Study.load` and `lemmata report` read.
 
         Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; what stood there before is untouched.
         """
         return replace_text(path, self.record.to_json() + "\n")
 
@@ -84,6 +84,7 @@ class Study:
         """Read study.json.
 
         Raises:
+            MissingFileError: there is no such file.
             DataError: it is no record of a study of this version.
         """
         return cls(Record.load(path))
@@ -110,6 +111,7 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         DataError: the table cannot be used.
         SettingError: an option is unknown or out of its bounds.
         UnknownNameError: no such column or model.
+        MissingFileError: no such file.
 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
