@@ -165,7 +165,7 @@ def test_what_cannot_be_written_is_an_os_error(tmp_path):
 
 
 def test_a_record_of_another_version_says_so():
-    with pytest.raises(errors.DataError, match="is not of this version; found schema 0"):
+    with pytest.raises(errors.DataError, match=r"^study\.json is not of this version"):
         Record.from_json(json.dumps({"schema": 0}))
 
 
