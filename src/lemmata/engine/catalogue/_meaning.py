@@ -10,7 +10,7 @@ import ast
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ._modules import Function, Module, Node, module_of, resolved, statements_of
 
@@ -107,7 +107,7 @@ def _speaks(node: Node) -> bool:
     return False
 
 
-def _counted_bases(module: Module, part: ast.ClassDef) -> list[ast.expr]:
+def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
     """The bases of a class; of an error that has lemmata's, without others, which say how users may catch it."""
     known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
     own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
