@@ -1,6 +1,25 @@
-"""Errors that say what was wrong, what was found, which rule it broke, and what to do."""
+"""Errors that say what was wrong, what was found, which rule it broke, and what to do.
+
+Catch `LemmataError` for all of them. Each is also the builtin error that NumPy or scikit-learn would raise there:
+
+| error | also a |
+| --- | --- |
+| `DataError`, `ShapeError`, `UnknownNameError`, `ClaimError` | `ValueError` |
+| `SettingError` | `ValueError` and `TypeError`, as scikit-learn's `InvalidParameterError` |
+| `FileError` | `DataError` and `OSError` |
+| `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
+| `MissingDataError` | `DataError` and `ImportError` |
+| `PrecisionError` | `TypeError`, as where `numpy.linalg` refuses a dtype |
+| `NotPositiveDefiniteError` | `numpy.linalg.LinAlgError`, which is a `ValueError` |
+| `MemoryPlanError` | `MemoryError` |
+| `SolverError` | `RuntimeError`, as where a method of SciPy does not converge |
+
+A handler of a builtin error around code that raises these catches them, too: let `LemmataError` pass before it.
+"""
 
 from __future__ import annotations
+
+from numpy.linalg import LinAlgError
 
 
 class LemmataError(Exception):
@@ -25,39 +44,47 @@ class LemmataError(Exception):
         super().__init__("; ".join(parts))
 
 
-class DataError(LemmataError):
+class DataError(LemmataError, ValueError):
     """A file, table or array from the user cannot be used."""
 
 
-class MissingDataError(DataError):
+class MissingDataError(DataError, ImportError):
     """Data that come with an optional package are not installed."""
 
 
-class ShapeError(LemmataError):
+class FileError(DataError, OSError):
+    """A file or folder cannot be read or written. The numbers and names that `OSError` has are None."""
+
+
+class ShapeError(LemmataError, ValueError):
     """Two shapes do not fit each other."""
 
 
-class SettingError(LemmataError):
+class SettingError(LemmataError, ValueError, TypeError):
     """A named setting or option is unknown, of the wrong type, or out of bounds."""
 
 
-class UnknownNameError(LemmataError):
+class UnknownNameError(LemmataError, ValueError):
     """A claim, data set, kernel or column of that name does not exist."""
 
 
-class PrecisionError(LemmataError):
+class MissingFileError(FileError, UnknownNameError, FileNotFoundError):
+    """A file that the user named does not exist."""
+
+
+class PrecisionError(LemmataError, TypeError):
     """The computation needs float64 and it is switched off."""
 
 
-class NotPositiveDefiniteError(LemmataError):
+class NotPositiveDefiniteError(LemmataError, LinAlgError):
     """A matrix that must be positive (semi)definite has an eigenvalue below its rounding floor."""
 
 
-class MemoryPlanError(LemmataError):
+class MemoryPlanError(LemmataError, MemoryError):
     """A computation was refused because its memory plan exceeds the machine."""
 
 
-class SolverError(LemmataError):
+class SolverError(LemmataError, RuntimeError):
     """A numerical method did not reach its tolerance."""
 
 
@@ -73,5 +100,19 @@ class CalibrationWarning(UserWarning):
     """Too few rows for the probabilities of a classifier to be anything but those of chance."""
 
 
-class ClaimError(LemmataError):
+def file_error(cause: Exception) -> type[DataError]:
+    """The class of an error about a file, by what kept it from being read: missing, out of reach, or of another kind.
+
+    Args:
+        cause: what the system or the reader of the file raised.
+
+    >>> [file_error(cause).__name__ for cause in (FileNotFoundError(), PermissionError(), ValueError())]
+    ['MissingFileError', 'FileError', 'DataError']
+    """
+    if isinstance(cause, FileNotFoundError):
+        return MissingFileError
+    return FileError if isinstance(cause, OSError) else DataError
+
+
+class ClaimError(LemmataError, ValueError):
     """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""

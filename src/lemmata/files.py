@@ -5,7 +5,7 @@ import errno
 import os
 from pathlib import Path
 
-from lemmata.errors import DataError
+from lemmata.errors import FileError
 
 _FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 
@@ -23,7 +23,7 @@ def replace_text(path: str | Path, text: str) -> Path:
         The path.
 
     Raises:
-        DataError: the system does not write it: the disk is full, the directory cannot be written to.
+        FileError: the system does not write it: the disk is full, the directory cannot be written to.
 
     >>> import tempfile
     >>> page = replace_text(Path(tempfile.mkdtemp()) / "page.html", "<p>whole</p>")
@@ -46,7 +46,7 @@ def replace_text(path: str | Path, text: str) -> Path:
     except OSError as error:
         full = "free space there, or choose another directory"
         closed = "make the directory writable, or choose another one"
-        raise DataError(
+        raise FileError(
             f"file {path} cannot be written",
             found=error.strerror or str(error),
             rule="it is written whole or not at all; what stood there before is untouched",

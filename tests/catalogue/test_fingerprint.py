@@ -107,8 +107,8 @@ class SettingError(Exception):
 @pytest.fixture
 def digests(tmp_path, monkeypatch):
     """Digests of `Bound` in a package of four files of which some text was replaced."""
-    caches = (files.module_of, files.methods_of, meanings.meaning, meanings._speaks, prints._brief,
-              prints._is_called_elsewhere, prints._registrations)  # fmt: skip
+    caches = (files.module_of, files.methods_of, meanings.meaning, meanings._speaks, meanings._is_error,
+              prints._brief, prints._is_called_elsewhere, prints._registrations)  # fmt: skip
 
     def cleared():
         for cache in caches:
@@ -203,6 +203,17 @@ def test_a_definition_may_move_to_another_file(digests):
 def test_what_differs_in_what_it_names_alone_is_told_apart(digests, before, after):
     names = ("Kernel, Wide, smooth", "Kernel, Wide, rough, smooth")
     assert digests(names, ("MARGIN = 0.5", before)).whole != digests(names, ("MARGIN = 0.5", after)).whole
+
+
+def test_which_builtin_errors_an_error_is_does_not_count(digests):
+    handled = (
+        ("half = [", "try:\n        smooth(x)\n    except SettingError:\n        return 0\n    half = ["),
+        ("class SettingError(Exception):", "class Refusal(Exception):"),
+        ('rule}")\n', 'rule}")\n\n\nclass SettingError(Refusal):\n    pass\n'),
+    )
+    before = digests(*handled).whole
+    assert digests(*handled, ("(Refusal)", "(Refusal, ValueError)")).whole == before
+    assert digests(*handled, ("(Refusal)", "(Exception)")).whole != before
 
 
 def test_own_code_and_shared_code_are_told_apart(digests):

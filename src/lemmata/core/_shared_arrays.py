@@ -9,26 +9,28 @@ from pathlib import Path
 
 import numpy as np
 
-from lemmata.errors import DataError
+from lemmata.errors import FileError, LemmataError
 
 _FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name))
 
 
 @contextlib.contextmanager
 def refusing_disk_errors(what: str) -> Iterator[None]:
-    """A context in which what the system cannot write is a DataError.
+    """A context in which what the system cannot write is a FileError.
 
     Args:
         what: is written, for the message.
 
     Raises:
-        DataError: where the disk is full, the folder closed, or gone.
+        FileError: where the disk is full, the folder closed, or gone.
     """
     try:
         yield
+    except LemmataError:
+        raise
     except OSError as error:
         full = error.errno in _FULL
-        raise DataError(
+        raise FileError(
             what,
             found=error.strerror or str(error),
             rule="it can be written; what was finished before stays",
@@ -45,7 +47,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
         array: of numbers.
 
     Raises:
-        DataError: where the system does not write it.
+        FileError: where the system does not write it.
     """
     array = np.ascontiguousarray(array)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # two workers may write the same

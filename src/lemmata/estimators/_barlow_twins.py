@@ -16,14 +16,6 @@ from ._leaves import jax_leaves
 from ._rows import float64_leaves, points_of, refuse_text
 
 
-class ViewsError(DataError, ValueError):
-    """Views that do not fit the points, as scikit-learn's contract wants it: a ValueError."""
-
-
-class ComponentsError(SettingError, ValueError):
-    """More components than can be learned, as scikit-learn's contract wants it: a ValueError."""
-
-
 class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Embeddings whose cross-correlation between two views of every row is the identity, in the space of a kernel.
 
@@ -63,9 +55,9 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             views: other views of the points (n, d), row by row; None takes the points themselves.
 
         Raises:
-            ViewsError: views of another shape, or not finite.
-            ComponentsError: more components than there are positive modes.
-            SettingError: a kernel that is none, or components that are no whole number above 0.
+            DataError: views of another shape, or not finite.
+            SettingError: a kernel that is none, components that are no whole number above 0, or more of them than there
+                are positive modes.
         """
         refuse_text(X)
         points = np.array(validate_data(self, X, dtype=np.float64), float)
@@ -84,7 +76,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                     raise
                 count, width = points.shape
                 wrong = f"{self.n_components} with n_samples = {count}, n_features = {width}"
-                raise ComponentsError("n_components", found=wrong, rule=error.rule, remedy=error.remedy) from error
+                raise SettingError("n_components", found=wrong, rule=error.rule, remedy=error.remedy) from error
         self._points, self._coefficients = np.asarray(found.points), np.asarray(found.coefficients)
         self.eigenvalues_ = np.asarray(found.eigenvalues)
         self._n_features_out = len(self.eigenvalues_)
@@ -121,8 +113,8 @@ def _checked_views(views: Any, shape: tuple[int, ...]) -> np.ndarray:
     try:
         others = np.array(views, float)
     except (TypeError, ValueError) as error:
-        raise ViewsError("views", found=repr(views)[:60], rule=f"numbers of shape {shape}") from error
+        raise DataError("views", found=repr(views)[:60], rule=f"numbers of shape {shape}") from error
     if others.shape != shape or not np.isfinite(others).all():
         found = f"shape {others.shape}" if others.shape != shape else "numbers that are not finite"
-        raise ViewsError("views", found=found, rule=f"finite numbers of the points' shape {shape}: row by row")
+        raise DataError("views", found=found, rule=f"finite numbers of the points' shape {shape}: row by row")
     return others

@@ -17,18 +17,6 @@ from ._graphs import are_fields, as_points
 from ._leaves import numpy_leaves
 
 
-class TextError(DataError, ValueError):
-    """Strings where numbers are wanted, as scikit-learn's contract wants it: a ValueError."""
-
-
-class WeightError(DataError, ValueError):
-    """Weights of rows that are none, as scikit-learn's contract wants it: a ValueError."""
-
-
-class OneClassError(DataError, ValueError):
-    """Labels of a single class, as scikit-learn's contract wants it: a ValueError."""
-
-
 class Rows(NamedTuple):
     """Rows of positive weight, copied from what was given.
 
@@ -51,14 +39,14 @@ class Rows(NamedTuple):
         """The classes among the targets, in order, and the place of each row's.
 
         Raises:
-            OneClassError: there is but one.
+            DataError: there is but one.
             ValueError: the targets are no classes.
         """
         check_classification_targets(self.targets)
         classes, index = np.unique(self.targets, return_inverse=True)
         if len(classes) < 2:
             found = f"one class, {classes[0]!r}"
-            raise OneClassError("labels", found=found, rule="at least two classes", remedy="more rows")
+            raise DataError("labels", found=found, rule="at least two classes", remedy="more rows")
         return classes, index
 
     def merged(self) -> "Rows":
@@ -93,8 +81,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         rules: of scikit-learn's `validate_data`, for the targets.
 
     Raises:
-        TextError: for inputs that hold strings.
-        WeightError: for other weights.
+        DataError: for inputs that hold strings, and for other weights.
     """
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
@@ -126,7 +113,7 @@ def refuse_text(X: Any) -> None:
         X: inputs.
 
     Raises:
-        TextError: names the row of one.
+        DataError: names the row of one.
     """
     values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
     if values is None or values.dtype.kind not in "USO":
@@ -134,7 +121,7 @@ def refuse_text(X: Any) -> None:
     text = [isinstance(value, str | bytes) for value in values.reshape(-1)]
     if any(text):
         row = text.index(True) // max(1, math.prod(values.shape[1:]))
-        raise TextError(
+        raise DataError(
             "inputs X",
             found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
             rule="numbers",
@@ -155,7 +142,7 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
         weights = np.full(1, np.nan)
     weights = np.full(rows, float(weights)) if weights.ndim == 0 else weights
     if weights.shape != (rows,) or not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
-        raise WeightError(
+        raise DataError(
             "sample_weight",
             found=f"shape {weights.shape}" if weights.shape != (rows,) else f"smallest {weights.min()}",
             rule=f"finite numbers of at least 0, not all of them zero, one for each of the {rows} rows",

@@ -4,7 +4,7 @@ import math
 import pathlib
 from typing import Any
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, file_error
 
 from ._stored_tiles import FORMAT, load_zarr, tile_name
 
@@ -19,6 +19,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
         The array (`zarr.Array`), opened for reading.
 
     Raises:
+        MissingFileError: where there is no such folder.
         DataError: where there is no matrix of `gram_on_disk`, or not all of one; says how many of its tiles are there.
         SettingError: where zarr is not installed.
 
@@ -37,7 +38,7 @@ def open_gram(path: str | pathlib.Path) -> Any:
         stored = zarr.open_array(str(folder), mode="r")
     except Exception as error:  # zarr raises what its many readers of metadata raise
         found = f"no zarr array that can be read ({type(error).__name__})"
-        raise DataError(wrong, found=found, rule="a matrix that gram_on_disk wrote") from error
+        raise file_error(error)(wrong, found=found, rule="a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:
         raise DataError(wrong, found="an array of another origin", rule="a matrix that gram_on_disk wrote")
     rows, columns = (range(math.ceil(size / stored.chunks[0])) for size in stored.shape)

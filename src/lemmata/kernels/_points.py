@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 
 from ._base import AbstractKernel
 
@@ -69,7 +69,7 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
     try:
         found = cross(x, y)
     except (TypeError, ValueError) as error:
-        if not fields:
+        if not fields or isinstance(error, LemmataError):
             raise
         raise ShapeError(
             "points",

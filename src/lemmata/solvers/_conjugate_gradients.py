@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from lemmata.errors import DataError, SettingError, ShapeError, SolverError
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError, SolverError
 
 from ._checks import check_at_least, check_targets
 from ._operators import KernelOperator, MatrixOperator, as_operator, refuse_curvature
@@ -155,6 +155,8 @@ def _fitting(name: str, function: Any) -> Product:
         rule = f"a function from arrays of shape {v.shape}, rows of y by columns, to such arrays"
         try:
             found = jnp.asarray(function(v))
+        except LemmataError:
+            raise
         except (TypeError, ValueError) as error:
             raise ShapeError(name, found=f"{type(error).__name__}: {error}", rule=rule) from error
         if found.shape != v.shape:

@@ -8,7 +8,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, FileError, LemmataError, file_error
 
 from ._decode import decoded
 from ._encode import encoded
@@ -32,7 +32,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     Raises:
         SettingError: for something that cannot be stored, such as a function or class of the caller; names where in
             the object it stands.
-        DataError: where the file cannot be written.
+        FileError: where the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile
@@ -49,7 +49,7 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
     try:
         save_file(tensors, path, metadata)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a file that can be written") from error
+        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
     return pathlib.Path(path)
 
 
@@ -63,7 +63,8 @@ def load(path: str | pathlib.Path) -> Any:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, damaged, of another format or of a newer version, or names a class that
+        MissingFileError: where there is no such file.
+        DataError: where the file is damaged, of another format or of a newer version, or names a class that
             is not known here.
         PrecisionError: where it holds JAX arrays in float64 and JAX's x64 is off.
     """
@@ -72,7 +73,7 @@ def load(path: str | pathlib.Path) -> Any:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
     if metadata.get("format") != _FORMAT:
         _damaged(path, f"format {metadata.get('format')!r}", f"format {_FORMAT!r}, as `save` writes it")
     if metadata.get("version") != str(_VERSION):

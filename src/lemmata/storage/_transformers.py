@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from lemmata.core import MemoryPlan, available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.errors import DataError, FileError, LemmataError, MemoryPlanError, SettingError, file_error
 from lemmata.functions import UniversalFeatures
 from lemmata.networks import Head, InContextTransformer, TransformerLayer, transformer_layers
 
@@ -32,7 +32,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
 
     Raises:
         MemoryPlanError: where the matrices do not fit into memory.
-        DataError: where the file cannot be written.
+        FileError: where the file cannot be written.
 
     Example:
         >>> import jax, pathlib, tempfile
@@ -60,7 +60,7 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
     try:
         save_file(tensors, path, metadata)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a file that can be written") from error
+        raise FileError(f"file {path}", found=str(error), rule="a file that can be written") from error
     return pathlib.Path(path)
 
 
@@ -85,7 +85,8 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, is no safetensors file, is damaged, or holds something else.
+        MissingFileError: where there is no such file.
+        DataError: where the file is no safetensors file, is damaged, or holds something else.
     """
     tensors, metadata = _read(path)
     with _refusing(path):
@@ -110,7 +111,8 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         path: the file.
 
     Raises:
-        DataError: where the file is missing, is no safetensors file, or holds no explicit weights.
+        MissingFileError: where there is no such file.
+        DataError: where the file is no safetensors file, or holds no explicit weights.
     """
     tensors, metadata = _read(path)
     if "order" not in metadata:
@@ -137,7 +139,9 @@ def _refusing(path: str | pathlib.Path) -> Iterator[None]:
     """What a damaged file makes of its contents, as an error about the file."""
     try:
         yield
-    except (KeyError, ValueError, TypeError, SettingError) as error:
+    except (KeyError, ValueError, TypeError) as error:
+        if isinstance(error, LemmataError) and not isinstance(error, SettingError):
+            raise
         rule = "contents as save_transformer wrote them"
         raise DataError(f"file {path}", found=f"damaged contents: {error}", rule=rule) from error
 
@@ -150,4 +154,4 @@ def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, st
                 raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=_FORMAT)
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise DataError(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error

@@ -1,16 +1,16 @@
 """What a piece of code means: its syntax tree without what a result cannot depend on.
 
-Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose) and the
-words of claims. Names of locals, of parameters that are given by position, and of lemmata's functions, classes and
-constants are replaced by what they stand for. Names of attributes and of keywords stay: which object they are asked of
-is not known from the text.
+Left out are docstrings, annotations, messages (arguments of exceptions, of warnings and of assertions, prose), the
+words of claims, and which builtin errors an error of lemmata also is. Names of locals, of parameters that are given by
+position, and of lemmata's functions, classes and constants are replaced by what they stand for. Names of attributes and
+of keywords stay: which object they are asked of is not known from the text.
 """
 
 import ast
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ._modules import Function, Module, Node, module_of, resolved, statements_of
 
@@ -107,6 +107,22 @@ def _speaks(node: Node) -> bool:
     return False
 
 
+def _counted_bases(module: Module, part: ast.ClassDef) -> Sequence[ast.expr]:
+    """The bases of a class; of an error that has lemmata's, without others, which say how users may catch it."""
+    known = {base: resolved(module, base.id) for base in part.bases if isinstance(base, ast.Name)}
+    own = [base for base, origin in known.items() if isinstance(origin, Node) and _is_error(origin)]
+    return own or part.bases
+
+
+@functools.cache
+def _is_error(node: Node) -> bool:
+    """Whether a class derives from `Exception` by way of lemmata's classes alone."""
+    module = module_of(node.module)
+    bases = [base for each in statements_of(node) if isinstance(each, ast.ClassDef) for base in each.bases]
+    known = [resolved(module, base.id) or base.id for base in bases if isinstance(base, ast.Name)]
+    return any(_is_error(each) if isinstance(each, Node) else each == "Exception" for each in known)
+
+
 def _compared(part: ast.AST) -> Iterator[str]:
     """Strings that code compares, looks up or offers as options: they are no prose, wherever else they stand."""
     if isinstance(part, ast.Compare):
@@ -159,7 +175,7 @@ class _Writer:
     def class_header(self, part: ast.ClassDef, claim: bool = False) -> None:
         """A class without its methods, docstring and name; of claims and populations without their words."""
         self.tokens.append("class")
-        for each in (*part.decorator_list, *part.bases, *part.keywords):
+        for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)
         for each in part.body:
             if isinstance(each, ast.ClassDef):

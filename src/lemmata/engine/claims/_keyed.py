@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from lemmata.errors import DataError, EntryPointWarning
+from lemmata.errors import DataError, EntryPointWarning, LemmataError
 from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cores
 
 from ._apart import received, run_came_back, sent, sent_run
@@ -316,6 +316,8 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
         while True:
             try:
                 found, options = end.recv()  # which imports the section of the claim, and no other
+            except LemmataError:  # of the section, which may have looked for a file
+                raise
             except (EOFError, OSError):
                 return
             try:

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from lemmata.errors import ClaimError, EntryPointWarning, UnknownNameError
+from lemmata.errors import ClaimError, EntryPointWarning, MissingFileError, UnknownNameError
 
 from ._claim import Claim
 
@@ -134,10 +134,15 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
 
 
 def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
-    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`)."""
+    """The claims of a Python file of the user's own, by name (`file_stem.claim_name`).
+
+    Raises:
+        MissingFileError: there is no such file.
+        ClaimError: it does not run, or defines no claims.
+    """
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
-        raise UnknownNameError(f"claim file '{path}'", rule="an existing Python file")
+        raise MissingFileError(f"claim file '{path}'", rule="an existing Python file")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py")
@@ -173,6 +178,7 @@ def find(name: str) -> list[Claim]:
     `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
+        MissingFileError: no such file of claims.
         UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
     """
     path, _, member = name.partition(".py:")

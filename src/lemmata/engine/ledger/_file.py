@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import platformdirs
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, FileError
 
 from ._rows import numbers_of
 
@@ -111,7 +111,7 @@ class Ledger:
         try:
             pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
         except OSError as error:
-            raise DataError(f"file {path} cannot be written", found=str(error), remedy="another place") from error
+            raise FileError(f"file {path} cannot be written", found=str(error), remedy="another place") from error
         return len(rows)
 
     def close(self) -> None:
@@ -202,8 +202,8 @@ def _foreign(path: Path, found: str) -> bool:
     raise DataError(f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="--ledger PATH")
 
 
-def _unwritable(path: Path, found: str) -> DataError:
-    return DataError(f"ledger {path}", found=found, rule="a file that can be read and written", remedy="--ledger PATH")
+def _unwritable(path: Path, found: str) -> FileError:
+    return FileError(f"ledger {path}", found=found, rule="a file that can be read and written", remedy="--ledger PATH")
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.engine.claims import Claim, Status, file_of, find, registry, verify
-from lemmata.errors import DataError
+from lemmata.errors import DataError, file_error
 from lemmata.files import replace_text
 
 from ._problem import Place, facts
@@ -159,6 +159,7 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         claim: the claim, where its name does not find it.
 
     Raises:
+        MissingFileError: there is no such file.
         DataError: it cannot be read, or is of another version.
     """
     path = Path(stem).with_suffix(".json")
@@ -167,7 +168,8 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         arrays = path.with_suffix(".npz")
         fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
     except (OSError, ValueError) as error:
-        raise DataError(f"counterexample {path}", found=str(error)[:120], rule="a record that lemmata wrote") from error
+        rule = "a record that lemmata wrote"
+        raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
     if not isinstance(record, dict) or record.pop("schema", None) != _SCHEMA:
         raise DataError(f"counterexample {path}", found="another schema", rule=f"schema {_SCHEMA} of this version")
     place = Place(**record.pop("place"), fields=fields)

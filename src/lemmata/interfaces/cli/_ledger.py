@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lemmata.errors import SettingError
+from lemmata.errors import MissingFileError, SettingError
 
 _ACTIONS = {
     "list": "[CLAIM]: runs, or the trials and verdicts of one claim",
@@ -43,7 +43,8 @@ def ledger(
 
     own = path or default_path()
     if not own.exists():
-        raise SettingError(f"ledger {own}", found="no file", rule="`lemmata verify` writes one", remedy="--ledger PATH")
+        rule = "`lemmata verify` writes one"
+        raise MissingFileError(f"ledger {own}", found="no file", rule=rule, remedy="--ledger PATH")
     with open_ledger(own) as opened:
         code, record, lines = _DO[action](opened, given, setting, seed)
     from ._console import plain

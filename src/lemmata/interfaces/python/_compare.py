@@ -81,7 +81,8 @@ def compare(
     Raises:
         DataError: the rows cannot be used.
         SettingError: an option is unknown or out of its bounds.
-        UnknownNameError: no such task or column.
+        UnknownNameError: no such column.
+        MissingFileError: no such file or task.
 
     >>> import lemmata
     >>> found = lemmata.compare("motif", families=["mlp", "conv"], repeats=2, max_rows=200, lengths="none")

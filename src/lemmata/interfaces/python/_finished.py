@@ -31,7 +31,7 @@ class Finished(Generic[R]):
         """Write the record's file, which `load` and `lemmata report` read.
 
         Raises:
-            DataError: the file cannot be written; what stood there before is untouched.
+            FileError: the file cannot be written; what stood there before is untouched.
         """
         return replace_text(path, self.record.to_json() + "\n")
 
@@ -40,6 +40,7 @@ class Finished(Generic[R]):
         """Read the record's file.
 
         Raises:
+            MissingFileError: there is no such file.
             DataError: it is no record of this kind and version.
         """
         return cls(cls.kind.load(path))

@@ -82,6 +82,7 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         DataError: the table cannot be used.
         SettingError: an option is unknown or out of its bounds.
         UnknownNameError: no such column or model.
+        MissingFileError: no such file.
 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)

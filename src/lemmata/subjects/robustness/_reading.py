@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lemmata.architectures import AveragePool, Dense, Flatten, GlobalAveragePool, Patches, Relu, Serial
-from lemmata.errors import SettingError, ShapeError
+from lemmata.errors import LemmataError, SettingError, ShapeError
 
 from ._inputs import check_vector
 from ._network import ReluNetwork
@@ -214,6 +214,8 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     try:
         columns = step.linear(np.eye(size).reshape(size, *shape))
         bias = step.whole(np.zeros((1, *shape)))[0]
+    except LemmataError:
+        raise
     except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ShapeError("x", found=f"shape {shape}", rule=f"what the network reads: {why}") from error

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 from jaxtyping import Int
 
-from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 
 from ._contract import AbstractModel
 from ._task import Task
@@ -31,6 +31,8 @@ def language_model(model: AbstractModel, x: Int[np.ndarray, "n T"]) -> AbstractM
         raise SettingError("language model", found=f"a {model.kind}", rule=rule)
     try:
         shape = model.vocabulary(x[:1])
+    except LemmataError:
+        raise
     except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
         why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
         raise ShapeError("documents", found=f"{x.shape[1]} tokens each", rule=f"what the model takes: {why}") from error

@@ -46,7 +46,8 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
     Raises:
         DataError: they cannot be compared on; the message says why, and the remedy.
         SettingError: the sequence length does not fit.
-        UnknownNameError: no such task, file or column.
+        UnknownNameError: no such column.
+        MissingFileError: no such file or task.
         MemoryPlanError: more rows than fit into memory were asked for.
 
     >>> load_sequences("lookup").x.shape

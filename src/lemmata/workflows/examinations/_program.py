@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import DataError, MissingFileError, SettingError, file_error
 from lemmata.subjects.trained_models import with_weights
 
 _CONVERT = {
@@ -199,7 +199,8 @@ def _told(what: str, rule: str) -> Iterator[None]:
 def _executed(path: Path) -> Any:
     if path.suffix != ".py" or not path.is_file():
         found = "no such file" if not path.exists() else "a file that is no program"
-        raise DataError(f"{path}", found=found, rule="a Python file that defines build()")
+        kind = DataError if path.exists() else MissingFileError
+        raise kind(f"{path}", found=found, rule="a Python file that defines build()")
     name = f"lemmata_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -223,11 +224,11 @@ def read_weights(path: str | Path, option: str = "--weights") -> dict[str, np.nd
         remedy = _CONVERT[path.suffix.lower()].format(old=path.name)
         raise SettingError(option, found=path.name, rule="safetensors, which runs no code", remedy=remedy)
     if not path.is_file():
-        raise DataError(f"{option} {path}", found="no such file", rule="a safetensors file")
+        raise MissingFileError(f"{option} {path}", found="no such file", rule="a safetensors file")
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     try:
         return load_file(path)
     except (SafetensorError, ValueError, KeyError, OSError, TypeError) as error:
-        raise DataError(f"{path} cannot be read", found=_line(error), rule="a safetensors file") from error
+        raise file_error(error)(f"{path} cannot be read", found=_line(error), rule="a safetensors file") from error

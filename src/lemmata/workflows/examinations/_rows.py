@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
+from lemmata.errors import DataError, MemoryPlanError, MissingFileError, UnknownNameError
 from lemmata.workflows.studies import read_arrays, read_table
 
 Pair = tuple[np.ndarray, np.ndarray | None]
@@ -103,7 +103,7 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     """
     if not Path(data).is_file():
         known = "" if own.columns is None else f"; columns are {_listed([*own.columns, str(own.target)])}"
-        raise DataError("--corrected", found=f"{data!r}, no column and no file{known}", rule="one of them")
+        raise MissingFileError("--corrected", found=f"{data!r}, no column and no file{known}", rule="one of them")
     arrays = _arrays(data, ("y",))
     if arrays is not None:
         name, right = Path(data).name, arrays["y"]

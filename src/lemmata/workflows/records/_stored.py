@@ -9,7 +9,7 @@ import typing
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, LemmataError, file_error
 from lemmata.version import __version__
 
 R = TypeVar("R", bound="StoredRecord")
@@ -65,6 +65,8 @@ class StoredRecord:
                     remedy=f"run {cls.command_line} again",
                 )  # fmt: skip
             return built(cls, values)
+        except LemmataError:
+            raise
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{name} is not a record of {cls.about}", found=str(error)[:200],
@@ -76,12 +78,13 @@ class StoredRecord:
         """Read the file.
 
         Raises:
-            DataError: see `from_json`; or there is no such file.
+            DataError: see `from_json`.
+            MissingFileError: there is no such file.
         """
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} cannot be read", found=str(error)[:200], rule=f"a {cls.file}") from None
+            raise file_error(error)(f"{path} cannot be read", found=str(error)[:200], rule=f"a {cls.file}") from None
 
 
 def plain(value: Any) -> Any:

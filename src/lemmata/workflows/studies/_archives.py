@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.lib import format as npy
 
-from lemmata.errors import DataError, MemoryPlanError
+from lemmata.errors import DataError, LemmataError, MemoryPlanError
 
 from ._columns import listing
 from ._memory import Table, arrays_table, check_width
@@ -54,6 +54,8 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name.removesuffix(".npy"): stored[name] for name in names}
+    except LemmataError:
+        raise
     except (
         ValueError,
         zipfile.BadZipFile,

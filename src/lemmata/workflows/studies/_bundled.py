@@ -4,7 +4,7 @@ import dataclasses
 import difflib
 from pathlib import Path
 
-from lemmata.errors import DataError, LemmataError, UnknownNameError
+from lemmata.errors import MissingFileError
 
 from ._columns import shortened
 
@@ -46,10 +46,10 @@ class Bundled:
         first = f"one of {', '.join(names)}, or " if names else ""
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
-    def absent(self, data: str) -> LemmataError:
+    def absent(self, data: str) -> MissingFileError:
         """That neither a file nor anything bundled has this name."""
         if Path(data).suffix or "/" in data or not self.kinds:
-            return DataError(
+            return MissingFileError(
                 f"there is no file {shortened(data)}",
                 rule=f"DATA is an existing {self.rule}",
                 remedy="; ".join(filter(None, ["check the path", self.listed])),
@@ -57,7 +57,7 @@ class Bundled:
         meant = data[:100].lower().replace("-", "_")
         near = difflib.get_close_matches(meant, self.tasks + self.sets, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]}? " if near else ""
-        return UnknownNameError(
+        return MissingFileError(
             f"there is no file and no bundled {self.kinds} called {shortened(data)!r}",
             rule=self.listed,
             remedy=f"{hint}give one of these names, or the path of a {', '.join(SUFFIXES)} file",

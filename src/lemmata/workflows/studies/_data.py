@@ -163,7 +163,8 @@ def load_dataset(
 
     Raises:
         DataError: the table cannot be used; the message names the columns, the counts and the remedy.
-        UnknownNameError: no such bundled set or column.
+        UnknownNameError: no such column.
+        MissingFileError: no such file or bundled set.
         MemoryPlanError: an NPZ file exceeds the limit, or the rows exceed the memory that is free.
         SettingError: an option is out of its bounds.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import DataError, LemmataError, SettingError, UnknownNameError
+from lemmata.errors import DataError, LemmataError, MissingFileError, SettingError, UnknownNameError
 from lemmata.kernels import RBF, AbstractKernel, Linear
 
 from ._architectures import Architecture, architectures, check_names
@@ -235,8 +235,10 @@ def chosen(
 
 def _of_file(file: str) -> Model:
     path, colon, name = file.rpartition(":")
-    if not colon or not path.endswith(".py") or not Path(path).is_file():
-        raise SettingError("--model is no function in a file", found=file[:80], rule="FILE.py:function")
+    is_program = bool(colon) and path.endswith(".py")
+    if not is_program or not Path(path).is_file():
+        kind = MissingFileError if is_program else SettingError
+        raise kind("--model is no function in a file", found=file[:80], rule="FILE.py:function")
     make = functools.partial(_made, path, name)
     try:
         estimator = make()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, file_error
 
 from ._archives import read_archive
 from ._bundled import SETS, SUFFIXES, Bundled
@@ -39,8 +39,8 @@ def read_table(
         bundled: the names that DATA may be, and what its caller takes beside them, for messages.
 
     Raises:
-        UnknownNameError: neither a file nor anything bundled.
-        DataError: the file is missing, unreadable, empty, garbled or of an unknown kind, or the table has columns
+        MissingFileError: neither a file nor anything bundled.
+        DataError: the file is unreadable, empty, garbled or of an unknown kind, or the table has columns
             of one name or too many columns.
         MemoryPlanError: an NPZ file whose arrays exceed the limit (its arrays cannot be read in part).
     """
@@ -96,7 +96,7 @@ def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None)
     except LemmataError:
         raise
     except OSError as error:
-        raise DataError(
+        raise file_error(error)(
             f"{data} cannot be read",
             found=error.strerror or str(error),
             rule="the file must be readable by you",

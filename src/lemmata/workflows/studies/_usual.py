@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import SettingError
+from lemmata.errors import LemmataError, SettingError
 
 from ._splits import MOST_HELD_OUT
 
@@ -118,6 +118,8 @@ def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str)
     try:
         shown = fit_estimator(make, np.concatenate([x[~last], x[last]]), y[~last], task)
         return _loss(shown, y[last])
+    except LemmataError:
+        raise
     except (ValueError, ArithmeticError):
         return math.inf
 
