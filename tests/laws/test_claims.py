@@ -31,13 +31,13 @@ TIMED = [
 
 
 def test_the_catalogue_has_every_claim_in_order():
-    assert list(entries()) == [claim.name for claim in CLAIMS], "lemmata judge --stale --write renews it"
+    assert list(entries()) == [claim.name for claim in CLAIMS], "lemmata verify --stale --write renews it"
     assert len(CLAIMS) > 270
 
 
 def test_no_verdict_is_older_than_the_code_it_rests_on():
     stale = [claim.name for claim in CLAIMS if is_stale(claim)]
-    assert stale == [], "lemmata judge --stale --write renews them"
+    assert stale == [], "lemmata verify --stale --write renews them"
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.name)

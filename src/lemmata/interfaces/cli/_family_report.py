@@ -121,7 +121,7 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], stale: bool) 
         err.print(f"{broken} against a rule.", markup=False, highlight=False)
     out_of_date = stale and chosen and not options.write
     if out_of_date:
-        said = f"The catalogue was out of date in {len(chosen)} claims; `lemmata judge --stale --write` renews it."
+        said = f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it."
         err.print(said, markup=False, highlight=False)
     code = worst(chosen, held)
     if options.continued and record["left"]:
