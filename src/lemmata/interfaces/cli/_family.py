@@ -45,7 +45,7 @@ class Family:
         places = known_subjects(self.subject, [claim.name for claim in known])
         keys = dict.fromkeys(claim.source.key for claim in known)
         if self.source and self.source not in keys:
-            raise unknown("--source", self.source, keys)
+            raise unknown("--source", self.source, keys, "a source of the claims asked for")
         found = [
             claim
             for claim in known

@@ -32,7 +32,8 @@ def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[s
     words = [word.strip().replace("-", "_") for given in asked or () for word in given.split(",")]
     for word in words:
         if word not in places:
-            raise unknown("--subject", word, places)
+            subjects = ", ".join(place for place in places if "." not in place)
+            raise unknown("--subject", word, places, f"one of {subjects}, or a section of one")
     return tuple(words)
 
 
@@ -47,9 +48,8 @@ def _places(name: str) -> list[str]:
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def unknown(option: str, word: str, known: Iterable[str]) -> UnknownNameError:
+def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
     """The error of a word that no claim has, with the nearest one that is known."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    what = option.removeprefix("--")
     remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
-    return UnknownNameError(f"{option} '{word}'", rule=f"a {what} of the claims asked for", remedy=remedy)
+    return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)
