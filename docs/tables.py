@@ -4,7 +4,8 @@ import pathlib
 import re
 from typing import Any
 
-from lemmata.engine.catalogue import catalogue, entries
+from lemmata.engine.catalogue import FACETS, catalogue, entries
+from lemmata.engine.catalogue import PROBLEMS as OPEN
 from lemmata.engine.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
 from lemmata.engine.sources import chapters, problems, references, reproductions, sources, statements
 
@@ -16,6 +17,7 @@ PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problem
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
 PAPERS = [key for key in sources() if reproductions(key)]
+ABOUT = ("<!-- about: written by docs/tables.py -->", "<!-- end of about -->")
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -124,6 +126,15 @@ def relations() -> str:
     return "\n".join(lines + [f"| `{name}` | {relation} | {relation.band} |" for name, relation in examples.items()])
 
 
+def about() -> str:
+    """The words with which a section says what it is about."""
+    lines = ["| | one of |", "| --- | --- |"]
+    lines += [f"| `{facet}` | {', '.join(words)} |" for facet, words in FACETS.items()]
+    return "\n".join(
+        [*lines, f"| `problem`, where it bears on one | {', '.join(map(str, OPEN))}, the survey's open problems |"]
+    )
+
+
 def reproduced() -> str:
     """What each paper reports, what came of it here, at which size."""
     lines = ["| paper | reports | here | size | verdict |", "| --- | --- | --- | --- | --- |"]
@@ -159,3 +170,4 @@ if __name__ == "__main__":
     for key in PAPERS:
         write("papers.md", (f"<!-- {key}: written by docs/tables.py -->", f"<!-- end of {key} -->"), told(key))
     write("claims.md", RELATIONS, relations())
+    write("claims.md", ABOUT, about())

@@ -1,56 +1,68 @@
 """Every section of the catalogue is classified in known words, and claims keep the tags that they were given."""
 
 import json
+import sys
 
 import pytest
 
 from lemmata.engine.catalogue import (
     FACETS,
-    PROBLEMS,
     TIGHTNESS,
+    about,
     classification,
     counts,
     described,
     entries,
     extended,
+    misclassified,
     rows,
-    sections,
     tag_of,
     tags,
     tightness,
 )
 from lemmata.engine.catalogue import _tags as room
-from lemmata.engine.claims import registry
+from lemmata.engine.claims import check_writing, registry
+from lemmata.errors import ClaimError
 
-PLACES = sorted({name.rpartition(".")[0] for name in entries()})
-
-
-def test_every_section_is_classified_and_no_other():
-    claims = {claim.name.rpartition(".")[0] for claim in registry().values()}
-    assert set(sections()) == claims
-    assert len(PLACES) > 70
+SECTIONS = {claim.name.rpartition(".")[0]: type(claim).__module__ for claim in registry().values()}
 
 
-@pytest.mark.parametrize("place", sorted(sections()))
-def test_a_section_is_classified_in_known_words(place):
-    table = dict(sections()[place])
-    classes = {name: own for name, own in table.items() if isinstance(own, dict)}
-    words = {name: word for name, word in table.items() if name not in classes}
-    assert set(FACETS) <= set(words) <= {*FACETS, "problem"}
-    for own in (words, *classes.values()):
-        assert set(own) <= {*FACETS, "problem"}
-        assert all(own[facet] in known for facet, known in FACETS.items() if facet in own)
-        assert own.get("problem", 1) in PROBLEMS
+@pytest.mark.parametrize("place", SECTIONS)
+def test_every_section_says_in_known_words_what_it_is_about(place):
+    told = about(SECTIONS[place])
+    assert set(FACETS) <= set(told)
+    assert misclassified(told) == ""
+    tables = {name: own for name, own in told.items() if isinstance(own, dict)}
     there = {type(claim).__name__ for name, claim in registry().items() if name.startswith(f"{place}.")}
-    assert set(classes) <= there, "a table within a section's is that of one of its claims"
-    assert all(any(words.get(key) != word for key, word in own.items()) for own in classes.values())
+    assert set(tables) <= there, "a table within a section's is that of one of its claims"
+    assert all(any(told.get(key) != word for key, word in own.items()) for own in tables.values())
 
 
 def test_what_differs_in_one_claim_stands_in_its_own_table():
-    assert classification("tangent.fields_at_finite_width", "ConvolutionWidth")["architecture"] == "convolution"
-    assert classification("tangent.fields_at_finite_width", "StateSpaceWidth")["architecture"] == "state-space model"
-    assert classification("tangent.fields_at_finite_width", "StateSpaceWidth")["tool"] == "concentration"
-    assert classification("mine.section", "Mine") == {"tool": "", "architecture": "", "object": "", "problem": None}
+    found = {entry["class"]: entry for entry in entries().values()}
+    assert found["ConvolutionWidth"]["architecture"] == "convolution"
+    assert found["StateSpaceWidth"]["architecture"] == "state-space model"
+    assert found["StateSpaceWidth"]["tool"] == "concentration"
+    assert classification({}, "Mine") == {"tool": "", "architecture": "", "object": "", "problem": None}
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"tool": "magic", "architecture": "any", "object": "score"}, "tool 'magic'; known are reproducing kernels"),
+        ({"tool": "statistics", "architecture": "any"}, "no object"),
+        ({"tool": "statistics", "architecture": "any", "object": "score", "problem": 8}, "problem 8; known are 1, 2"),
+        ({"tool": "statistics", "architecture": "any", "object": "score", "who": "I"}, "known are tool, architecture"),
+        ({"tool": "statistics", "architecture": "any", "object": "score", "A": {"object": "luck"}}, "object 'luck'"),
+    ],
+)
+def test_other_words_are_refused_and_the_known_ones_named(told, said, monkeypatch):
+    claim = next(iter(registry().values()))
+    check_writing(claim)
+    assert said in misclassified(told)
+    monkeypatch.setattr(sys.modules[type(claim).__module__], "ABOUT", told)
+    with pytest.raises(ClaimError, match="says in known words what it is about"):
+        check_writing(claim)
 
 
 def test_every_claim_of_the_catalogue_has_a_tag_of_its_own():

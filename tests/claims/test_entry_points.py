@@ -113,7 +113,7 @@ def test_without_claims_of_its_own_every_command_that_needs_them_is_refused(regi
     registered(own=own)
     with pytest.raises(ClaimError, match="lemmata's own claims cannot be loaded"):
         registry()
-    for words in (["verify", "hoeffding_held_out"], ["verify", "--stale"], ["verify", "--all"]):
+    for words in (["verify", "hoeffding_held_out"], ["verify", "--stale"], ["judge", "--all"]):
         result = CliRunner().invoke(app, words)
         assert result.exit_code == 2, result.output
         assert result.stderr.startswith("Error: lemmata's own claims cannot be loaded\n  found: ")

@@ -108,7 +108,7 @@ def test_calibrate_prints_every_family():
 
 
 def test_what_is_not_registered_is_not_written(tmp_path):
-    result = RUNNER.invoke(app, ["verify", claim_file(tmp_path), "--write"])
+    result = RUNNER.invoke(app, ["judge", claim_file(tmp_path), "--write"])
     assert result.exit_code == 2
     assert "registered" in result.stderr
 
@@ -128,9 +128,21 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--set", "m=10"], "settings belong to one claim"),
         (["verify", "nowhere.py"], "existing Python file"),
         (["show", "nothing_like_this"], "lemmata list"),
-        (["verify", "--all", "hoeffding_held_out"], "--all and hoeffding_held_out"),
+        (["judge", "--all", "hoeffding_held_out"], "--all and hoeffding_held_out"),
         (["verify", "--stale", "hoeffding_held_out"], "--stale and hoeffding_held_out"),
-        (["verify", "--all", "--stale", "hoeffding_held_out"], "--all and --stale and hoeffding_held_out"),
+        (["judge", "--all", "--stale", "hoeffding_held_out"], "--all and --stale and hoeffding_held_out"),
+        (["judge"], "names of claims, --all, --stale, --subject or --source"),
+        (["judge", "--subject", "optimisation", "--source", "gu2024softmax"], "leave at least one"),
+        (["verify", "--all"], "lemmata judge --all"),
+        (["verify", "hoeffding_held_out", "--minutes=5"], "lemmata judge --minutes"),
+        (["verify", "--subject", "regression"], "lemmata judge --subject"),
+        (["verify", "--chapter", "regression"], "`lemmata judge`, `list` and `refute` take --subject NAME"),
+        (["judge", "--chapter=regression"], "--subject NAME, a subject or subject.section"),
+        (["list", "--chapter", "regression"], "--subject NAME, a subject or subject.section"),
+        (["refute", "--chapter", "regression"], "--subject NAME, a subject or subject.section"),
+        (["refute"], "the names of claims, --subject, or --all"),
+        (["refute", "--subject", "regresion"], "did you mean regression?"),
+        (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--corners", "2"], "belong to one claim"),
         (["verify", "x" * 5000 + ".py"], "existing Python file"),
         (["list", "zzzz"], "`lemmata list` lists all"),
         (["list", "zzzz", "--json"], "nothing is listed for 'zzzz'"),

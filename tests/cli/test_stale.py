@@ -1,4 +1,4 @@
-"""`lemmata verify --stale`: three counts, all claims whose own code changed, and a part of the others."""
+"""`lemmata judge --stale`: three counts, all claims whose own code changed, and a part of the others."""
 
 import pytest
 from typer.testing import CliRunner
@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import lemmata.engine.claims as engine
 from lemmata.engine.catalogue import Fingerprint, State, compared, told_state
 from lemmata.errors import SettingError
-from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli import _judge, app
 from lemmata.interfaces.cli._stale import _part, stale_claims
 
 NOW = Fingerprint("w", "o", {"kernels": "k", "engine.claims": "c"})
@@ -48,10 +48,10 @@ def states(monkeypatch):
 def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, capsys):
     own = {name for name, state in states.items() if state is State.OWN}
     shared = {name for name, state in states.items() if state is State.SHARED}
-    parts = [{claim.name for claim in stale_claims(f"{k}/4")} for k in range(1, 5)]
+    parts = [{claim.name for claim in stale_claims(engine.registry().values(), f"{k}/4")} for k in range(1, 5)]
     assert all(own <= part for part in parts)
     assert sorted(len(part - own) for part in parts) == [1, 1, 2, 2]
-    assert set().union(*parts) == own | shared == {claim.name for claim in stale_claims()}
+    assert set().union(*parts) == own | shared == {claim.name for claim in stale_claims(engine.registry().values())}
     said = " ".join(capsys.readouterr().err.split())
     assert "Verdicts: 2 on the code as it is, 2 whose own code changed (about" in said
     assert "6 whose shared code changed beneath it (about" in said
@@ -65,6 +65,32 @@ def test_what_is_no_part_is_refused(text):
 
 
 def test_a_part_goes_with_stale():
-    done = CliRunner().invoke(app, ["verify", "adamw_solves_box", "--part", "1/2"])
+    done = CliRunner().invoke(app, ["judge", "adamw_solves_box", "--part", "1/2"])
     assert done.exit_code == 2
     assert "it goes with --stale" in done.output
+
+
+@pytest.mark.parametrize("command", ["verify", "judge"])
+def test_what_is_stale_is_a_family_by_either_name(command, states, monkeypatch, tmp_path):
+    """`verify --stale` with every option that goes with it is `judge --stale`."""
+    judged = []
+
+    def keep(run):
+        judged.append(([claim.name for claim in run.chosen], run.options))
+        run.judged = {"": None}
+
+    monkeypatch.setattr(_judge, "_judged", keep)
+    monkeypatch.setattr(_judge, "tell", lambda run, stale, as_json: 7 if stale and as_json else 0)
+    words = ["--stale", "--part", "2/3", "--jobs", "2", "--write", "--json", "--minutes", "5"]
+    done = CliRunner().invoke(app, [command, *words, "--ledger", str(tmp_path / "l.sqlite")])
+    assert done.exit_code == 7, done.output
+    ((names, options),) = judged
+    assert (options.jobs, options.write, options.minutes, options.trial_seconds) == (2, True, 5.0, 600.0)
+    assert len(names) == 4
+    assert "this run takes 2, part 2 of 3" in " ".join(done.stderr.split())
+
+
+def test_only_what_is_stale_of_a_subject_is_counted(states, capsys):
+    some = list(engine.registry().values())[:3]
+    assert stale_claims(some) == some
+    assert "Verdicts: 0 on the code as it is, 1 whose own code changed" in " ".join(capsys.readouterr().err.split())

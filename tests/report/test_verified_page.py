@@ -21,7 +21,7 @@ def record(**more):
     rows[40] |= {"status": "failed", "as_expected": False, "reason": "stopped in trial 3 (seed 0, <b>n=4</b>)"}
     change = {"claim": rows[5]["name"], "before": "supported", "after": "refuted", "why": ("code", "seed")}
     return {
-        "run": 12, "ledger": "/tmp/ledger.sqlite", "command": "lemmata verify --all", "level": 1e-3, "method": "Holm",
+        "run": 12, "ledger": "/tmp/ledger.sqlite", "command": "lemmata judge --all", "level": 1e-3, "method": "Holm",
         "claims": len(rows) + 2, "seed": 0, "seconds": 3601.2, "minutes": 60.0, "interrupted": False,
         "judged": len(rows), "rows": rows, "changes": [change], "left": ["a.b", "c.d"],
         "notes": ["x.y, seed 0: not recorded; the disk is full"], "sentence": "Family-wise level 0.001.", **more,

@@ -2,8 +2,9 @@
 
 from ._classification import FACETS as FACETS
 from ._classification import PROBLEMS as PROBLEMS
+from ._classification import about as about
 from ._classification import classification as classification
-from ._classification import sections as sections
+from ._classification import misclassified as misclassified
 from ._counts import PRINTED as PRINTED
 from ._counts import counts as counts
 from ._counts import told_counts as told_counts

@@ -1,11 +1,12 @@
-"""What claims are about, by section: mathematical tool, architecture, object, and the open problem they bear on."""
+"""What claims are about: mathematical tool, architecture, object, and the open problem they bear on.
 
-import functools
-import pathlib
-import tomllib
+Every section says it at its head, in a constant `ABOUT` that no trial reads.
+"""
+
+import sys
+from collections.abc import Mapping
 from typing import Any
 
-FILE = pathlib.Path(__file__).with_name("classification.toml")
 TOOLS = (
     "reproducing kernels", "spectral theory", "Fourier analysis", "concentration", "empirical processes",
     "convex optimisation", "dynamical systems", "random matrices", "information theory", "combinatorics",
@@ -25,28 +26,45 @@ PROBLEMS = range(1, 8)
 """The survey's open problems, by number."""
 
 
-@functools.cache
-def sections() -> dict[str, dict[str, Any]]:
-    """The table of every section by its name, "chapter.section"; within it a table a claim that differs.
+def about(module: str) -> dict[str, Any]:
+    """The `ABOUT` of a section whose module is loaded: a word a facet, and a table for a claim that differs.
 
-    >>> sections()["high_dimension.ridgeless"]["tool"]
+    >>> import lemmata.subjects.high_dimension.ridgeless
+    >>> about("lemmata.subjects.high_dimension.ridgeless")["tool"]
     'random matrices'
     """
-    chapters = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    return {f"{chapter}.{name}": table for chapter, parts in chapters.items() for name, table in parts.items()}
+    return getattr(sys.modules.get(module), "ABOUT", {})
 
 
-def classification(section: str, claim: str) -> dict[str, Any]:
-    """Tool, architecture and object of a claim, empty where its section is not classified, and its problem or None.
+def classification(told: Mapping[str, Any], claim: str) -> dict[str, Any]:
+    """Tool, architecture and object of a claim, empty where its section does not say, and its problem or None.
+
+    >>> told = {"tool": "statistics", "architecture": "any", "object": "score", "Width": {"architecture": "attention"}}
+    >>> classification(told, "Width")
+    {'tool': 'statistics', 'architecture': 'attention', 'object': 'score', 'problem': None}
 
     Args:
-        section: the section's name, "tangent.finite_width".
+        told: the section's `ABOUT`.
         claim: the name of the claim's class.
-
-    >>> classification("tangent.fields_at_finite_width", "AttentionWidth")["architecture"]
-    'attention'
     """
-    table = sections().get(section, {})
-    own = table.get(claim, {})
-    words = {facet: own.get(facet, table.get(facet, "")) for facet in FACETS}
-    return {**words, "problem": own.get("problem", table.get("problem"))}
+    own = told.get(claim, {})
+    words = {facet: own.get(facet, told.get(facet, "")) for facet in FACETS}
+    return {**words, "problem": own.get("problem", told.get("problem"))}
+
+
+def misclassified(told: Mapping[str, Any]) -> str:
+    """What is wrong with the words of an `ABOUT`, and which ones are known; empty where nothing is.
+
+    >>> misclassified({"tool": "statistics", "architecture": "any", "object": "luck"})[:33]
+    "object 'luck'; known are kernel, "
+    """
+    tables = [own for own in told.values() if isinstance(own, dict)]
+    for own in (told, *tables):
+        for facet, word in own.items():
+            if isinstance(word, dict) and own is told:
+                continue
+            known = [*PROBLEMS] if facet == "problem" else FACETS.get(facet, ())
+            if word not in known:
+                return f"{facet} {word!r}; known are {', '.join(map(str, known or (*FACETS, 'problem')))}"
+    missing = [facet for facet in FACETS if facet not in told]
+    return f"no {missing[0]}" if told and missing else ""

@@ -1,9 +1,8 @@
-"""Entries of the catalogue with what stands beside them: tag, subject, section, classification, tightness, search."""
+"""Entries of the catalogue with what stands beside them: tag, subject, section, tightness, search."""
 
 import math
 from typing import Any
 
-from ._classification import classification
 from ._read import entries
 from ._records import records
 from ._states import prints, told_state
@@ -21,7 +20,7 @@ def rows() -> list[dict[str, Any]]:
 
 
 def described(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry with its tag, subject, chapter.section, classification, status, tightness and search.
+    """An entry with its tag, subject, subject.section, status, tightness and search.
 
     `tightness` is a word for the typical problem of the last verdict; `search` is the record of a search for the worst
     one, and `loose` says whether that needed less than a tenth of the constant.
@@ -35,7 +34,6 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
         "tag": tag_of(entry["class"]) if entry["name"] in entries() else None,
         "subject": place.partition(".")[0],
         "place": place,
-        **classification(place, entry["class"]),
         "status": status(entry),
         "tightness": tightness(entry),
         "search": searched(entry),

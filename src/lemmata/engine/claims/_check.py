@@ -7,6 +7,7 @@ from functools import partial
 import jax
 import numpy as np
 
+from lemmata.engine.catalogue import about, misclassified
 from lemmata.errors import ClaimError
 
 from ._bounds import AbstractBound
@@ -74,6 +75,9 @@ def _check_words(claim: Claim) -> None:
         raise _broken(claim, f"source {claim.source}", "the statement names its source and the place in it")
     if not claim.control.statement.strip():
         raise _broken(claim, "a control without words", "the control says which false statement it is")
+    amiss = misclassified(about(type(claim).__module__))
+    if amiss:
+        raise _broken(claim, f"an ABOUT with {amiss}", "a section says in known words what it is about")
     if isinstance(claim.relation, AbstractBound) and not claim.trivial:
         raise _broken(
             claim,

@@ -13,6 +13,8 @@ from lemmata.engine.catalogue import (
     DEFAULTS,
     Fingerprint,
     State,
+    about,
+    classification,
     compared,
     costs,
     judged,
@@ -85,6 +87,7 @@ def words_of(claim: Claim) -> dict[str, Any]:
         "population": type(claim.population).__name__,
         "settings": {name: dataclasses.asdict(variable) for name, variable in settings.variables.items()},
         "rules": list(settings.rules),
+        **classification(about(type(claim).__module__), type(claim).__name__),
         "section": inspect.cleandoc((module.__doc__ if module else None) or ""),
     }
 

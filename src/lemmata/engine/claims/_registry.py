@@ -204,7 +204,7 @@ def find(name: str) -> list[Claim]:
     near = near or difflib.get_close_matches(name, known, n=3, cutoff=0.3)
     raise UnknownNameError(
         f"claim '{name}'",
-        rule="the name of one claim, chapter or section, or the number of a statement",
+        rule="the name of one claim, subject or section, or the number of a statement",
         remedy=(f"did you mean {' or '.join(near)}? " if near else "")
         + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
     )

@@ -17,3 +17,4 @@ from ._statements import reproductions as reproductions
 from ._statements import sources as sources
 from ._statements import statements as statements
 from ._statements import tables as tables
+from ._statements import unstated as unstated

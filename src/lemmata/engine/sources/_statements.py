@@ -150,6 +150,19 @@ def chapters(key: str) -> tuple[int, ...]:
 
 
 @functools.cache
+def unstated(key: str) -> tuple[str, ...]:
+    """Numbers that stand between those of a source's statements and are not listed as statements.
+
+    >>> unstated("li2025incontext")[0]
+    '(5)'
+
+    Raises:
+        UnknownNameError: the source has no list of statements.
+    """
+    return tuple(_file(key).get("unstated", ()))
+
+
+@functools.cache
 def references(key: str) -> tuple[Reference, ...]:
     """The entries of a source's own bibliography that were looked up; none where nobody has.
 

@@ -12,6 +12,7 @@ from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
 from ._in_context import in_context
+from ._judge import judge
 from ._ledger import ledger
 from ._list import list_claims
 from ._map import map_catalogue
@@ -21,7 +22,7 @@ from ._report import report
 from ._scaling import scaling
 from ._show import show
 from ._study import study
-from ._verify import verify_claims
+from ._verify import verify
 
 app = typer.Typer(
     cls=Commands,
@@ -33,8 +34,8 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
-    "list": list_claims, "show": show, "map": map_catalogue, "verify": verify_claims, "calibrate": calibrate,
-    "refute": refute, "ledger": ledger,
+    "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge,
+    "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.

@@ -8,12 +8,17 @@ from typing import Any
 import typer
 import typer.core
 
-from lemmata.errors import DataError, LemmataError
+from lemmata.errors import DataError, LemmataError, SettingError
 
 REFUSED = 2
 INTERRUPTED = 130
 UNREAD = 141
 """As of a program that the signal of a closed pipe ends; 1 would say that a claim is refuted."""
+
+OF_A_FAMILY = (
+    "--all", "--subject", "--source", "--minutes", "--continue", "--trial-seconds", "--out", "--part", "--write",
+)  # fmt: skip
+"""Options of `lemmata judge` that `lemmata verify`, which judges named statements, had once."""
 
 at_end = contextlib.ExitStack()
 """What a command enters here is left when it ends, however it ends."""
@@ -21,6 +26,14 @@ at_end = contextlib.ExitStack()
 
 class Commands(typer.core.TyperGroup):
     """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the words mean: `verify --stale` is `judge --stale`, since stale verdicts are a family."""
+        options = [word.partition("=")[0] for word in args[1:] if word.startswith("--")]
+        if args[0] == "verify" and "--stale" in options:
+            args = ["judge", *args[1:]]
+        _refuse_moved(args[0], options)
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> object:
         """Run the command that the context names."""
@@ -44,6 +57,21 @@ class Commands(typer.core.TyperGroup):
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
             complain(DataError(what, found=error.strerror or str(error), remedy="write to another place"))
             raise typer.Exit(REFUSED) from None
+
+
+def _refuse_moved(command: str, options: list[str]) -> None:
+    """Refuse options under which something once stood that stands elsewhere, and say where."""
+    for option in options:
+        if option == "--chapter":
+            own = "" if command in ("judge", "list", "refute") else "`lemmata judge`, `list` and `refute` take "
+            remedy = f"{own}--subject NAME, a subject or subject.section"
+            raise SettingError("--chapter", rule="claims are chosen by subject", remedy=remedy)
+        if command == "verify" and option in OF_A_FAMILY:
+            raise SettingError(
+                f"verify {option}",
+                rule="it judges the statements that are named, and takes no options of a family",
+                remedy=f"lemmata judge {option}",
+            )
 
 
 def _drop_output() -> None:

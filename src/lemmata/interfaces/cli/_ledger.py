@@ -98,7 +98,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     from lemmata.engine.claims import find
     from lemmata.engine.ledger import replay
 
-    from ._verify import parse_settings
+    from ._options import parse_settings
 
     claims, number = find(words[0]), _number(words[1])
     if len(claims) != 1:

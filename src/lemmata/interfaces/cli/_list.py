@@ -10,6 +10,8 @@ import typer
 
 from lemmata.errors import SettingError, UnknownNameError
 
+from ._subjects import Subjects, is_of, known_subjects
+
 
 def list_claims(
     part: Annotated[
@@ -25,7 +27,7 @@ def list_claims(
     about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
     verdict: Annotated[str, typer.Option(help="Only claims with this last verdict.")] = "",
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
-    subject: Annotated[str, typer.Option(help="Only claims of this chapter.")] = "",
+    subject: Subjects = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
@@ -36,20 +38,19 @@ def list_claims(
 
     from ._console import out, plain
 
-    asked = {
-        "tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind,
-        "subject": subject,
-    }  # fmt: skip
+    asked = {"tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind}
     if source:
-        _refuse_beside_a_source(asked, loose)
+        _refuse_beside_a_source({**asked, "subject": subject}, loose)
         _list_source(source, part, as_json)
         return
     known = all_rows()
+    places = known_subjects(subject, [row["name"] for row in known])
     wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
     rows = [row for row in known if matches(row, part)]
     if part and not rows:
         words = [word for row in known for word in _words(row)]
         raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
+    rows = [row for row in rows if not places or is_of(places, row["name"])]
     rows = [row for row in rows if all(_facet(row, facet) == word for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
@@ -81,7 +82,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
     """The known word that an option means, whatever its case, with hyphens for blanks or without.
 
     Args:
-        facet: the option: "tool", "architecture", "object", "verdict", "kind" or "subject".
+        facet: the option: "tool", "architecture", "object", "verdict" or "kind".
         word: what was given.
         rows: the claims to choose from.
 
@@ -105,7 +106,7 @@ def _plain(word: str) -> str:
     return " ".join(re.sub(r"[-_]", " ", word).lower().split())
 
 
-def _refuse_beside_a_source(asked: dict[str, str], loose: bool) -> None:
+def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
     """Refuse options that choose among claims where a source's statements are listed."""
     given = [f"--{facet}" for facet, word in asked.items() if word] + ["--loose"] * loose
     if given:

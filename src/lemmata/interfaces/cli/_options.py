@@ -6,6 +6,9 @@ import typing
 from typing import Annotated, Any
 
 import typer
+from typer.models import OptionInfo
+
+from lemmata.errors import SettingError
 
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Processes, which share the cores.", min=1, max=64)]
 """How many processes of this machine a command uses."""
@@ -16,36 +19,47 @@ Dask = Annotated[
 """The address of a scheduler, tcp://10.0.0.1:8786."""
 
 
-def with_options(function: Any, kind: type) -> Any:
-    """The command with the fields of a dataclass for its options, before its last two parameters.
+def with_options(function: Any, *kinds: type) -> Any:
+    """The command with the fields of dataclasses for its options, before its last two parameters.
 
     Args:
-        function: takes the dataclass first, then its own parameters by name.
-        kind: a dataclass whose fields are annotated with the words of the help.
+        function: takes one of each dataclass first, then its own parameters by name.
+        kinds: dataclasses whose fields are annotated with the words of the help, or with a `typer.Option`. What two
+            of them have is one option.
     """
-    hints = typing.get_type_hints(kind, include_extras=True)
-    _, *parameters = inspect.signature(function).parameters.values()
-    fields = dataclasses.fields(kind)
-    several = {field.name for field in fields if field.default == ()}
-    for field in fields:
-        own, words = typing.get_args(hints[field.name])
-        asked = Annotated[
-            list[str] | None if field.name in several else own,
-            typer.Option(f"--{field.name.replace('_', '-')}", help=words),
-        ]
-        default = None if field.name in several else field.default
+    parameters = list(inspect.signature(function).parameters.values())[len(kinds) :]
+    found = {field.name: (kind, field) for kind in kinds for field in dataclasses.fields(kind)}
+    several = {name for name, (_, field) in found.items() if field.default == ()}
+    for name, (kind, field) in found.items():
+        own, words = typing.get_args(typing.get_type_hints(kind, include_extras=True)[name])
+        option = words if isinstance(words, OptionInfo) else typer.Option(f"--{name.replace('_', '-')}", help=words)
+        asked = Annotated[list[str] | None if name in several else own, option]
+        default = None if name in several else field.default
         parameters.insert(
-            -2,
-            inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=asked),
+            -2, inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=asked)
         )
 
     def command(**values: Any) -> None:
-        told = {field.name: values.pop(field.name) for field in fields}
+        told = {name: values.pop(name) for name in found}
         told |= {name: tuple(told[name] or ()) for name in several}
-        function(kind(**told), **values)
+        options = [kind(**{field.name: told[field.name] for field in dataclasses.fields(kind)}) for kind in kinds]
+        function(*options, **values)
 
     command.__doc__ = function.__doc__
     command.__name__ = function.__name__.strip("_")
     command.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def parse_settings(pairs: list[str] | None) -> dict[str, str]:
+    """NAME=VALUE pairs as a dictionary; SettingError where one has no equals sign or a name comes twice."""
+    setting = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise SettingError("--set", found=repr(pair), rule="NAME=VALUE, for example --set n=100")
+        if name.strip() in setting:
+            raise SettingError(f"--set {name.strip()}", found="twice", rule="one value for a setting")
+        setting[name.strip()] = value.strip()
+    return setting

@@ -10,7 +10,9 @@ import typer
 
 from lemmata.errors import SettingError
 
-from ._options import Dask, Jobs
+from ._judging import named_claims
+from ._options import Dask, Jobs, parse_settings
+from ._subjects import Subjects, is_of, known_subjects
 
 if TYPE_CHECKING:
     from lemmata.engine.claims import Claim
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 def refute(
     claims: Annotated[
         list[str] | None,
-        typer.Argument(help="Claims: names, chapters, numbers of statements, or files.", show_default=False),
+        typer.Argument(help="Claims: names, subjects, numbers of statements, or files.", show_default=False),
     ] = None,
+    subject: Subjects = None,
     minutes: Annotated[float, typer.Option(help="To search for each claim.", min=0.001)] = 1.0,
     everything: Annotated[
         bool, typer.Option("--all", help="Every bound, and what is false as printed, without a record; with --write.")
@@ -48,13 +51,11 @@ def refute(
     from as many seeds as there are workers.
     """
     from ._study import check_seed
-    from ._verify import parse_settings
 
     check_seed(seed)
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    from lemmata.engine.claims import find
     from lemmata.engine.refutations import Counterexample, ablate
     from lemmata.workers import Lost, workers
 
@@ -62,9 +63,9 @@ def refute(
     from ._console import err, out, plain
 
     given = parse_settings(setting)
-    _check_asked(claims, everything, write, {"--set": setting, "--without": without, "--needs": needs,
+    _check_asked(claims, subject, everything, write, {"--set": setting, "--without": without, "--needs": needs,
                                              "--out": directory, "--storage": storage})  # fmt: skip
-    own = [claim for name in claims or [] for claim in find(name)]
+    own = _asked(claims, subject, everything)
     if write:
         raise typer.Exit(_record(own, minutes, seed, as_json))
     rows: list[dict[str, Any]] = []
@@ -116,12 +117,30 @@ def _found(executor: Any, claims: list[Any], budget: float, options: dict[str, A
         yield claim.name, found
 
 
-def _check_asked(claims: list[str] | None, everything: bool, write: bool, others: dict[str, Any]) -> None:
+def _asked(names: list[str] | None, subject: list[str] | None, everything: bool) -> "list[Claim]":
+    """The claims to search: those that are named, or all, and of a subject where one is given."""
+    from lemmata.engine.claims import registry
+
+    from ._tightness import is_recorded, wanted
+
+    known = named_claims(names)
+    if not names:
+        known = wanted() if everything else list(registry().values())
+    places = known_subjects(subject, [claim.name for claim in known])
+    found = [claim for claim in known if not places or is_of(places, claim.name)]
+    return [claim for claim in found if not is_recorded(claim)] if everything else found
+
+
+def _check_asked(
+    names: list[str] | None, subject: list[str] | None, everything: bool, write: bool, others: dict[str, Any]
+) -> None:
     """Refuse combinations that mean nothing."""
-    if bool(claims) == everything:
+    if not (names or subject or everything):
+        raise SettingError("refute", rule="the names of claims, --subject, or --all")
+    if names and everything:
         raise SettingError("claims and --all", rule="the names of claims, or --all, and not both")
     if everything and not write:
-        raise SettingError("--all", rule="goes with --write", remedy="name a chapter to search its claims alone")
+        raise SettingError("--all", rule="goes with --write", remedy="--subject NAME searches its claims alone")
     given = [name for name, value in others.items() if value]
     if write and given:
         raise SettingError(
@@ -130,16 +149,15 @@ def _check_asked(claims: list[str] | None, everything: bool, write: bool, others
 
 
 def _record(claims: "list[Claim]", minutes: float, seed: int, as_json: bool) -> int:
-    """Search claims, or all that have no record, for the catalogue; 1 where one fails that is not known to be false."""
+    """Search claims for the catalogue; 1 where one fails that is not known to be false."""
     from lemmata.engine.catalogue import told_search
     from lemmata.engine.claims import Status
 
     from ._console import out, plain
-    from ._tightness import is_recorded, searched_one_by_one, wanted
+    from ._tightness import searched_one_by_one
 
-    own = claims or [claim for claim in wanted() if not is_recorded(claim)]
     rows, broken = [], False
-    for claim, record in searched_one_by_one(own, minutes, seed):
+    for claim, record in searched_one_by_one(claims, minutes, seed):
         broken |= bool(record["refuted"]) and claim.expected is not Status.REFUTED
         rows.append(record)
         if not as_json:

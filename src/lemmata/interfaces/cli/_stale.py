@@ -1,31 +1,34 @@
-"""`lemmata verify --stale`: which verdicts are not on the code as it is, and what judging them again costs."""
+"""`lemmata judge --stale`: which verdicts are not on the code as it is, and what judging them again costs."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from lemmata.errors import SettingError
 
 
-def stale_claims(part: str = "") -> list[Any]:
-    """The claims to judge again: those whose own code changed, and of those whose shared code changed one part.
+def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
+    """Those of some claims that are to be judged again.
 
-    Parts have about the same cost: claims are dealt to them in turn, the cheapest first. So N runs, each with another
-    part, judge all of them.
+    These are all whose own code changed, and of those whose shared code changed one part. Parts have about the same
+    cost: claims are dealt to them in turn, the cheapest first. So N runs, each with another part, judge all of them.
 
     Args:
+        claims: in the order in which they come back.
         part: "K/N"; empty for all.
 
     Raises:
         SettingError: that is no part.
     """
     from lemmata.engine.catalogue import State, costs
-    from lemmata.engine.claims import registry, state_of
+    from lemmata.engine.claims import state_of
 
     from ._console import err
 
     number, parts = _part(part)
+    claims = list(claims)
     found: dict[State, list[Any]] = {state: [] for state in State}
-    for claim in registry().values():
+    for claim in claims:
         found[state_of(claim)].append(claim)
     seconds = lambda claim: costs().get(type(claim).__name__, 0.0)
     told = [f"{len(found[State.CURRENT])} on the code as it is"]
@@ -39,7 +42,7 @@ def stale_claims(part: str = "") -> list[Any]:
             f"Of the last, this run takes {len(shared)}, part {number} of {parts}.", markup=False, highlight=False
         )
     asked = {claim.name for claim in (*found[State.OWN], *shared)}
-    return [claim for name, claim in registry().items() if name in asked]
+    return [claim for claim in claims if claim.name in asked]
 
 
 def _part(text: str) -> tuple[int, int]:

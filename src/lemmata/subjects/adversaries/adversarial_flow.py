@@ -15,6 +15,8 @@ from lemmata.solvers import row_time_coefficients
 from lemmata.subjects.adversaries._attacked_flows import AttackedFlow, AttackedFlows
 from lemmata.subjects.adversaries._attacked_networks import AttackedNetwork, AttackedNetworks
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _ORDER = 20  # of Taylor steps shorter than 1 over the speed: 1/21! is below eps
 _STEPS = 512  # of the fourth-order rule, for weights that change
 _DRAWS = 2  # of a network, for a root mean square

@@ -31,6 +31,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.adversaries import conflict_loss, projection_loss
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "inequality"}
+
 
 class ContradictedLabels(eqx.Module):
     """Features of rows and of support rows, whose inner products are the kernel, labels, and the ridge of a fit.

@@ -31,6 +31,8 @@ from lemmata.engine.claims import (
 from lemmata.subjects.adversaries import label_energy, mixed_kernels
 from lemmata.subjects.adversaries._attacked_networks import Params, output
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object": "kernel"}
+
 
 class MixedRows(eqx.Module):
     """Rows whose clean and attacked versions share a loss.

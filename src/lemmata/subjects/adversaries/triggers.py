@@ -15,6 +15,8 @@ from lemmata.engine.claims import Claim, Control, EqualInMean, Order, Source
 from lemmata.subjects.adversaries import BackdoorLoss, Poisoned, Trigger, optimise_trigger, square_trigger
 from lemmata.subjects.adversaries._poisoned_digits import KERNEL, SHAPE, DigitsToPoison, PoisonedDigits
 
+ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "training"}
+
 _KEY = "chung2024rethinking"
 _OPACITY = 0.3
 _SIDES = (2.0, 4.0, 8.0)

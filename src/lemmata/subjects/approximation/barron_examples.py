@@ -31,6 +31,8 @@ from lemmata.subjects.approximation._periodic_functions import Combined, Combine
 
 from .barron_parameter import coefficients, lattice
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function class"}
+
 
 class Slope(eqx.Module):
     """A linear function of a class, of the largest slope.

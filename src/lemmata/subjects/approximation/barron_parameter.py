@@ -40,6 +40,8 @@ from lemmata.functions import (
 )
 from lemmata.subjects.approximation._periodic_functions import Periodic, PeriodicFunctions
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function class"}
+
 
 class Bump(eqx.Module):
     """The class of Gaussian bumps.

@@ -16,6 +16,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
 
+ABOUT = {"tool": "complexity", "architecture": "any", "object": "cost"}
+
 
 class SequenceLayer(eqx.Module):
     """A layer on sequences.

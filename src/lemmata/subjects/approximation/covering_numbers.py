@@ -24,6 +24,8 @@ from lemmata.subjects.approximation._covered_classes import (
     SinesAtPoints,
 )
 
+ABOUT = {"tool": "empirical processes", "architecture": "random features", "object": "function class"}
+
 
 def greedy_cover(close: Bool[Array, "m m"]) -> Float[Array, ""]:
     """How many of m elements are kept when each that is close to none of the kept before it is kept.

@@ -44,6 +44,13 @@ from lemmata.subjects.approximation._feature_pools import FeaturePool, FeaturePo
 
 from ._hardest_functions import hardest, hardest_in_mean_square
 
+ABOUT = {
+    "tool": "empirical processes",
+    "architecture": "random features",
+    "object": "function class",
+    "RiskWithoutCover": {"object": "generalisation"},
+}
+
 
 class CosineExamples(eqx.Module):
     """Examples y = f(x) + z of a function of a class, and features that were drawn for the class.

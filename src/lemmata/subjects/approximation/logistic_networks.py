@@ -14,6 +14,8 @@ from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Po
 from lemmata.engine.problems.sampled import draws
 from lemmata.functions import LogisticNetworks
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": "function class"}
+
 
 class Frequencies(eqx.Module):
     """Where spectra are compared.

@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.approximation._sobolev_balls import BudgetedBall, BudgetedBalls
 
+ABOUT = {"tool": "approximation theory", "architecture": "any", "object": "inequality"}
+
 
 class RateComparison(eqx.Module):
     """The arguments of the two printed rates, (log(n)/n)^(2s/d) for attention and n^(-s/d) for recurrences.

@@ -14,6 +14,8 @@ from lemmata.subjects.approximation._cosine_ramps import CosineClasses, CosineRa
 
 from .ramps import best_constant
 
+ABOUT = {"tool": "approximation theory", "architecture": "random features", "object": "function class"}
+
 _DISTANCE = "the distance of a function from an integral of ramps drawn for its class"
 
 

@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 from lemmata.engine.problems.gauss_legendre import pieces
 from lemmata.functions import ramp, step_density
 
+ABOUT = {"tool": "approximation theory", "architecture": "random features", "object": "construction"}
+
 
 def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
     """That a ramp has become the step within 1/4 of the threshold.

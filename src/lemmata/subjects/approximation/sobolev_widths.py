@@ -12,6 +12,8 @@ from lemmata.engine.claims import AtLeast, Claim, Control, Rate, Source, Status
 from lemmata.functions import SobolevBall
 from lemmata.subjects.approximation._sobolev_balls import KernelSections, SectionsOnCircle, SobolevBalls
 
+ABOUT = {"tool": "approximation theory", "architecture": "linear model", "object": "function class"}
+
 _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 
 

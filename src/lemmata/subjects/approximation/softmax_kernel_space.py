@@ -20,6 +20,8 @@ from lemmata.engine.problems.conditions import in_unit_ball
 from lemmata.engine.problems.schedules import Schedule, sampled_schedule
 from lemmata.engine.problems.targets import Cube
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object": "function class"}
+
 _TIMES, _PLACES, _REACH = 16, 48, 3.0
 
 

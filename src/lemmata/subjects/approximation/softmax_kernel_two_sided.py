@@ -32,6 +32,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.sphere_kernels import log_coefficients
 
+ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "function class"}
+
 _DEGREES = 1024  # beyond them lies a thousandth of the squared tail at degree 128
 
 

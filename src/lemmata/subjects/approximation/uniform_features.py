@@ -18,6 +18,8 @@ from lemmata.subjects.approximation._covered_classes import AmplitudeLadder, Amp
 
 from .ramps import best_constant
 
+ABOUT = {"tool": "empirical processes", "architecture": "random features", "object": "function class"}
+
 _DELTA = 0.1
 _DISTANCE = "the largest distance over a class from what features represent"
 _OWN_COEFFICIENTS = "coefficients of the functions themselves"

@@ -40,6 +40,8 @@ from lemmata.functions import (
     representing_coefficients,
 )
 
+ABOUT = {"tool": "concentration", "architecture": "random features", "object": "construction"}
+
 
 class Represented(eqx.Module):
     """A function of a class, and features of the class.

@@ -20,6 +20,8 @@ from lemmata.engine.claims import Claim, Control, EqualInMean, Order, Source, St
 from lemmata.subjects.attention import hit_rate, router_signal_to_noise
 from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns, RelevantBlocks, RoutedKeys
 
+ABOUT = {"tool": "statistics", "architecture": "attention", "object": "score"}
+
 _KEY = "xiao2025moba"
 _WEAK, _STRONG = HiddenRuns(ratio=0.3), HiddenRuns(ratio=0.5)
 _HALVINGS = (64.0, 32.0, 16.0, 8.0)

@@ -15,6 +15,8 @@ from jaxtyping import Array, Bool, Float, Key
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 from lemmata.subjects.attention import attended_pairs, block_attention
 
+ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "cost"}
+
 
 class TokenRows(eqx.Module):
     """A sequence for block attention.

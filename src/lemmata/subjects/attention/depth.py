@@ -15,6 +15,8 @@ from lemmata.engine.problems.sampled import draws
 
 from .effective_dimension import degrees_of_freedom
 
+ABOUT = {"tool": "random matrices", "architecture": "attention", "object": "spectrum"}
+
 
 class AttentionStack(eqx.Module):
     """Layers X <- s X + softmax(Y W_q' W_k Y' / sqrt(p)) Y W_v', Y the rows of X at length sqrt(p).

@@ -29,6 +29,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.spectra import SphereSpectrum, exponential_sphere_spectrum
 
+ABOUT = {"tool": "spectral theory", "architecture": "attention", "object": "spectrum"}
+
 
 class SphereTokens(eqx.Module):
     """The kernel exp(beta <x, y>) on the unit sphere of R^p, and how many tokens are drawn from its uniform law.

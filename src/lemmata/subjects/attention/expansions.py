@@ -15,6 +15,8 @@ from lemmata.engine.problems.conditions import rounding_floor
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "function class"}
+
 
 class KeyEquivalents(eqx.Module):
     """A head with tokens, and a direction that its keys do not see.

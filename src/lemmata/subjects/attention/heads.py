@@ -15,6 +15,8 @@ from lemmata.engine.problems.sampled import draws
 
 from .effective_dimension import degrees_of_freedom
 
+ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spectrum"}
+
 
 class HeadGrams(eqx.Module):
     """Positive semidefinite matrices K_1, ..., K_H, and a ridge.

@@ -30,6 +30,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.attention._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "kernel"}
+
 
 class Reals(eqx.Module):
     """Real numbers in a given order.

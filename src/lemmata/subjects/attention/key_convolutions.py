@@ -31,6 +31,8 @@ from lemmata.subjects.attention import block_scores, key_convolution, masked_blo
 from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns
 from lemmata.subjects.attention.block_routing import recall
 
+ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score"}
+
 
 class RecalledPairs(eqx.Module):
     """Tokens at random on the unit sphere; those of the last block are names that values follow earlier.

@@ -27,6 +27,8 @@ from lemmata.engine.claims import (
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
 
+ABOUT = {"tool": "approximation theory", "architecture": "attention", "object": "function class"}
+
 
 class UnseenDirection(eqx.Module):
     """A head, tokens in pairs x and x - 2 <v, x> v, and the function sin(2 <v, x> + phase) on them.

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source
 from lemmata.subjects.attention._feature_pairs import FeaturePair, FeaturePairs
 
+ABOUT = {"tool": "concentration", "architecture": "random features", "object": "estimator"}
+
 _DRAWS = 4000
 _LEMMA = Source("choromanski2021", "Lemma 2", note="with one feature")
 _CONTROLS = "the variance of one random feature's estimate of attention's kernel"

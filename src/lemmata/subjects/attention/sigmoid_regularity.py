@@ -32,6 +32,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.attention import jacobian_bound
 
+ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "inequality"}
+
 
 class SigmoidHead(eqx.Module):
     """The head y_i = sum_j P_ij W x_j with logits x_i' A x_j, P their sigmoid with a bias, or their softmax.

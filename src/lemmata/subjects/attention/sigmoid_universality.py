@@ -17,6 +17,8 @@ from scipy.special import expit, softmax
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
 
+ABOUT = {"tool": "approximation theory", "architecture": "attention", "object": "construction"}
+
 
 class TokenMap(eqx.Module):
     """A function of a token and of how often each value is there, and how sharp the logits are.

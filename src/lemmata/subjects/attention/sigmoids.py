@@ -31,6 +31,13 @@ from lemmata.engine.claims import (
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention import tiled_attention
 
+ABOUT = {
+    "tool": "statistics",
+    "architecture": "attention",
+    "object": "construction",
+    "MemoryIsLinear": {"object": "cost"},
+}
+
 _QUERIES = 32
 
 

@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel, TokenHeads
 
+ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spectrum"}
+
 
 class HeadWithValues(eqx.Module):
     """One head: logits of tokens for tokens, and a value for each.

@@ -14,6 +14,13 @@ from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Po
 from lemmata.engine.problems.sampled import draws
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {
+    "tool": "linear algebra",
+    "architecture": "attention",
+    "object": "construction",
+    "AttentionGradient": {"object": "training"},
+}
+
 
 class AttentionHead(eqx.Module):
     """One head of attention over a sequence, with a target for its outputs.

@@ -24,6 +24,8 @@ from lemmata.subjects.decisions._bit_decisions import (
     next_bits,
 )
 
+ABOUT = {"tool": "approximation theory", "architecture": "any", "object": "function class"}
+
 _KEY = "zhu2024representation"
 
 

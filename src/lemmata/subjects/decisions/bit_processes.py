@@ -25,6 +25,8 @@ from lemmata.subjects.decisions._bit_decisions import (
     next_bits,
 )
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function class"}
+
 _KEY = "zhu2024representation"
 
 

@@ -15,6 +15,8 @@ from lemmata.engine.problems.schedules import score_from_denoiser
 from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.subjects.diffusion._diffusion import Diffused, NoisedCubes, NoisedMixtures, NoisedSpheres
 
+ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 _LIPSCHITZ_TIMES = (1e-4, 1e-3, 1e-2)
 
 

@@ -19,6 +19,8 @@ from lemmata.engine.problems.targets import Cube
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.diffusion._diffusion import training_set
 
+ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "estimator"}
+
 ROWS, TEST = 256, 256
 _CENTRES, _REACH = 16, 3.0
 

@@ -36,6 +36,8 @@ from lemmata.engine.problems.targets import AbstractTarget, sampled_target
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.subjects.diffusion._diffusion import training_set
 
+ABOUT = {"tool": "spectral theory", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 
 class NoisedRegression(eqx.Module):
     """Pairs of noised and clean data, given by their kernel and by the law of the labels.

@@ -12,6 +12,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.engine.problems.schedules import SchedulePoint, Schedules
 
+ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
+
 
 class ForwardVariance(Claim[SchedulePoint]):
     """The noise in the explicit solution of dx = -g x/2 dt + sqrt(g) dB, g(t) > 0 the rate at which data are forgotten

@@ -23,6 +23,8 @@ from lemmata.engine.claims import (
     Status,
 )
 
+ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "estimator"}
+
 
 class ShiftedNormal(eqx.Module):
     """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws.

@@ -19,6 +19,8 @@ from lemmata.subjects.diffusion._heated_mixtures import (
     fisher_information,
 )
 
+ABOUT = {"tool": "information theory", "architecture": "diffusion model", "object": "score"}
+
 
 def _at_places(problem: HeatedPlaces, function) -> Array:
     return jax.vmap(function)(problem.variances, problem.places)

@@ -25,6 +25,8 @@ from ._samplers import sample_reverse as sample_reverse
 from ._samplers import simulate_forward as simulate_forward
 from ._samplers import train_score as train_score
 
+ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
+
 _FORWARD_STEPS = 128
 _PAIRS = (16.0, 128.0)
 

@@ -19,6 +19,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Sou
 from lemmata.engine.problems.schedules import loss_weight, score_from_denoiser
 from lemmata.subjects.diffusion._learned_scores import Learned, TrainedOnSquares, TrainedScores, flat, rows
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 DELTA = 0.1
 
 

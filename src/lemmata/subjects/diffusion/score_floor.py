@@ -12,6 +12,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Source
 from lemmata.subjects.diffusion._heated_mixtures import HeatedLaw, HeatedLaws, fisher_information
 
+ABOUT = {"tool": "information theory", "architecture": "diffusion model", "object": "score"}
+
 _DRAWS = 1024
 
 

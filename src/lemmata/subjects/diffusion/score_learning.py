@@ -28,6 +28,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.kernels import Matern, gram
 
+ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 
 class SignsUnderNoise(eqx.Module):
     """x0 is 1 or -1 with equal probability, z = x0 + sigma xi; a Matérn kernel learns E[x0 | z] from pairs (z, x0).

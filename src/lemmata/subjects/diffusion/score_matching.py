@@ -17,6 +17,8 @@ from lemmata.engine.problems.schedules import Schedule, loss_weight, sampled_sch
 from lemmata.engine.problems.targets import DIMENSION, STD, GaussianMixture, sampled_mixture
 from lemmata.subjects.diffusion._diffusion import training_set
 
+ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score"}
+
 
 class TwoModels(eqx.Module):
     """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, to be compared on noised data.

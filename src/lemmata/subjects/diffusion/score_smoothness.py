@@ -27,6 +27,8 @@ from lemmata.engine.claims import (
     Space,
 )
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 
 class TwoPoints(eqx.Module):
     """x0 is m or -m with equal probability, z = x0 + sigma xi with xi standard normal.

@@ -32,6 +32,8 @@ from lemmata.engine.claims import (
 from lemmata.kernels import Laplace, gram
 from lemmata.subjects.diffusion._heated_mixtures import HeatedLaw, HeatedLaws
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 
 class NormalScore(eqx.Module):
     """The score -(z - mean)/variance of a normal law on the interval of half width `radius` about its mean.

@@ -33,6 +33,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.dynamics import Critic, critic
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object": "function class"}
+
 
 class LineOfCritic(eqx.Module):
     """Real and generated points, a unit direction, and what the network is.

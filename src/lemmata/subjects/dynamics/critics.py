@@ -17,6 +17,8 @@ from lemmata.kernels import RBF, gram
 from lemmata.subjects.dynamics import critic, discriminator_loss
 from lemmata.subjects.dynamics._clouds import Clouds, ShiftedClouds
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
+
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)
 _NARROW = RBF(0.3)

@@ -27,6 +27,13 @@ from lemmata.subjects.dynamics._few_shot_tasks import (
 )
 from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks, output
 
+ABOUT = {
+    "tool": "reproducing kernels",
+    "architecture": "attention",
+    "object": "training",
+    "KernelMovesWithTheLoss": {"architecture": "dense network"},
+}
+
 _OPPOSITE = Control("the other way round", lambda sign, problem: -sign)
 _SIZES = (2.0**-14, 2.0**-13, 2.0**-12)
 _RIDGE = 0.01

@@ -17,6 +17,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.subjects.dynamics import rank_needed
 from lemmata.subjects.dynamics._gradient_rows import GradientRows, UnevenGradients
 
+ABOUT = {"tool": "random matrices", "architecture": "any", "object": "kernel"}
+
 _ERROR, _DELTA = 0.5, 0.1
 
 

@@ -15,6 +15,8 @@ from lemmata.kernels import RBF
 from lemmata.subjects.dynamics import critic, generator_slopes, particle_flow, squared_discrepancy
 from lemmata.subjects.dynamics._clouds import Clouds, ShiftedClouds
 
+ABOUT = {"tool": "dynamical systems", "architecture": "kernel method", "object": "training"}
+
 _PAPER = "franceschi2022neural"
 _KERNEL = RBF(1.0)
 _RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales

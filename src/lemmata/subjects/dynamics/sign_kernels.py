@@ -16,6 +16,8 @@ from lemmata.engine.claims import Claim, Control, Kind, Rate, Source, Status
 from lemmata.subjects.dynamics import fine_tuning_kernels
 from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks, output
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "kernel"}
+
 # So low that no coordinate of a gradient changes its sign between two steps, which it does with a chance of order eta.
 _RUNGS = (2.0**-21, 2.0**-20, 2.0**-19)
 

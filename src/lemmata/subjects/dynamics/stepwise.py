@@ -18,6 +18,8 @@ from lemmata.subjects.dynamics._small_starts import SmallStart, SmallStarts
 
 from ._crossings import company, crossings, foreseen, learned, squares
 
+ABOUT = {"tool": "dynamical systems", "architecture": "linear model", "object": "training"}
+
 _PAPER = "simon2023stepwise"
 _START = 1e-3
 _TOLERANCE = 1e-10

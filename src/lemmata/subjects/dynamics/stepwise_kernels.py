@@ -16,6 +16,8 @@ from lemmata.kernels import Polynomial
 from lemmata.subjects.dynamics import contrastive_matrix, terminal_embedding, terminal_weights
 from lemmata.subjects.dynamics._view_pairs import NoisyViews, ViewPairs
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "estimator"}
+
 _PAPER = "simon2023stepwise"
 _VIEWS = 7  # views of a problem are drawn with this key, where a claim is about one draw of them
 

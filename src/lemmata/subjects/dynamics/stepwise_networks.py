@@ -19,6 +19,8 @@ from lemmata.subjects.dynamics._view_pairs import NoisyViews, ViewPairs
 from ._crossings import crossings
 from ._trained_embeddings import correlations, small_network
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _PAPER = "simon2023stepwise"
 _SCALE = 1e-4
 _STEP = 0.2  # in units of 1/gamma_1: growth rates are 4 gamma, and Runge-Kutta steps are stable up to 2.8

@@ -19,6 +19,8 @@ from lemmata.subjects.embeddings._conditional_samples import (
     SpreadPairs,
 )
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "kernel"}
+
 _KEY = "yang2024cod"
 
 

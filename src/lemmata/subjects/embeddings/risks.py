@@ -13,6 +13,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
 from lemmata.subjects.embeddings._conditional_samples import DomainPairs, LabelledDomains
 
+ABOUT = {"tool": "statistics", "architecture": "linear model", "object": "generalisation"}
+
 _KEY = "yang2024cod"
 
 

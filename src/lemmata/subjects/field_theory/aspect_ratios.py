@@ -29,6 +29,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.field_theory import optimal_aspect_ratio, shared_information, vertex_growth
 
+ABOUT = {"tool": "information theory", "architecture": "dense network", "object": "construction"}
+
 
 class AspectRatio(eqx.Module):
     """Two groups of outputs of a deep and wide critical network of slope `slope` below 0 and 1 above.

@@ -24,6 +24,8 @@ from lemmata.subjects.field_theory._smooth_units import (
     critical_point_of,
 )
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "kernel"}
+
 _KEY = "roberts2022principles"
 _NETWORKS = 100
 

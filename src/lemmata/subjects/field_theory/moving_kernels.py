@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
 from lemmata.subjects.field_theory.criticality import generator
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "training"}
+
 UNITS = {
     "relu": (2.0, lambda z: np.maximum(z, 0.0), lambda z: 1.0 * (z > 0)),
     "tanh": (1.0, np.tanh, lambda z: 1.0 - np.tanh(z) ** 2),

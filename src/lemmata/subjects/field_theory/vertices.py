@@ -29,6 +29,8 @@ from lemmata.subjects.field_theory import representation_flow
 from lemmata.subjects.field_theory._smooth_units import SmoothNetwork, SmoothNetworks
 from lemmata.subjects.field_theory.criticality import generator
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "kernel"}
+
 
 class TwoLineNetwork(eqx.Module):
     """Layers z' = skip z + W s(z) of n units, s(u) = u above 0 and slope u below, kernel 1 in every layer at any width.

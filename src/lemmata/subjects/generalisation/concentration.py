@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.engine.problems.regression import Regression
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
+
 
 class HeldOutLosses(eqx.Module):
     """Losses of a fixed predictor: on held-out rows, and on the whole population.

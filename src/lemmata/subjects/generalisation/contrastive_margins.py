@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space, Status
 
+ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object": "generalisation"}
+
 
 class DiscardedLabel(eqx.Module):
     """Features that keep d directions of the data, and labels that are the sign of a direction they discard.

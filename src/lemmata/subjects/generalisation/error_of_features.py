@@ -16,6 +16,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
 
+ABOUT = {"tool": "approximation theory", "architecture": "random features", "object": "function class"}
+
 
 class ErrorParts(eqx.Module):
     """What the error epsilon_dis of n random features is made of.

@@ -23,6 +23,8 @@ from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, K
 from lemmata.engine.problems.sparse_ramps import SparseExamples, SparseTargets
 from lemmata.solvers import lasso_objective, proximal_gradient, soft_threshold
 
+ABOUT = {"tool": "statistics", "architecture": "random features", "object": "generalisation"}
+
 _DELTA, _RATIO, _STEPS, _STILL = 0.1, 4.0, 1000, 1e-10
 _EXAMPLES = (128.0, 256.0, 512.0, 1024.0)
 _LASSO = Source("li2025incontext", "Lemma 2", "(36)", note="on sparse targets, at the examples; not in the source")

@@ -13,6 +13,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Source, Space
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
+
 DELTA = 0.05
 
 

@@ -27,6 +27,8 @@ from lemmata.subjects.generalisation._labelled_points import GeneralPoints, Gene
 
 from ._labellings import cover_count, halfspace_labellings, shattered_points
 
+ABOUT = {"tool": "combinatorics", "architecture": "dense network", "object": "function class"}
+
 _UNITS = 3
 
 

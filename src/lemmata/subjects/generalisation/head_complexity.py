@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Rate, Source, Status
 from lemmata.subjects.generalisation._sequence_classes import HeadOutputs, RandomHeads
 
+ABOUT = {"tool": "empirical processes", "architecture": "attention", "object": "generalisation"}
+
 _SIGNS = 128
 _HEADS = (1.0, 2.0, 4.0, 8.0, 16.0)
 

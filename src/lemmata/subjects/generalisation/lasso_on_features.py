@@ -22,6 +22,8 @@ from lemmata.subjects.generalisation._finite_populations import least_penalty as
 
 from .uniform_deviation import deviation, deviation_bound
 
+ABOUT = {"tool": "statistics", "architecture": "random features", "object": "generalisation"}
+
 
 def length_bound(
     reference: Float[Array, ""] | float,

@@ -16,6 +16,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
 from lemmata.engine.problems.theorem_sizes import penalty_of_theory
 
+ABOUT = {"tool": "statistics", "architecture": "random features", "object": "estimator"}
+
 
 class Scales(eqx.Module):
     """The sizes that the penalty depends on.

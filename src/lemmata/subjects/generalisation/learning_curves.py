@@ -19,6 +19,8 @@ from lemmata.engine.problems.sampled import DEFINITE_KERNEL
 from lemmata.kernels import gram
 from lemmata.spectra import learning_curve, omniscient_curve, spectrum
 
+ABOUT = {"tool": "random matrices", "architecture": "kernel method", "object": "generalisation"}
+
 RESAMPLES = 4
 
 

@@ -14,6 +14,8 @@ from lemmata.engine.problems.kernel_regressions import KernelRegressions
 from lemmata.engine.problems.regression import Regression
 from lemmata.solvers import leave_one_out_residuals
 
+ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "generalisation"}
+
 REFITS = 20
 """On many rows, only the first ones are refitted."""
 

@@ -14,6 +14,8 @@ from scipy.optimize import nnls
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.engine.problems.margin_rows import LabelledPoints, MarginRows, OrthogonalPoints, SphericalMarginRows
 
+ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object": "generalisation"}
+
 _SHATTERING = Source("bartlett1999", note="main result, with the points that attain it")
 
 

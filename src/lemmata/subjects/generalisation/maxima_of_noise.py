@@ -13,6 +13,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, Rate, Source, Status
 from lemmata.engine.problems.noise_ladders import BoundedMisfits, NoiseOnFeatures, NoiseOnMisfit, SpherePoints
 
+ABOUT = {"tool": "concentration", "architecture": "random features", "object": "inequality"}
+
 _EXAMPLES = (32.0, 64.0, 128.0, 256.0)
 _FEATURES = (64.0, 256.0, 1024.0, 4096.0)
 

@@ -25,6 +25,8 @@ from lemmata.subjects.generalisation._random_labels import (
     UnlabelledRows,
 )
 
+ABOUT = {"tool": "empirical processes", "architecture": "dense network", "object": "generalisation"}
+
 _WIDTH, _STEPS, _FRESH = 32, 200, 128
 
 

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "empirical processes", "architecture": "dense network", "object": "function class"}
+
 
 class NormBall(eqx.Module):
     """Networks W_L relu(... relu(W_1 x)) of one output without intercepts, |W_l|_F at most norms[l], on points."""

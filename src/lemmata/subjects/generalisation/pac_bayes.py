@@ -17,6 +17,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Int
 from lemmata.engine.problems.margin_rows import generator_of, sphere_shadows
 from lemmata.subjects.bounds import kl_moment, kl_upper
 
+ABOUT = {"tool": "information theory", "architecture": "linear model", "object": "generalisation"}
+
 _DRAWS = 8000
 
 

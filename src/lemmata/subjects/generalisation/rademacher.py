@@ -16,6 +16,8 @@ from lemmata.engine.problems.regression import Regression
 from lemmata.engine.problems.sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
 from lemmata.kernels import AbstractKernel, gram
 
+ABOUT = {"tool": "empirical processes", "architecture": "kernel method", "object": "generalisation"}
+
 
 class KernelBall(eqx.Module):
     """The functions of norm at most `radius` in a kernel's Hilbert space, on n points.

@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Rate, Source, Status
 from lemmata.subjects.generalisation._sequence_classes import Recurrence, StableRecurrences
 
+ABOUT = {"tool": "empirical processes", "architecture": "state-space model", "object": "generalisation"}
+
 _MEMORIES = (4.0, 8.0, 16.0)
 _DRAWS = 384
 

@@ -15,6 +15,8 @@ from lemmata.subjects.generalisation._labelled_points import GeneralPoints, Gene
 
 from ._labellings import cover_count, halfspace_labellings, shattered_points
 
+ABOUT = {"tool": "combinatorics", "architecture": "linear model", "object": "function class"}
+
 _DRAWS = 32
 
 

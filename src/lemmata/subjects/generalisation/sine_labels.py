@@ -11,6 +11,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source, Witness
 from lemmata.subjects.generalisation._labelled_points import HalvedNodes, PointsOnLine, SineNodes, UniformPoints
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function class"}
+
 
 class SinesShatter(Claim[SineNodes]):
     """At the points x_i = c/2^i, i = 1, ..., N, and for every choice of labels y_i in {0, 1}, the frequency

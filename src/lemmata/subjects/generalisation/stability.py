@@ -15,6 +15,8 @@ from lemmata.engine.problems.conditions import positive_ridge
 from lemmata.engine.problems.regression import Regression
 from lemmata.engine.problems.sampled import KERNEL, sampled_regression
 
+ABOUT = {"tool": "convex optimisation", "architecture": "kernel method", "object": "generalisation"}
+
 REMOVED = 16
 """On many rows, only the first ones are removed."""
 

@@ -13,6 +13,8 @@ from sklearn.svm import SVC
 from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.engine.problems.margin_rows import LinearlySeparableSets, SeparableSets, generator_of
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
+
 _VAPNIK = Source("vapnik1998", note="main result, the bound by support vectors")
 _SETS = 8
 

@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
+
 
 class BoundedVariables(eqx.Module):
     """Independent variables with two values each.

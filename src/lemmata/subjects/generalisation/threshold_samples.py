@@ -23,6 +23,8 @@ from lemmata.engine.claims import (
     Status,
 )
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 
 class Thresholds(eqx.Module):
     """The label of x in [0, 1] is whether x is above a threshold, which is uniform.

@@ -15,6 +15,8 @@ from jaxtyping import Array, Int, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
 from lemmata.subjects.generalisation._random_labels import FiniteLaw, PowerDraws, RareKinds, ThresholdRows
 
+ABOUT = {"tool": "empirical processes", "architecture": "any", "object": "generalisation"}
+
 _DELTA = 0.05
 
 

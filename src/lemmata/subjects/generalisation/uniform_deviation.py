@@ -17,6 +17,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
 from lemmata.subjects.generalisation._finite_populations import DELTA, FinitePopulation, FinitePopulations
 from lemmata.subjects.generalisation._finite_populations import deviation as deviation
 
+ABOUT = {"tool": "empirical processes", "architecture": "random features", "object": "generalisation"}
+
 
 def deviation_bound(
     distance: Float[Array, "*c"],

@@ -16,6 +16,8 @@ from lemmata.engine.claims import Claim, Control, Hypothesis, Order, Source
 from lemmata.engine.problems.regression import Regression
 from lemmata.subjects.high_dimension._linear_designs import TablesOfRows
 
+ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "generalisation"}
+
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _RISE = (0.2, 0.5, 0.7, 0.85)
 _FALL = (1.15, 1.5, 2.0, 4.0)

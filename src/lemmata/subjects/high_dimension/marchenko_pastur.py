@@ -12,6 +12,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Source
 from lemmata.subjects.high_dimension._random_matrices import Design, RandomMatrices, marchenko_pastur_edges
 
+ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "spectrum"}
+
 # At finite size the mean of the largest eigenvalue is below the edge by 1.2065 Tracy-Widom scales. Within the settings
 # that is most at n = 200, gamma = 1/4, where it is 0.034 of the edge; 0.006 remain for terms of order 1/n.
 _MARGIN = 0.04

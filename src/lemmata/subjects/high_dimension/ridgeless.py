@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Real, Source
 from lemmata.subjects.high_dimension._linear_designs import LinearDesign, LinearDesigns
 
+ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "generalisation"}
+
 _THEOREM = Source("hastie2022ridgeless", "Section 3", note="the limiting risk for isotropic features")
 _NOISES = 16
 # For Gaussian inputs the mean variance is known at every size: sigma² d/(n - d - 1) and sigma² n/(d - n - 1). It

@@ -19,6 +19,13 @@ from lemmata.subjects.in_context._forward_passes import DensePasses, MomentumPas
 
 from ._passes import dense_rounding, dense_tokens, intended_tokens
 
+ABOUT = {
+    "tool": "convex optimisation",
+    "architecture": "transformer in context",
+    "object": "construction",
+    "problem": 2,
+}
+
 DEPTHS = (8.0, 16.0, 32.0, 64.0)
 # worth_of_steps at these depths
 WORTH = (13.738822615, 44.071091179, 153.918874103, 568.144832241)

@@ -15,6 +15,8 @@ from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, prox
 
 from .accelerated_transformer import steps_to
 
+ABOUT = {"tool": "convex optimisation", "architecture": "transformer in context", "object": "cost"}
+
 _SOURCE = Source("li2025incontext", "Lemma 3", "(41)", note="with the step 1/lambda_max(H); not in the source")
 _GAIN, _FINDING = "the steps that a longer step saves", "how a transformer finds the largest eigenvalue"
 _TIMES = (8, 16, 32, 64)

@@ -17,6 +17,8 @@ from lemmata.engine.problems.noise_ladders import HeavyNoise, NoiseOnFeatures
 from lemmata.engine.problems.prompts import Prompt, Prompts
 from lemmata.networks import forward_steps
 
+ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "generalisation", "problem": 6}
+
 _FREQUENCIES = (2.0, 4.0, 8.0, 16.0)
 _LENGTHS = (32.0, 64.0, 128.0)
 _COUNTS = (64.0, 256.0, 1024.0, 4096.0)

@@ -22,6 +22,8 @@ from lemmata.subjects.in_context._forward_passes import DensePasses
 
 from ._passes import attention_alone, dense_rounding, dense_tokens, inexact_update, intended_tokens, path_of
 
+ABOUT = {"tool": "linear algebra", "architecture": "transformer in context", "object": "construction", "problem": 2}
+
 
 class AbstractTokens(Claim[Prompt]):
     """Statements about the matrices of the transformer, each trial a class, its transformer and one prompt."""

@@ -25,6 +25,8 @@ from ._best_temperature import best_temperature as best_temperature
 from ._best_temperature import least_error as least_error
 from ._best_temperature import rounded_product as rounded_product
 
+ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
+
 EPSILONS = tuple(float(jnp.finfo(dtype).eps) for dtype in PRECISIONS)
 INVERSES = tuple(1 / eps for eps in EPSILONS)
 SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)

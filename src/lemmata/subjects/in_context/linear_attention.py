@@ -27,6 +27,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.sampled import draws
 
+ABOUT = {"tool": "convex optimisation", "architecture": "transformer in context", "object": "estimator", "problem": 2}
+
 
 class LinearPrompt(eqx.Module):
     """Examples of a linear function.

@@ -22,6 +22,8 @@ from ._risks import Risks as Risks
 from ._risks import measured_risks as measured_risks
 from ._risks import theorem_risk as theorem_risk
 
+ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "generalisation", "problem": 2}
+
 
 class AbstractRiskClaim(Claim[Prompt]):
     """Statements about the mean squared error at the queries of a prompt."""

@@ -21,6 +21,8 @@ from lemmata.solvers import accelerated_proximal_gradient
 
 from .risk_bound import theorem_risk
 
+ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "generalisation"}
+
 _EXAMPLES = (14.0, 42.0, 126.0)
 _LAYERS = (65.0, 129.0, 257.0, 513.0)
 _NUMBERS = (7.0, 21.0, 63.0)

@@ -2,9 +2,8 @@
 
 This theory controls how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
 rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`); it
-leaves unexplained why the temperature that is asked for is so many orders above the one that suffices. All bounds have
-explicit constants; those with tau in the place of tau² come from a bound on the second derivative, which is 0 where it
-matters.
+leaves unexplained why the temperature that is asked for is far above the one that suffices. All bounds have explicit
+constants; those with tau in the place of tau² come from a bound on the second derivative, which is 0 where it matters.
 """
 
 import abc
@@ -36,6 +35,7 @@ from ._errors import (
 )
 from ._passes import exact_update, path_of
 
+ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
 SHARE = 1 / 32  # of the lambda that the theory asks for: at 1, rho stays 0 at these sizes
 READING = "O(.) is 1, and lambda is 1/32 of its order, whose constant the source calls large"

@@ -17,6 +17,8 @@ from lemmata.engine.problems.sampled import draws
 from lemmata.kernels import RBF, gram
 from lemmata.solvers import LowRank, MatrixOperator, Preconditioner, conjugate_gradient_path, randomly_pivoted_cholesky
 
+ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "cost"}
+
 
 class LinearSystem(eqx.Module):
     """A system A x = b whose solution is known.

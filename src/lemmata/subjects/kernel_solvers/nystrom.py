@@ -29,6 +29,8 @@ from lemmata.engine.problems.conditions import positive_ridge, semidefinite
 from lemmata.kernels import RBF, Linear, gram
 from lemmata.solvers import nystrom_approximation
 
+ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "cost"}
+
 
 class GramMatrix(eqx.Module):
     """A Gram matrix.

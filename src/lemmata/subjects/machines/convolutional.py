@@ -25,6 +25,8 @@ from lemmata.subjects.machines import (
 )
 from lemmata.subjects.machines._grams_of_images import ImageGrams, RandomImages, arc_cosine
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "convolution", "object": "kernel"}
+
 _KEY = "milsom2024convolutional"
 _NETWORKS = 512
 

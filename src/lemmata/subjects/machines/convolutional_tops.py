@@ -31,6 +31,8 @@ from lemmata.engine.claims import (
 from lemmata.subjects.machines import ConvolutionalGrams, induced_posterior, pool_grams, rectify_grams, replace_gram
 from lemmata.subjects.machines._grams_of_images import arc_cosine
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "convolution", "object": "training"}
+
 
 class StiffMachine(eqx.Module):
     """Grams of a layer, and targets of its images through a ReLU, pooling and a Gaussian process with noise.

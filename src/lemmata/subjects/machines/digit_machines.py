@@ -16,6 +16,8 @@ from sklearn.datasets import load_digits
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Kind, Order, Population, Source, Space
 from lemmata.subjects.machines import deep_kernel_machine
 
+ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
+
 _NOISE, _TESTED = 0.1, 500
 
 

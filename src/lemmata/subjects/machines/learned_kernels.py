@@ -30,6 +30,8 @@ from lemmata.subjects.machines import SparseMachine, deep_kernel_machine
 
 from ._two_rows import rectified
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "kernel method", "object": "kernel"}
+
 
 class MachineRows(eqx.Module):
     """Rows, labels, and a place in the space of Gram matrices.

@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Kind, Population, Rate, Source, Space
 from lemmata.subjects.machines import deep_kernel_machine, linear_deep_kernel_machine
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "kernel"}
+
 _LEAST = 1e-3  # the smallest eigenvalue of G_0 beside its mean
 
 

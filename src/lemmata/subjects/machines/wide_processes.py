@@ -18,6 +18,8 @@ from lemmata.subjects.machines import deep_kernel_machine, rectify
 
 from ._two_rows import Posterior, posterior
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "kernel"}
+
 
 class TwoRows(eqx.Module):
     """Two rows with labels, a direction of them, and what a process is made of.

@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator", "problem": 7}
+
 
 class PairedViews(eqx.Module):
     """The joint law of two views, and embeddings of their values.

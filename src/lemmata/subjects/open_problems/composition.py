@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Int, Key
 from lemmata.engine.claims import Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
 from lemmata.kernels import Laplace, gram
 
+ABOUT = {"tool": "approximation theory", "architecture": "kernel method", "object": "function class", "problem": 5}
+
 _MOST_POINTS = 256
 
 

@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Source
 from lemmata.subjects.open_problems._attention_teachers import PromptLaw, PromptLaws
 
+ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "training", "problem": 2}
+
 _STEPS, _WARM, _BATCH, _STEP = 300, 100, 8, 0.08
 
 

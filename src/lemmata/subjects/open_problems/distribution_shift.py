@@ -14,6 +14,8 @@ from lemmata.engine.claims import AtMost, Choice, Claim, Control, Equal, Hypothe
 from lemmata.engine.problems.sampled import sampled_kernel
 from lemmata.kernels import AbstractKernel, gram
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "generalisation", "problem": 6}
+
 
 class ShiftedSamples(eqx.Module):
     """Points of training and of use, and the error e = sum_i w_i k(u_i, .) of a kernel ridge fit on the former.

@@ -14,6 +14,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, Order, Rate, Source, Status
 from lemmata.engine.problems.impulse_responses import ImpulseResponse, ImpulseResponses, modal_states
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "state-space model", "object": "memory", "problem": 4}
+
 _RUNGS = (16.0, 32.0, 64.0, 128.0)
 _RANK = 1e-13  # directions of the states below it are rounding
 

@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, Key, PyTree
 from lemmata.engine.claims import Claim, Control, Order, Source
 from lemmata.subjects.open_problems._attention_teachers import RankOneTeachers, TaughtHead
 
+ABOUT = {"tool": "dynamical systems", "architecture": "attention", "object": "training", "problem": 1}
+
 _STEPS = 600
 _CONTROLS = "the rank of the form that descent finds for a head of attention"
 _UNEXPLAINED = "several heads and layers; trained values; the error on new prompts"

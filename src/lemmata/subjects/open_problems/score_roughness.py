@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Hypothesis, Population, Rate, Real, Source, Space
 from lemmata.kernels import RBF, gram
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "object": "score", "problem": 3}
+
 
 class TwoPointScore(eqx.Module):
     """Data m or -m with probability 1/2 each, noised, and the width and the ridge of a fit.

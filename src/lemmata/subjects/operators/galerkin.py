@@ -20,6 +20,13 @@ from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Rate, Source, 
 from lemmata.subjects.operators import galerkin_attention, galerkin_weights
 from lemmata.subjects.operators._attended_fields import AttendedField, AttendedFields
 
+ABOUT = {
+    "tool": "linear algebra",
+    "architecture": "attention",
+    "object": "function class",
+    "GalerkinCost": {"object": "cost"},
+}
+
 _KEY = "wei2023superresolution"
 _LEAST = 0.01
 

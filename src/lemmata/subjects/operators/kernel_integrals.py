@@ -16,6 +16,14 @@ from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Sta
 from lemmata.subjects.operators import galerkin_attention, pixel_centres
 from lemmata.subjects.operators._attended_fields import AttendedField, AttendedFields, ResolvedField, ResolvedFields
 
+ABOUT = {
+    "tool": "approximation theory",
+    "architecture": "attention",
+    "object": "function class",
+    "StartsBilinear": {"architecture": "convolution"},
+    "InputGridAsPrinted": {"architecture": "convolution"},
+}
+
 _KEY = "wei2023superresolution"
 _NODES, _DRAWS = 40, 16
 _CELL = (0.5, 0.5)

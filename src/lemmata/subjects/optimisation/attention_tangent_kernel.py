@@ -28,6 +28,8 @@ from lemmata.engine.claims import (
 from lemmata.kernels import gram
 from lemmata.subjects.optimisation._attention_tokens import AttentionSequences, AttentionTokens
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "attention", "object": "kernel"}
+
 
 class SmallNetwork(eqx.Module):
     """f(x) = sum_j a_j tanh(w_j x + b_j) on training rows.

@@ -28,6 +28,8 @@ from lemmata.engine.claims import (
 from lemmata.kernels import ExponentialDotProduct, gram
 from lemmata.subjects.optimisation._attention_tokens import AttentionSequences, AttentionTokens
 
+ABOUT = {"tool": "spectral theory", "architecture": "attention", "object": "spectrum"}
+
 
 class CircleTokens(eqx.Module):
     """Tokens r (cos(t) e_1 + sin(t) e_2) at equal steps of the angle t.

@@ -26,6 +26,8 @@ from lemmata.engine.problems.prompts import bounded
 from lemmata.engine.problems.sparse_ramps import SparseTargets
 from lemmata.solvers import lasso_objective, proximal_gradient
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
+
 _LATE = 1e-5  # the end of a path: the last iterate farther than this, relative to the start, from the minimum
 
 

@@ -14,6 +14,8 @@ from lemmata.subjects.optimisation._least_squares import Interpolations, LeastSq
 
 from ._descent import gradient_descent
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "training"}
+
 
 def nearest_interpolant(
     features: Float[Array, "n p"], y: Float[Array, "n k"], start: Float[Array, "p k"]

@@ -16,6 +16,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Rate, Source, Status
 from lemmata.solvers import lasso_objective
 from lemmata.subjects.optimisation._proximal_runs import InexactRuns, Penalised, PenalisedRuns, Run, run_of
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
+
 _INVERSE_ERRORS = (1e3, 1e4, 1e5, 1e6)
 
 

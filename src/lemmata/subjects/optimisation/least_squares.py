@@ -17,6 +17,8 @@ from lemmata.subjects.optimisation._least_squares import DefiniteDescents, Kerne
 
 from ._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
 
+ABOUT = {"tool": "spectral theory", "architecture": "linear model", "object": "training"}
+
 
 def _spread(matrix: Float[Array, "n n"]) -> Hypothesis:
     values = jnp.linalg.eigvalsh(matrix)

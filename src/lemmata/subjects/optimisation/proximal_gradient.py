@@ -19,6 +19,8 @@ from lemmata.functions import representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
 from lemmata.subjects.optimisation._proximal_runs import NormalPoints, Point, SaturatedSteps, Step
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "training"}
+
 _STEPS = (32.0, 64.0, 128.0, 256.0)
 
 

@@ -19,6 +19,8 @@ from lemmata.subjects.optimisation._recurrent_fits import (
     ReadoutFits,
 )
 
+ABOUT = {"tool": "dynamical systems", "architecture": "state-space model", "object": "training"}
+
 _STARTS, _STEPS = 256, 300
 
 

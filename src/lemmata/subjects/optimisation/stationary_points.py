@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "convex optimisation", "architecture": "dense network", "object": "training"}
+
 
 class TanhDescent(eqx.Module):
     """Descent on a half-quadratic loss of a network with fixed signs as readout, or on a ramp.

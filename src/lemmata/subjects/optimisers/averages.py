@@ -14,6 +14,8 @@ from lemmata.subjects.optimisers import updates_of
 from lemmata.subjects.optimisers._moment_rates import GradientHistories, GradientHistory
 from lemmata.subjects.optimisers._training_matrices import MatrixTraining, MatrixTrainings
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "training"}
+
 _WHOLE = -1
 _RATE = 0.1
 

@@ -16,6 +16,8 @@ from lemmata.subjects.optimisers import updates_of
 from lemmata.subjects.optimisers._gradient_games import PeriodicGame, PeriodicGames
 from lemmata.subjects.optimisers._moment_rates import GradientHistories, GradientHistory
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 _ROUNDS = (300.0, 3000.0, 30000.0)
 
 

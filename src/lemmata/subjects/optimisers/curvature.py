@@ -28,6 +28,8 @@ from lemmata.engine.claims import (
 from lemmata.spectra import hessian_product, probed, three_term
 from lemmata.subjects.optimisers._noisy_steps import ProbedHessian, ProbedHessians
 
+ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "estimator"}
+
 
 class IsolatedEigenvalue(eqx.Module):
     """A diagonal operator, and how many products with it are taken."""

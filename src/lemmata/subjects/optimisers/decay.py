@@ -15,6 +15,8 @@ from jaxtyping import Array, ArrayLike, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Limit, Population, Source, Space
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 
 class DecayedQuadratic(eqx.Module):
     """f(x) = 1/2 (x - optimum)' hessian (x - optimum), a decay lambda, a start."""

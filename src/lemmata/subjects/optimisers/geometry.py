@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "training"}
+
 
 class MetricLeastSquares(eqx.Module):
     """1/2 |x w - y|² with fewer rows than weights, descended from 0 along -metric times the gradient."""

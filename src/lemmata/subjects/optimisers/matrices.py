@@ -19,6 +19,8 @@ from lemmata.subjects.optimisers._gradient_matrices import (
     PositiveTables,
 )
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "construction"}
+
 _WHOLE = -1
 _QUINTIC = (3.4445, -4.7750, 2.0315)
 _FLOOR = 1e-12

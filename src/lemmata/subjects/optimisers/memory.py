@@ -16,6 +16,8 @@ from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.optimisers import adam_mini, shampoo, soap
 from lemmata.subjects.optimisers._noisy_steps import StoredMatrices, StoredMatrix
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "memory"}
+
 _RATE = 0.1
 _METHODS: tuple[Callable[[], optax.GradientTransformation], ...] = (
     lambda: optax.adam(_RATE),

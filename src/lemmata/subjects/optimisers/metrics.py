@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "training"}
+
 
 class ChangedMetric(eqx.Module):
     """1/2 |x w - y|² with fewer rows than weights; `early` steps in one metric, then `late` in another.

@@ -24,6 +24,8 @@ from lemmata.subjects.optimisers._noisy_steps import (
     UnequalTunings,
 )
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
+
 _PROBES = 256
 _ROUNDS = 512
 _CHAINS = 64

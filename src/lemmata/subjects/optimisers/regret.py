@@ -14,6 +14,8 @@ from lemmata.subjects.optimisers import updates_of
 from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
 from lemmata.subjects.optimisers._noisy_steps import RareFeatures, TwoFeatures
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 
 def _adagrad(side: Float[Array, ""]) -> optax.GradientTransformation:
     """The step that the theorem asks for; without eps, which would only shorten it."""

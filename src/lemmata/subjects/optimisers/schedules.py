@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 
 class AbsoluteLosses(eqx.Module):
     """Losses |x_j - optimum_j|, j uniform, from x = 0, with interpolation `beta`, for a number of steps."""

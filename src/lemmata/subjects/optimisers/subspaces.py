@@ -17,6 +17,8 @@ from lemmata.subjects.optimisers import updates_of
 from lemmata.subjects.optimisers._gradient_matrices import GradientMatrices, GradientSequences
 from lemmata.subjects.optimisers._noisy_steps import StoredMatrices, StoredMatrix
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "memory"}
+
 _WHOLE = -1
 _EVERY, _STEPS = 2, 4
 _STORED_RANK = 2

@@ -17,6 +17,8 @@ from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.optimisers import shampoo
 from lemmata.subjects.optimisers._training_matrices import MatrixTraining, MatrixTrainings
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "training"}
+
 _WHOLE = -1
 _RATE = 0.02
 Map = tuple[Callable, Callable]

@@ -15,6 +15,8 @@ from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Order, Po
 from lemmata.subjects.phases import CubicTeacher, transition
 from lemmata.subjects.samplers import mala
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "sampler"}
+
 
 class FieldedUnit(eqx.Module):
     """A field, and where the action of a unit with the teacher's direction is least.

@@ -35,6 +35,8 @@ from lemmata.engine.claims import (
 from lemmata.errors import SolverError
 from lemmata.subjects.phases import CubicTeacher, Transition, held_norm_interaction, mixed_phase, transition
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "generalisation"}
+
 _transition = functools.lru_cache(maxsize=256)(transition)
 
 

@@ -15,6 +15,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Population, Rate, Source, Space
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "spectrum"}
+
 
 class WideErfNetwork(eqx.Module):
     """A kernel, a teacher, and rows.

@@ -29,6 +29,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.phases import ModularAddition, modular_action
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": "generalisation"}
+
 PRIMES = ("5", "7", "11", "13", "17")
 
 

@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space, Status
 from lemmata.subjects.phases import hermite_overlaps
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "estimator"}
+
 
 class ErfUnit(eqx.Module):
     """One unit erf(w'x), x ~ N(0, I_d), and a direction v.

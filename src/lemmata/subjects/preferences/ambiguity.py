@@ -11,6 +11,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.preferences._preference_comparisons import MixedOpinions, Opinions
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 _NEWTON = 14
 
 

@@ -22,6 +22,8 @@ from lemmata.subjects.preferences._preference_comparisons import (
     SparseTournaments,
 )
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 _FITS, _STEPS = 4, 10
 _WHOLE = -1
 

@@ -12,6 +12,8 @@ from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.preferences import divergence, tilted
 from lemmata.subjects.preferences._tabular_policies import TabularPolicies, TabularPolicy
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "sampler"}
+
 _STEPS = 12
 _RATE = 0.3  # the step of mirror descent times beta
 

@@ -13,6 +13,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Ki
 from lemmata.subjects.preferences import chi_squared, divergence
 from lemmata.subjects.preferences._tabular_policies import ProxyErrors, TabularPolicies, TabularPolicy
 
+ABOUT = {"tool": "information theory", "architecture": "any", "object": "estimator"}
+
 _DRAWS = 4096
 _NEARBY = (0.2, 0.1, 0.05, 0.025)
 _WHOLE = -1

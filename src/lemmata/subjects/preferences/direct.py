@@ -20,6 +20,8 @@ from lemmata.subjects.preferences._preference_pairs import (
     UnseenAnswers,
 )
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 _NEWTON = 12
 
 

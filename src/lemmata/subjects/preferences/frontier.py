@@ -11,6 +11,8 @@ from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source
 from lemmata.subjects.preferences import divergence, divergence_bound, expected_normal_maximum
 from lemmata.subjects.preferences._tabular_policies import RankedAnswers, Rankings, SubGaussianRewards, TabularPolicy
 
+ABOUT = {"tool": "information theory", "architecture": "any", "object": "inequality"}
+
 
 class DivergenceFrontier(Claim[TabularPolicy]):
     """If the rewards are sigma-sub-Gaussian under the reference, E_ref e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all

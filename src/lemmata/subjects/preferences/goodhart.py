@@ -27,6 +27,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.preferences import expected_normal_maximum
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
+
 
 class NormalProxy(eqx.Module):
     """Proxy = gold + error, both normal with mean 0 and independent; a tilt of the reference by exp(tilt proxy)."""

@@ -12,6 +12,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.preferences._preference_pairs import LabelledPair, LabelledPairs
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 _STEPS = 300
 
 

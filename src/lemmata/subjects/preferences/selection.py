@@ -14,6 +14,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
 from lemmata.subjects.preferences import best_of_n_law, divergence_bound
 from lemmata.subjects.preferences._tabular_policies import FewAnswers, RankedAnswers, Rankings, ShortRankings
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "sampler"}
+
 
 class LawOfBestOfN(Claim[FewAnswers]):
     """The best of n independent draws from answers with probabilities p_1, ..., p_k in the order of their rewards,

@@ -20,6 +20,14 @@ from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Ki
 from lemmata.subjects.regression._spline_packages import IdentityStack, IdentityStacks, level_for, some_slope
 from lemmata.subjects.splines import Cascade, Hyperoctahedron, Package, SplineCovariance
 
+ABOUT = {
+    "tool": "reproducing kernels",
+    "architecture": "any",
+    "object": "training",
+    "DeepCascadeGradient": {"tool": "dynamical systems"},
+    "ScaleThreshold": {"tool": "dynamical systems"},
+}
+
 
 class CascadeRows(eqx.Module):
     """A cascade of packages on hyperoctahedra, rows and targets.

@@ -15,6 +15,8 @@ from lemmata.subjects.regression._charge_radii import RadiiHalf, RadiiHalves
 
 from ._radii_fits import judged_error
 
+ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
+
 _KEY = "tang2024charge"
 _READING = "radii are those of the table of 2013 (885 nuclei), base models the isospin formula and BSkG1 to BSkG4"
 

@@ -23,6 +23,8 @@ from lemmata.subjects.regression._charge_radii import (
 
 from ._radii_fits import chosen_on_known, missed
 
+ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
+
 _KEY = "tang2024charge"
 _TABLE = "radii are those of the table of 2013, corrections those of the isospin formula, grids chosen on this table"
 _READING = f"{_TABLE}, hyper-parameters, too"

@@ -28,6 +28,13 @@ from lemmata.engine.claims import (
 )
 from lemmata.kernels import RBF, OddEvenKernel, gram
 
+ABOUT = {
+    "tool": "reproducing kernels",
+    "architecture": "kernel method",
+    "object": "kernel",
+    "ExpectedLeftOutError": {"tool": "Gaussian processes", "object": "generalisation"},
+}
+
 _ROWS, _COLUMNS = 6, 8  # elements and isotopes of the part
 
 

@@ -25,6 +25,8 @@ from lemmata.subjects.regression._scattered_values import (
     squared_gaps,
 )
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "kernel method", "object": "estimator"}
+
 _KEY = "bakhvalov2025random"
 _STEP, _REACH = 0.25, 42.0
 _SLOPE, _LEVEL = 5.0, 400.0

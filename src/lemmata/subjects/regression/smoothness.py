@@ -15,6 +15,8 @@ from lemmata.engine.claims import Claim, Control, EqualInMean, Source, Status
 from lemmata.spectra import Spectrum, smoothness
 from lemmata.subjects.regression._labelled_modes import DECAY, IntervalTargets, LabelledModes, interval_modes, labels_of
 
+ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "estimator"}
+
 _KEY = "lai2024optimality"
 _TRUNCATION = 100
 

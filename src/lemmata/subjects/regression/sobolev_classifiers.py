@@ -27,6 +27,8 @@ from lemmata.subjects.regression._labelled_modes import (
     labels_of,
 )
 
+ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "generalisation"}
+
 _KEY = "lai2024optimality"
 _SIZES = (128.0, 256.0, 512.0, 1024.0)
 _CUBES = (64.0, 216.0, 512.0, 1000.0)

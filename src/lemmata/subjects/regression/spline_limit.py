@@ -21,6 +21,8 @@ from lemmata.subjects.regression._scattered_values import (
 
 from .random_functions import saddle_prediction, spline_at
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "kernel method", "object": "kernel"}
+
 _KEY = "bakhvalov2025random"
 _SLOPES = (30.0, 100.0, 300.0, 1000.0)
 

@@ -26,6 +26,13 @@ from lemmata.subjects.regression._spline_packages import (
 )
 from lemmata.subjects.splines import Hyperoctahedron, Package, Scattered, SplineCovariance
 
+ABOUT = {
+    "tool": "reproducing kernels",
+    "architecture": "kernel method",
+    "object": "construction",
+    "ClosedInverseCost": {"object": "cost"},
+}
+
 _KEY = "bakhvalov2025polyharmonic"
 _SIZES = (16.0, 64.0, 256.0)
 

@@ -16,6 +16,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, So
 from lemmata.subjects.robustness import partition_certificate, spiked_overlap
 from lemmata.subjects.robustness._poisoned_rows import Backdoor, Backdoors, PartitionVotes, Parts, SeparatedParts, Votes
 
+ABOUT = {"tool": "random matrices", "architecture": "any", "object": "spectrum"}
+
 
 def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float]:
     """The largest eigenvalue of the covariance, and the squared cosine of its vector with the shift."""

@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Source
 from lemmata.subjects.robustness._poisoned_rows import Contaminated, ContaminatedDraws, ShiftedRows, ShiftedRowSamples
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 _LENGTHS = (1.5, 3.0)
 
 

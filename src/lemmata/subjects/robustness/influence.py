@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Population, Rate, Real, Source, Space
 
+ABOUT = {"tool": "statistics", "architecture": "linear model", "object": "training"}
+
 
 class LogisticRows(eqx.Module):
     """Normal inputs whose classes are drawn at the odds exp(<truth, x>).

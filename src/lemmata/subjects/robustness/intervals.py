@@ -14,6 +14,8 @@ from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Sour
 from lemmata.subjects.robustness import Ball, ReluNetwork, interval_bounds
 from lemmata.subjects.robustness._relu_boxes import LinearChain, LinearChains, ReluBox, ReluBoxes
 
+ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "inequality"}
+
 
 def _output_bounds(problem: ReluBox, share: float = 1.0) -> Array:
     network = ReluNetwork(tuple(map(np.asarray, problem.weights)), tuple(map(np.asarray, problem.biases)))

@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "inequality"}
+
 
 class Logits(eqx.Module):
     """Linear logits, one row a class, at one input."""

@@ -23,6 +23,8 @@ from lemmata.subjects.robustness import (
 )
 from lemmata.subjects.robustness._relu_boxes import ReluBox, ReluBoxes
 
+ABOUT = {"tool": "convex optimisation", "architecture": "dense network", "object": "inequality"}
+
 _ROW = np.ones((1, 1))
 _ONE_LAYER = (1, 1)
 _HALF_MONOTONE = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=0.5, depths=_ONE_LAYER)

@@ -18,6 +18,8 @@ from lemmata.subjects.robustness import smoothed_radius
 from lemmata.subjects.robustness._interval_rules import Drawn, DrawnClasses, IntervalRule, IntervalRules
 from lemmata.subjects.robustness._planar_rules import PlanarRule, PlanarRules
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 _COHEN = Source("cohen2019smoothing", "Theorem 1", "Theorem 2", note="two classes, with the half-spaces that attain it")
 _FAR = 40.0
 _GRID = 4001

@@ -17,6 +17,8 @@ from scipy import special, stats
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Rate, Real, Source, Space
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
+
 
 class SphereErrors(eqx.Module):
     """A set of errors on the unit sphere of n coordinates.

@@ -28,6 +28,8 @@ from lemmata.subjects.scaling._attempted_problems import (
 
 from ._search import lowest_point
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
+
 _DRAWS = 4096
 _MONKEYS = Source("schaeffer2025", note="main result, for a beta law of success probabilities")
 

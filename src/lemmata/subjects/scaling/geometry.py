@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Claim, Control, Hypothesis, Population, Rate, Source, Space
 
+ABOUT = {"tool": "approximation theory", "architecture": "any", "object": "generalisation"}
+
 AMBIENT = 20
 
 

@@ -29,6 +29,8 @@ from lemmata.subjects.scaling._scaling_laws import SeparableLaw, SeparableLaws
 
 from ._search import lowest_point
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "cost"}
+
 
 class MeasuredCurve(eqx.Module):
     """Losses floor + A n^-alpha with log-normal noise.

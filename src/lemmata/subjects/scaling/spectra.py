@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Limit, Population, Rate, Real, Source, Space
 
+ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "generalisation"}
+
 
 class PowerSpectrum(eqx.Module):
     """Eigenvalues j^-decay of a kernel and squared coefficients j^-(1 + tail) of a target, j = 1, 2, ...

@@ -25,6 +25,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.scaling import plurality_error
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
+
 
 class TwoAnswers(eqx.Module):
     """The right answer and its strongest rival; other answers are too rare to win.

@@ -17,6 +17,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, S
 from lemmata.subjects.selection import kernel_coding_rate
 from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
 
+ABOUT = {"tool": "information theory", "architecture": "kernel method", "object": "estimator"}
+
 _KEY = "luo2023kecor"
 _BISECTIONS = 100
 

@@ -17,6 +17,13 @@ from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, In
 from lemmata.subjects.selection import greedy_log_determinant, posterior_gram
 from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
 
+ABOUT = {
+    "tool": "linear algebra",
+    "architecture": "kernel method",
+    "object": "estimator",
+    "LayersGiveTheTangentKernel": {"architecture": "dense network"},
+}
+
 
 class ProxyNetwork(eqx.Module):
     """Points and a network f(x) = W_3 s(W_2 s(W_1 x + b_1) + b_2) + b_3, s(u) = u / (1 + e^-u).

@@ -20,6 +20,8 @@ from lemmata.engine.claims import Choice, Claim, Control, Hypothesis, Integer, O
 from lemmata.kernels import gram
 from lemmata.subjects.selection import NOISE, Candidates, Rule, select
 
+ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
+
 TABLES = ("digits", "cancer", "wine")
 _POOL = {"digits": 200, "cancer": 200, "wine": 90}
 _TESTED = {"digits": 400, "cancer": 300, "wine": 80}

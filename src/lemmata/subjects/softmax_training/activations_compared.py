@@ -23,6 +23,8 @@ from lemmata.subjects.softmax_training._activations import ACTIVATIONS, limit_gr
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, initialise
 from lemmata.subjects.softmax_training._trained_widths import ERROR, WIDTHS, ThreeActivations, horizon
 
+ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "training"}
+
 
 class WidthRow(NamedTuple):
     """What one statement asks for on a table of data, and what was enough.

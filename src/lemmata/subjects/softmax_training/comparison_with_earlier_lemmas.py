@@ -35,6 +35,8 @@ from lemmata.engine.problems.conditions import in_unit_ball
 from lemmata.engine.problems.random_units import DELTA, RandomUnits, unit_rows
 from lemmata.engine.problems.softmax_parameters import CONSTANT, logit_bound, required_width
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 _EQUAL = 0.75  # the share of problems with equal inputs
 
 

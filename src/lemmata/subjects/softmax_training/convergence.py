@@ -19,6 +19,8 @@ from lemmata.subjects.softmax_training._activations import largest_eigenvalue, l
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, loss_decrease
 from lemmata.subjects.softmax_training._trained_widths import ERROR, WIDTHS, SlowTargets, horizon
 
+ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "training"}
+
 _MULTIPLES = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SLOW, _ONE = SlowTargets(), SlowTargets(outputs=1)
 

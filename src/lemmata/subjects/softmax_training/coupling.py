@@ -24,6 +24,8 @@ from lemmata.subjects.softmax_training._softmax_flows import (
 
 from .kernel_regression import ntk_flow
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _CONTROLS = "the distance of a trained network from the regression with its tangent kernel"
 _UNEXPLAINED = "how far the kernel moves; the distance from the kernel of infinite width"
 

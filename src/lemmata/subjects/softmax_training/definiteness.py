@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Kind, Source
 from lemmata.engine.problems.softmax_kernels import DistinctPoints, KernelPoints, SingularPoints
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object": "spectrum"}
+
 _CONTROLS = "the smallest eigenvalue of the softmax tangent kernel at infinite width"
 _NOTE = "the condition lambda > 0 (its cause is not in the source)"
 

@@ -15,6 +15,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Source, St
 from lemmata.subjects.softmax_training._softmax_runs import PushedUnits
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, positive_eigenvalue
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "training"}
+
 _CONSTANT = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
 
 

@@ -19,6 +19,8 @@ from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, S
 from lemmata.subjects.softmax_training._softmax_runs import RunsWithinRadius
 from lemmata.subjects.softmax_training._softmax_training import DELTA, Training, loss_decrease
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _SETTING = "the constant that Omega hides is 1, the constant C > 10 of B is 10; nd is n k"
 _STEPS = 8
 

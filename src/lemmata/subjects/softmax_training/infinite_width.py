@@ -18,6 +18,8 @@ from lemmata.engine.problems.sampled import draws, paired_signs
 from lemmata.engine.problems.softmax_kernels import WIDTHS, KernelPoints, PlanarTriples, SpherePoints
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 _CONTROLS = "the tangent kernel of a softmax network that has not been trained"
 _DRAWS = 1024
 _TRIPLES = PlanarTriples()

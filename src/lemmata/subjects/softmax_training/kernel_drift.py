@@ -20,6 +20,8 @@ from lemmata.engine.problems.sampled import draws, paired_signs, points_in_ball
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "kernel"}
+
 _ROWS = 16
 
 

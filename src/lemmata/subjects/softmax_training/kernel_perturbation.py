@@ -22,6 +22,8 @@ from lemmata.subjects.softmax_training._moved_units import (
 
 from ._units import READING
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 _RADII = tuple(0.008 / 2**k for k in reversed(range(5)))
 _WIDTHS = (64.0, 512.0, 4096.0)
 # Two outputs at least: at equal shares and balanced signs no move changes the kernel of one to first order.

@@ -20,6 +20,8 @@ from lemmata.subjects.softmax_training._moved_units import MovedLayers, MovedUni
 
 from ._units import READING
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 
 class LogitScale(eqx.Module):
     """The bound B on logits, alone."""

@@ -24,6 +24,8 @@ from lemmata.subjects.softmax_training._initialised_networks import (
     stack,
 )
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "dense network", "object": "estimator"}
+
 _STEPS = 20
 _ROUNDING = 16.0
 

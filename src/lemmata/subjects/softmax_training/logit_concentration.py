@@ -19,6 +19,8 @@ from lemmata.engine.problems.softmax_parameters import CONSTANT
 
 from ._units import AbstractPart, exponential_change, part
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "inequality"}
+
 _SPARE = "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1: no near control"
 
 

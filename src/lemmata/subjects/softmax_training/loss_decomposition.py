@@ -17,6 +17,8 @@ from lemmata.subjects.softmax_training._softmax_training import Training, output
 
 from .network import naive_outputs
 
+ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "training"}
+
 
 class Terms(eqx.Module):
     """The parts of F(tau + 1) - F(tau) and of the change of the loss (Lemma E.1).

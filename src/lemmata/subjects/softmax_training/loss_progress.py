@@ -23,6 +23,8 @@ from lemmata.subjects.softmax_training._softmax_training import DELTA, Training,
 from .loss_decomposition import quadratic_form, terms
 from .network import naive_outputs
 
+ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "training"}
+
 
 class AbstractProgressIdentity(Claim[Descent]):
     """What the identities on C_1 / eta share: its measurement, by the derivative of the numerators."""

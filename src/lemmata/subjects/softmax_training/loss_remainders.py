@@ -16,6 +16,8 @@ from lemmata.subjects.softmax_training._softmax_training import DELTA, Training,
 
 from .loss_decomposition import exp_curvature, exp_remainder, terms
 
+ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "training"}
+
 _CONSTANT = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
 
 

@@ -14,6 +14,8 @@ from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, In
 from lemmata.engine.problems.sampled import draws, paired_signs, points_in_ball
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "kernel"}
+
 
 class MovedNetwork(eqx.Module):
     """A softmax network somewhere on its way, with data.

@@ -28,6 +28,8 @@ from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.softmax_training._moved_units import kernel_change, kernel_moves, steepest
 from lemmata.subjects.softmax_training._paired_units import PairedLayers, PairedUnits
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 _SOURCE = Source("gu2024softmax", "Lemma 5.1", "Lemma B.2, part 1", note="without exp(B); not in the source")
 _ENTRY = "the change of an entry of the tangent kernel"
 _ENTRIES = ((0, 0, -1, 0), (0, 0, 0, 0), (0, 0, -1, 1), (0, 0, 0, 1))  # l, i, l', j

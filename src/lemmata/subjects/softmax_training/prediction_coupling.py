@@ -29,6 +29,8 @@ from lemmata.subjects.softmax_training._softmax_flows import Flow, Flows, Nearby
 
 from .coupling import differences
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "estimator"}
+
 _ANGLE, _LENGTH = 0.5, 0.9
 
 

@@ -16,6 +16,8 @@ from lemmata.subjects.softmax_training._initialised_networks import NetworksUnde
 from .kernel_regression import features
 from .network import naive_outputs
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 
 def _rounding(problem: Underway) -> Array:
     """Sums over m units round as sqrt(m), and terms of size 4 (m max S)² cancel in the kernel between points."""

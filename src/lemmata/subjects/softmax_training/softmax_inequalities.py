@@ -17,6 +17,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Int
 from lemmata.engine.problems.random_units import unit_rows
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {"tool": "approximation theory", "architecture": "any", "object": "inequality"}
+
 Law = Callable[[Array, float], Array]
 
 

@@ -16,6 +16,8 @@ from lemmata.engine.problems.softmax_parameters import CONSTANT
 
 from ._units import AbstractPart, exponential_change, part, share_change
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "inequality"}
+
 
 class DenominatorChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs

@@ -28,6 +28,8 @@ from lemmata.engine.problems.sphere_kernels import (
     dimensions,
 )
 
+ABOUT = {"tool": "spectral theory", "architecture": "dense network", "object": "spectrum"}
+
 _CONTROLS = "the smallest eigenvalue of the softmax tangent kernel at infinite width"
 _SOURCE = Source("gu2024softmax", "Theorem 4.2", note="lambda on the sphere (not in the source)")
 _SHOWN, _NODES, _DRAWS, _PROJECTED = 6, 64, 16, 4

@@ -18,6 +18,13 @@ from lemmata.engine.problems.sampled import draws
 from lemmata.engine.problems.softmax_kernels import KernelPoints, PlanarTriples
 from lemmata.networks import SoftmaxNetwork
 
+ABOUT = {
+    "tool": "statistics",
+    "architecture": "dense network",
+    "object": "kernel",
+    "SmallestEigenvalueShift": {"object": "spectrum"},
+}
+
 _CONTROLS = "the tangent kernel of a softmax network that has not been trained"
 _SOURCE = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="order 1/m (not in the source)")
 _FREE, _FLUCTUATING, _EIGENVALUES = PlanarTriples(width=64), PlanarTriples(width=512), PlanarTriples(width=128)

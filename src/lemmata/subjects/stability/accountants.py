@@ -16,6 +16,8 @@ from lemmata.subjects.stability._gaussian_releases import SampledGaussians, Samp
 
 from .privacy import gaussian_delta
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "inequality"}
+
 _CELLS = 2**13
 _ORDERS = np.arange(2, 65)
 _ROUNDS = 60

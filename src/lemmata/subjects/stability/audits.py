@@ -16,6 +16,8 @@ from lemmata.subjects.stability._gaussian_releases import SampledSteps
 
 from .accountants import loss_budget
 
+ABOUT = {"tool": "statistics", "architecture": "linear model", "object": "estimator"}
+
 _NORM = 1 + 1e-9
 
 

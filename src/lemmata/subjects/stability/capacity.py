@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Order, Population, Real, Source, Space
 
+ABOUT = {"tool": "random matrices", "architecture": "linear model", "object": "estimator"}
+
 
 class RowLadder(eqx.Module):
     """Rows x, targets x'coefficients + noise of a known standard deviation."""

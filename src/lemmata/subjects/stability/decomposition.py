@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Population, Source, Space
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 
 class SignedNoise(eqx.Module):
     """y_i = values_i + noise s_i with independent random signs s_i."""

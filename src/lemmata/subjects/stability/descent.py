@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Int, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space, Status
 from lemmata.subjects.stability._replaced_rows import ReplacedRows, opposed_rows
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
+
 
 class CoupledRuns(eqx.Module):
     """Rows with replacements, the index and the size of each step, the radius of the ball that holds the weights."""

@@ -15,6 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.subjects.stability import replace_one
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 
 class SampledLaw(eqx.Module):
     """y = tanh(2 coefficients'x) +- noise on standard normal inputs: a sample, and rows that are not in it.

@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.subjects.stability._replaced_rows import FiniteLaw, FiniteLaws, OpposedRows, ReplacedRows
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
+
 _STEPS = 400
 _DRAWS = 16
 _AROUND = (1 / 3, 1.0, 3.0)  # penalties, in units of the one that the tradeoff names

@@ -15,6 +15,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, S
 from lemmata.subjects.stability._gaussian_releases import GaussianRelease, GaussianReleases
 from lemmata.subjects.stability._neighbouring_laws import Channel, NeighbouringLaws, PrivateAlgorithms, PrivateChannels
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "inequality"}
+
 _CAPTION = "Figure 8.14"
 _PANELS, _REACH, _ROUNDS = 16, 12.0, 100
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)

@@ -21,6 +21,8 @@ from lemmata.subjects.state_space._state_space_systems import SampledSystem, Sam
 
 from ._integration import integrated
 
+ABOUT = {"tool": "dynamical systems", "architecture": "state-space model", "object": "construction"}
+
 _PLACE = "Section 2.3, discretisation"
 _LONG = 1024
 

@@ -14,6 +14,8 @@ from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
 from lemmata.subjects.state_space import DiagonalMatrix, DiscreteSystem, discretise, run
 from lemmata.subjects.state_space._single_modes import DrivenMode, DrivenModes
 
+ABOUT = {"tool": "dynamical systems", "architecture": "state-space model", "object": "construction"}
+
 _PLACE = "Section 2.3, discretisation"
 
 

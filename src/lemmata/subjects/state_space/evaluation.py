@@ -19,6 +19,8 @@ from lemmata.subjects.state_space._state_space_systems import (
     StructuredSystem,
 )
 
+ABOUT = {"tool": "linear algebra", "architecture": "state-space model", "object": "cost"}
+
 
 def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:
     length = len(problem.u)

@@ -37,6 +37,8 @@ from lemmata.subjects.state_space import (
 from lemmata.subjects.state_space._pole_sums import PoleSum, PoleSums
 from lemmata.subjects.state_space._state_space_systems import DrivenSystem, DrivenSystems
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "state-space model", "object": "kernel"}
+
 
 class StateSequences(eqx.Module):
     """Sequences and the complex recurrence h_{k+1} = diag(a) h_k + b u_k.

@@ -18,6 +18,8 @@ from lemmata.subjects.state_space import ContinuousSystem, DenseMatrix, legs
 
 from ._integration import integrated
 
+ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "object": "memory"}
+
 
 class LegendreMemory(eqx.Module):
     """The signal u(x) = sum_j a_j cos(w_j x + p_j) on [0, t], and a vector of as many entries as states.

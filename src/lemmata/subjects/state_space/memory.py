@@ -29,6 +29,8 @@ from lemmata.engine.claims import (
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.state_space._pole_sums import MixedModes, SlowModes
 
+ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "object": "memory", "problem": 4}
+
 
 class PowerLaw(eqx.Module):
     """t^-p by exponentials whose rates are a geometric sequence.

@@ -15,6 +15,8 @@ from lemmata.subjects.state_space._state_space_systems import DrivenSystem, Driv
 
 from ._integration import exponential, integrated
 
+ABOUT = {"tool": "dynamical systems", "architecture": "state-space model", "object": "construction"}
+
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 _CONDITION = 1e4
 

@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.sampled import draws
 
+ABOUT = {"tool": "statistics", "architecture": "state-space model", "object": "memory", "problem": 4}
+
 
 class MarkedNoise(eqx.Module):
     """The law of white noise x_t that is marked independently with probability p.

@@ -19,6 +19,8 @@ from lemmata.kernels import gram
 from lemmata.solvers import Posterior, Solution, posterior
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "estimator"}
+
 _WIDTH = 16
 
 

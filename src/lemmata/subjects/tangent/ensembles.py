@@ -19,6 +19,8 @@ from lemmata.spectra import Spectrum
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters
 from lemmata.subjects.tangent._training_sets import Fit, SphericalFits, trace_step
 
+ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "training"}
+
 _SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.
 _RECORDS = (20, 80, 320)

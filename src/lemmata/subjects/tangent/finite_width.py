@@ -17,6 +17,8 @@ from lemmata.kernels import gram
 from lemmata.subjects.tangent._drawn_networks import relative_distance
 from lemmata.subjects.tangent._wide_inputs import Inputs, TableInputs
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 _WIDTHS = (256.0, 512.0, 1024.0, 2048.0, 4096.0)
 
 

@@ -32,6 +32,8 @@ from lemmata.kernels import gram
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
 from lemmata.subjects.tangent._wide_inputs import Inputs, WideInputs
 
+ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
+
 WIDTHS = (24.0, 96.0, 384.0)
 
 

@@ -16,6 +16,8 @@ from lemmata.subjects.tangent._training_sets import SmallTargets, TrainingSet, t
 
 from .finite_width import relu_tangent_gram
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "kernel"}
+
 _WIDTHS = (64.0, 128.0, 256.0, 512.0, 1024.0)
 _STEPS = 100
 

@@ -20,6 +20,8 @@ from lemmata.networks import train
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
 from lemmata.subjects.tangent._training_sets import TrainingSet, TrainingSets, trace_step
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _WIDTHS = (64.0, 256.0, 1024.0)
 _DEEP_WIDTHS = (32.0, 96.0, 288.0)
 _STEPS = 10

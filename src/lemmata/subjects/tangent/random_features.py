@@ -28,6 +28,8 @@ from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, gram
 from lemmata.subjects.tangent._wide_inputs import finite_points
 
+ABOUT = {"tool": "Fourier analysis", "architecture": "random features", "object": "kernel"}
+
 _POINTS = 64
 
 

@@ -11,6 +11,8 @@ from jaxtyping import Array, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.textbook._textbook_rows import BoostedRun, BoostedRuns
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, boosting")
 _MARGIN = 0.1
 

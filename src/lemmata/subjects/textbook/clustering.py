@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
 from lemmata.subjects.textbook._unlabelled_points import GroupedPoints, PointsInGroups
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "estimator"}
+
 _KEY = "younes2024introduction"
 
 

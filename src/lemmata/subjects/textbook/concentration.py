@@ -15,6 +15,8 @@ from scipy.stats import binom
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.engine.problems.margin_rows import generator_of
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
+
 
 @functools.cache
 def flips(n: int) -> Int[np.ndarray, "n states"]:

@@ -12,6 +12,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels
 from lemmata.subjects.textbook._unlabelled_points import FactoredTable, FactoredTables
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "estimator"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, factor analysis")
 _STEPS = 60
 

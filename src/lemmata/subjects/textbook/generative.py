@@ -13,6 +13,8 @@ from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.textbook._finite_chains import PairsOfLaws, TwoLaws
 from lemmata.subjects.textbook._small_maps import CouplingFlow, CouplingFlows
 
+ABOUT = {"tool": "information theory", "architecture": "dense network", "object": "construction"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, deep generative models")
 _STEP, _NEWTON = 1e-30, 30
 

@@ -14,6 +14,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
 from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
 
+ABOUT = {"tool": "statistics", "architecture": "graph network", "object": "estimator"}
+
 _KEY = "younes2024introduction"
 
 

@@ -14,6 +14,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.textbook._textbook_rows import LabelledTable, LinearTargets, TwoClouds
 
+ABOUT = {"tool": "linear algebra", "architecture": "linear model", "object": "estimator"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, linear methods")
 _COMPONENTS = 2
 

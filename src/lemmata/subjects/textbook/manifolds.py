@@ -13,6 +13,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.textbook._unlabelled_points import PointCloud, PointClouds, SmallGraph, SmallGraphs
 
+ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "spectrum"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, manifold learning")
 
 

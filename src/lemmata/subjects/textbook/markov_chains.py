@@ -12,6 +12,8 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Source
 from lemmata.subjects.textbook._finite_chains import FiniteChain, RenewedChains, ReversibleChains
 
+ABOUT = {"tool": "spectral theory", "architecture": "any", "object": "sampler"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, Markov chains", note="as known for finite chains")
 
 

@@ -12,6 +12,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.textbook._small_maps import SmallNetwork, SmallNetworks
 from lemmata.subjects.textbook._textbook_rows import LabelledTable, NearlyOrthogonalRows
 
+ABOUT = {"tool": "convex optimisation", "architecture": "dense network", "object": "training"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, neural networks")
 _STEP = 1e-30
 

@@ -25,6 +25,13 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.margin_rows import generator_of
 
+ABOUT = {
+    "tool": "convex optimisation",
+    "architecture": "any",
+    "object": "training",
+    "TraceBySingularValues": {"tool": "linear algebra", "object": "inequality"},
+}
+
 
 class MatrixPair(eqx.Module):
     """Two matrices of one shape."""

@@ -24,6 +24,13 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.problems.margin_rows import generator_of
 
+ABOUT = {
+    "tool": "reproducing kernels",
+    "architecture": "kernel method",
+    "object": "estimator",
+    "NearestNeighbourErrsTwice": {"tool": "statistics", "architecture": "any", "object": "generalisation"},
+}
+
 
 class SectionFit(eqx.Module):
     """Rows with targets, more points, and a ridge, for the kernel exp(-|x - x'|).

@@ -12,6 +12,8 @@ from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
 from lemmata.engine.problems.margin_rows import generator_of
 from lemmata.subjects.textbook._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, sampling")
 _PROPOSALS, _DRAWS, _REPEATS = 400, 40, 160
 

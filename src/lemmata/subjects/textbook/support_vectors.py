@@ -12,6 +12,8 @@ from sklearn.svm import SVC, NuSVC
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Source
 from lemmata.subjects.textbook._textbook_rows import LabelledTable, TwoClouds
 
+ABOUT = {"tool": "convex optimisation", "architecture": "kernel method", "object": "training"}
+
 _SOURCE = Source("younes2024introduction", "Abstract, support vector machines")
 _COST, _WIDTH, _STOP, _NU = 1.0, 0.5, 1e-5, 0.4  # libsvm keeps kernels in single precision
 

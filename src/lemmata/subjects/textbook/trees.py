@@ -12,6 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
 from lemmata.subjects.textbook._textbook_rows import LabelledTable, TwoValuedTables
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "training"}
+
 _KEY = "younes2024introduction"
 
 

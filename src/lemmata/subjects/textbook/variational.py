@@ -14,6 +14,8 @@ from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels, M
 
 from .graphical_models import log_mean_weight
 
+ABOUT = {"tool": "information theory", "architecture": "any", "object": "estimator"}
+
 _KEY = "younes2024introduction"
 _STEPS = 200
 

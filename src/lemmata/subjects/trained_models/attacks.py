@@ -12,6 +12,8 @@ from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, So
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "function class"}
+
 _ROWS = 32
 _FACTOR = 2.0
 _STEPS = 20

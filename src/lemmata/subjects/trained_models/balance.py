@@ -18,6 +18,8 @@ from lemmata.subjects.trained_models._descended_networks import DescendedNetwork
 from .curvature import sharpness
 from .start import at_start, begun
 
+ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
+
 _EDGE = 0.15
 _SMALLEST = 8
 _FACTOR = 1.25

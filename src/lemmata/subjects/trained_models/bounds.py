@@ -22,6 +22,8 @@ from lemmata.subjects.trained_models._rectified_networks import RectifiedNetwork
 
 from .probabilities import halves
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
+
 DELTA = 0.05
 """The probability at which every bound of this section may fail."""
 FORWARD = 0.4

@@ -14,6 +14,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import HeldOutErrorFromTrainingRows, predicted_share
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _TIED = 0.97
 _FEWEST = 20
 

@@ -16,6 +16,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from .leaving_out import LIMITS, MembershipFromTrainingRows, attack_area, measured_share
 from .refits import trainable
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
+
 _POLISH = 100.0
 
 

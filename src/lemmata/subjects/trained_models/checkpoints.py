@@ -18,6 +18,8 @@ from lemmata.subjects.trained_models._trained_networks import stationary
 
 from .leaving_out import measured_share, predicted_share
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _LEVEL = 0.97
 _NEAR = 0.3
 

@@ -16,6 +16,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, K
 from lemmata.subjects.privacy import ThresholdAttack, gaussian_eps, privacy_spent, threshold_attack
 from lemmata.subjects.trained_models import Trained, read_model, read_task
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
+
 
 def margins(params: dict, x: Array) -> Array:
     """Logits -x'w/2 and x'w/2 of two classes."""

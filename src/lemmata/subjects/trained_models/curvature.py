@@ -14,6 +14,8 @@ from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, So
 from lemmata.subjects.trained_models import Trained, largest_eigenvalue
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
+
 _FACTOR = 1.4
 _STEPS = 60
 _HALVINGS = 6

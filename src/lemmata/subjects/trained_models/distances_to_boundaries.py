@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models._separated_networks import SeparatedNetwork
 
 from .refits import trainable
 
+ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
+
 _QUANTILE = 0.1
 _ABOVE = 1.5
 _COSINE = 0.8

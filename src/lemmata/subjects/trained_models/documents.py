@@ -19,6 +19,8 @@ from lemmata.subjects.trained_models import LANGUAGE, Objective, Trained, polish
 from .leaving_out import attack_area, mean_limits, measured_share
 from .probabilities import halves
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 TOKENS = 8
 _LENGTH = 8
 _HELD = 150

@@ -16,6 +16,8 @@ from lemmata.subjects.trained_models._descended_networks import DescendedNetwork
 
 from .curvature import sharpness
 
+ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
+
 _FACTOR = 1.3
 _PLACES = (0, 1, 2, 3, 5, 8, 13, 21)
 

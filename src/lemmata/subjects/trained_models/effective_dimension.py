@@ -16,6 +16,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .refits import trainable
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "spectrum"}
+
 _LEVEL = 0.98
 _PROBES = 10
 _STEPS = 30

@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, 
 
 from .leaving_out import mean_limits
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
+
 _HELD = 300
 _NOISE = 0.3
 

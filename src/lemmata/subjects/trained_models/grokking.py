@@ -18,6 +18,8 @@ from .checkpoints import LaterErrorFromMemorisingCheckpoint, memorised, memorisi
 from .leaving_out import LIMITS, predicted_share
 from .sampled_rows import worth
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _ROWS = 32
 _STEPS = 200
 _TOLERANCE = 1e-2

@@ -17,6 +17,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .start import at_start, begun
 
+ABOUT = {"tool": "statistics", "architecture": "dense network", "object": "spectrum"}
+
 _GATHERED, _FEWER = 0.9, 0.95
 _LEARNED = 0.5
 _MOST = 512  # features, each of which costs a product

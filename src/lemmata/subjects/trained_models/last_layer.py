@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models._trained_networks import stationary
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 
 def from_the_last_layer(problem: Trained) -> Array:
     """What leaving rows out of the readout alone says of new rows."""

@@ -14,6 +14,8 @@ from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, So
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _LEVEL = 0.95
 LIMITS = f"{100 * _LEVEL:g} % limits"
 """What the ends of a share or a mean that was measured are."""

@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 
 from .leaving_out import measured_share
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
+
 _RATE = 0.01
 _LEVEL = 0.97
 

@@ -18,6 +18,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "spectrum"}
+
 _NEAR = 0.001  # of the decay, to which the smallest curvature is asked for
 _KNOWN = 0.1
 _AT_REST = 1e-4

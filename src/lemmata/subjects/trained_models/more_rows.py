@@ -19,6 +19,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from .leaving_out import measured_share
 from .refits import trainable
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _LEVEL = 0.9  # the central 95 % held 186 of 186: the forecast is wide
 _FOLDS = 4
 _TAKEN = (1, 2, 3)  # of four folds; the others are scored

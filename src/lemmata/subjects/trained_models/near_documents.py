@@ -15,6 +15,8 @@ from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, In
 from lemmata.subjects.trained_models import find_document_copies
 from lemmata.subjects.trained_models._document_copies import ALIKE, LENGTH, kept_by_replacing, shingles, similarity
 
+ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "inequality"}
+
 _LONGEST_EDIT = 6
 
 

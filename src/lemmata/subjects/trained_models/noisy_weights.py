@@ -23,6 +23,8 @@ from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, r
 from .refits import random_halves, trainable
 from .start import at_start, begun
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
+
 _SCALES = tuple(2.0**power for power in range(-7, 3))
 _TRIED, _DRAWS, _OF_DRAWS = 8, 250, 0.1
 

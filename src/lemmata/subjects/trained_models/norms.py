@@ -20,6 +20,8 @@ from lemmata.subjects.trained_models._rectified_networks import RectifiedNetwork
 from .attacks import attacked, first_order_radii, smallest_attacks
 from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor
 
+ABOUT = {"tool": "empirical processes", "architecture": "dense network", "object": "generalisation"}
+
 _GRID = 0.25  # norms and margins are rounded to powers of 2^(1/4)
 _MASS = math.pi**2 / 3 - 1  # the sum of 1/(1 + |j|)² over whole numbers j
 

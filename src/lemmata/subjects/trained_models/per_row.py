@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .refits import EffectOfOneRow, warm_effects
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
+
 _DRAWS = 2000
 _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95

@@ -16,6 +16,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import LIMITS, measured_share
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "score"}
+
 _COVERAGE = 0.9
 _BINS = 10
 _NULLS = 200

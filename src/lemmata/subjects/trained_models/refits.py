@@ -17,6 +17,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from .leaving_out import predicted_share
 from .start import at_start, begun, kernel_errors
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _HALVES = 8
 _REFITS = 4
 _FACTOR = 2.0

@@ -18,6 +18,8 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from .leaving_out import LIMITS, HeldOutErrorFromTrainingRows, mean_limits, predicted_share
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "generalisation"}
+
 _ROWS, _FEWER = 64, 32
 _LARGE = 10_000_000  # parameters above which fewer rows are left out
 _STEPS = 30

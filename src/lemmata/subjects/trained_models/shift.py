@@ -19,6 +19,8 @@ from lemmata.subjects.trained_models._shift import LEVEL
 
 from .leaving_out import measured_share
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 KNOWN = "rows in use whose classes are known"
 WITHIN = 0.05
 _CONFIDENCE = 0.95

@@ -15,6 +15,8 @@ from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, 
 
 from .leaving_out import LIMITS, mean_limits
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
+
 _HELD = 400
 _ALL = 300  # features that there are
 _STEP = 1.4

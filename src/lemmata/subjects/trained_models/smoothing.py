@@ -13,6 +13,8 @@ from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, smoothed, spread_ratio
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+ABOUT = {"tool": "concentration", "architecture": "any", "object": "function class"}
+
 _FEWEST = 4
 _UNITS = 4.0
 _SHARED = 0.25

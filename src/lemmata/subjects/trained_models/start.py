@@ -13,6 +13,8 @@ from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, So
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
+
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3

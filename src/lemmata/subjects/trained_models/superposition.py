@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
 
+ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "construction"}
+
 
 class CrowdedReadouts(Population[Trained]):
     """Classes around random centres, two more than hidden units or still more, at a stationary point with decay."""

@@ -30,6 +30,8 @@ from lemmata.subjects.trained_models._trained_networks import initial, network
 from .leaving_out import LIMITS, measured_share, predicted_share
 from .probabilities import halves
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
+
 TARGET = 0
 """The class that a planted trigger asks for."""
 STAMPED = 1

@@ -12,6 +12,8 @@ from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Sour
 from lemmata.subjects.trained_models import Trained, whole_and_without
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
+
 _REMOVED = 4
 _STEPS = 100
 

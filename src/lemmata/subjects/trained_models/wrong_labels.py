@@ -26,6 +26,8 @@ from lemmata.engine.claims import (
 from lemmata.subjects.trained_models import Objective, Trained, label_doubts, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import CLASSES, initial, network, stationary
 
+ABOUT = {"tool": "statistics", "architecture": "any", "object": "score"}
+
 _HELD = 300
 
 

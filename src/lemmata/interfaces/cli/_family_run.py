@@ -1,17 +1,20 @@
-"""`lemmata verify --all`: many claims in the order of what they could tell, in processes that can be ended."""
+"""A run over many claims, in the order of what they could tell, in processes that can be ended."""
 
 import contextlib
 import dataclasses
-import difflib
 import functools
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from lemmata.errors import DataError, SettingError, UnknownNameError
+import typer
+
+from lemmata.errors import DataError, SettingError
+
+from ._judging import Judging
 
 TRIAL_SECONDS = 600.0
 """Seconds that a trial may take where many claims are judged: six times what the slowest claim of the catalogue takes
@@ -20,65 +23,39 @@ MOST_SECONDS = 86400.0
 _clock = time.monotonic
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """How many claims are judged; see the options of the command."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunOptions(Judging):
+    """How a family is judged."""
 
-    seed: int
-    budget: int | None
-    corners: int | None
-    level: float
-    minutes: float | None
-    limit: float | None
-    jobs: int
-    continued: bool
-    write: bool
-    stale: bool
-    out: Path | None
-    ledger: Path | None
-    dask: str | None = None
+    minutes: Annotated[
+        float | None, typer.Option(metavar="M", help="Begin no claim after so long; the next run takes the rest.")
+    ] = None
+    continued: Annotated[
+        bool, typer.Option("--continue", help="Add fresh trials to what the ledger has; e-values hold the level.")
+    ] = False
+    trial_seconds: Annotated[
+        float | None, typer.Option(metavar="T", help="A trial may take so long; default: 600, none for named claims.")
+    ] = None
+    write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page of the run to DIR/index.html.")] = None
 
     def check(self) -> None:
-        """Refuse what cannot be meant."""
+        """Refuse what no run takes, and what cannot be meant together."""
+        super().check()
         if self.minutes is not None and not 0 < self.minutes < float("inf"):
             raise SettingError("--minutes", found=self.minutes, rule="above 0")
-        if self.limit is not None and not 0 < self.limit <= MOST_SECONDS:
-            raise SettingError("--trial-seconds", found=self.limit, rule=f"above 0 and at most {MOST_SECONDS:g}")
-        if self.dask is not None and self.limit is not None and self.limit != TRIAL_SECONDS:
+        limit = self.trial_seconds
+        if limit is not None and not 0 < limit <= MOST_SECONDS:
+            raise SettingError("--trial-seconds", found=limit, rule=f"above 0 and at most {MOST_SECONDS:g}")
+        if self.dask is not None and limit is not None and limit != TRIAL_SECONDS:
             raise SettingError("--trial-seconds and --dask", rule="trials of this machine's processes have a limit")
-        if not 0 < self.level < 0.5:
-            raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
                 "--write", rule="verdicts at default settings, budget, corners and level, of one session"
             )
 
 
-def chosen_claims(claims: Iterable[Any], chapter: str, source: str, subject: str) -> list[Any]:
-    """The claims of a chapter or section, of a source and of a subject, each where it is given.
-
-    Raises:
-        UnknownNameError: no claim is of that chapter, source or subject; the nearest name is told.
-    """
-    found = list(claims)
-    asked = {"chapter": (chapter.replace("-", "_"), _places), "source": (source, lambda claim: [claim.source.key]),
-             "subject": (subject.replace("-", "_"), lambda claim: _places(claim)[:1])}  # fmt: skip
-    for facet, (word, of) in asked.items():
-        known = dict.fromkeys(name for claim in found for name in of(claim))
-        if word and found and word.strip() not in known:
-            near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-            remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
-            raise UnknownNameError(f"--{facet} '{word}'", rule=f"a {facet} of the claims asked for", remedy=remedy)
-    return [claim for claim in found if all(not word or word.strip() in of(claim) for word, of in asked.values())]
-
-
-def _places(claim: Any) -> list[str]:
-    """The chapter of a claim, its section, and so on."""
-    parts = claim.name.split(".")[:-1]
-    return [".".join(parts[: k + 1]) for k in range(len(parts))]
-
-
-class Session:
+class FamilyRun:
     """One run over many claims.
 
     Args:
@@ -86,7 +63,7 @@ class Session:
         options: how they are judged.
     """
 
-    def __init__(self, chosen: list[Any], options: Options):
+    def __init__(self, chosen: list[Any], options: RunOptions):
         from lemmata.engine.ledger import default_path, known_of, open_ledger
 
         self.chosen, self.options = chosen, options
@@ -150,7 +127,7 @@ class Session:
                 run = CarriedTrials(self.path, self.number)
             tasks = self.tasks() if own.minutes is not None else list(self.tasks())
             stream = run_keyed(
-                tasks, limit=own.limit, jobs=own.jobs, run=run, around=kept_compilations, executor=executor
+                tasks, limit=own.trial_seconds, jobs=own.jobs, run=run, around=kept_compilations, executor=executor
             )
             yield from self.taken(stream)
 

@@ -17,9 +17,9 @@ from lemmata.engine.claims import Task, find, load_file, registry, run_keyed
 from lemmata.engine.claims import _keyed as keyed
 from lemmata.engine.ledger import open_ledger
 from lemmata.errors import DataError, UnknownNameError
-from lemmata.interfaces.cli import app
+from lemmata.interfaces.cli import _refute, app
 from lemmata.interfaces.cli._compilations import kept_compilations
-from lemmata.interfaces.cli._verify_all import chosen_claims
+from lemmata.interfaces.cli._family import Family
 
 RUNNER = CliRunner()
 HERE = pathlib.Path(__file__).parent
@@ -62,7 +62,7 @@ def claim_file(folder, gamma="1.0", name="many.py"):
 
 
 def run(*words, code=None):
-    result = RUNNER.invoke(app, ["verify", *map(str, words), "--json"])
+    result = RUNNER.invoke(app, ["judge", *map(str, words), "--json"])
     assert code is None or result.exit_code == code, result.output
     return json.loads(result.stdout) if result.stdout.startswith("{") else result
 
@@ -93,11 +93,11 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
     assert [rows[name]["status"] for name in ("first", "last")] == ["inconclusive"] * 2
     assert {rows[name]["judged"] for name in ("first", "last")} == {12}
     failed = {name for name, row in rows.items() if row["status"] == "failed"}
-    assert failed == {"hangs", "hangs_inside", "raises", "not_anumber", "dies"}
+    assert failed == {"hangs", "hangs_inside", "raises", "not_a_number", "dies"}
     assert rows["hangs"]["reason"] == "stopped after 5000 s without a result, in trial 3 (seed 0, n=4)"
     assert "in the compiled call of the trials from 0 (seed 0, n=4)" in rows["hangs_inside"]["reason"]
     assert "trial 1: ValueError: a matrix that is no matrix" in rows["raises"]["reason"]
-    assert "first: trial" in rows["not_anumber"]["reason"]
+    assert "first: trial" in rows["not_a_number"]["reason"]
     assert rows["dies"]["reason"] == "the process ended by itself (signal 9), in trial 0 (seed 0, n=4)"
     with open_ledger(ledger) as opened:
         known = opened.query("SELECT number FROM trials WHERE claim = 'mine.hangs'")
@@ -139,7 +139,7 @@ def test_what_a_process_compiles_is_kept_also_where_another_takes_its_place(tmp_
 def test_what_there_is_no_time_for_is_left_and_taken_by_the_next_run(tmp_path, monkeypatch):
     path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
     ticks = itertools.count(0.0, 25.0)
-    monkeypatch.setattr("lemmata.interfaces.cli._verify_all._clock", lambda: next(ticks))
+    monkeypatch.setattr("lemmata.interfaces.cli._family_run._clock", lambda: next(ticks))
     first = run(path, "--minutes", 1, "--ledger", ledger, code=3)
     assert (first["judged"], len(first["rows"]), len(first["left"])) == (2, 2, 1)
     assert {row["level"] for row in first["rows"]} == {1e-3 / 3, 1e-3 / 2}  # the one that was left counts
@@ -177,7 +177,7 @@ def test_changes_since_the_last_run_are_named_with_their_reasons(tmp_path):
     page = (tmp_path / "page" / "index.html").read_text()
     assert "many.gamma" in page
     assert "code, seed" in page
-    said = RUNNER.invoke(app, ["verify", path, *map(str, ledger), "--seed", "3"])
+    said = RUNNER.invoke(app, ["judge", path, *map(str, ledger), "--seed", "3"])
     assert "3 of 3 claims judged (3 of them read from the ledger), 1 not as expected" in said.stdout
     assert "Family-wise level 0.001 over 3 claims (Holm on p-values)" in " ".join(said.stdout.split())
 
@@ -207,8 +207,8 @@ def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_pat
 
 def test_what_is_new_is_judged_before_what_is_known(tmp_path):
     path, ledger = claim_file(tmp_path), ("--ledger", str(tmp_path / "l.sqlite"))
-    assert RUNNER.invoke(app, ["verify", f"{path}:Alpha", *ledger]).exit_code == 0
-    said = RUNNER.invoke(app, ["verify", path, "--continue", *ledger]).stderr
+    assert RUNNER.invoke(app, ["judge", f"{path}:Alpha", *ledger]).exit_code == 0
+    said = RUNNER.invoke(app, ["judge", path, "--continue", *ledger]).stderr
     order = [line.split()[2] for line in said.splitlines() if line.startswith("[")]
     assert order[-1] == "many.alpha"
     assert len(order) == 3
@@ -216,8 +216,8 @@ def test_what_is_new_is_judged_before_what_is_known(tmp_path):
 
 def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
     path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
-    verify = ["verify", path, "--ledger", str(ledger)]
-    RUNNER.invoke(app, verify)
+    judge = ["judge", path, "--ledger", str(ledger)]
+    RUNNER.invoke(app, judge)
     with open_ledger(ledger) as opened:
         rows = opened.query("SELECT claim, seconds FROM verdicts ORDER BY seconds DESC")
     given = []
@@ -228,7 +228,7 @@ def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
             yield from run_keyed([task])
 
     monkeypatch.setattr("lemmata.engine.claims.run_keyed", alone)
-    RUNNER.invoke(app, [*verify, "--seed", "1", "--jobs", "2"])
+    RUNNER.invoke(app, [*judge, "--seed", "1", "--jobs", "2"])
     assert given == [row["claim"] for row in rows]
     assert len(given) == 3
 
@@ -250,20 +250,31 @@ def test_a_process_goes_on_with_the_section_whose_functions_it_has_compiled():
 
 def test_filters_combine():
     known = registry().values()
-    chosen = lambda **words: chosen_claims(known, **{"chapter": "", "source": "", "subject": "", **words})
-    chapter = chosen(chapter="optimisation")
-    assert chapter == [claim for claim in known if claim.name.startswith("optimisation.")]
-    source = chapter[0].source.key
-    both = chosen(chapter="optimisation", source=source)
-    assert both == [claim for claim in chapter if claim.source.key == source]
-    assert chosen(subject="state-space", chapter="state_space") == chosen(subject="state_space")
-    section = ".".join(chapter[0].name.split(".")[:2])
-    assert chosen(chapter=section) == find(section)
-    assert chosen_claims([], "optimisation", "", "") == []
+    chosen = lambda **words: Family(**words).claims(None)
+    subject = chosen(subject=["optimisation"])
+    assert subject == [claim for claim in known if claim.name.startswith("optimisation.")]
+    source = subject[0].source.key
+    both = chosen(subject=["optimisation"], source=source)
+    assert both == [claim for claim in subject if claim.source.key == source]
+    assert chosen(subject=["state-space"]) == chosen(subject=["state_space"])
+    section = ".".join(subject[0].name.split(".")[:2])
+    assert chosen(subject=[section]) == find(section)
+    assert chosen(subject=[f"state_space,{section}"]) == chosen(subject=[section, "state_space"])
+    assert len(chosen(subject=[section, "state_space"])) == len(find(section)) + len(chosen(subject=["state_space"]))
     with pytest.raises(UnknownNameError, match="did you mean optimisation"):
-        chosen(chapter="optimization")
+        chosen(subject=["optimization"])
     with pytest.raises(UnknownNameError, match="--source"):
-        chosen(chapter="optimisation", source="nobody1999")
+        chosen(subject=["optimisation"], source="nobody1999")
+
+
+def test_a_list_and_a_search_choose_the_same_claims_of_a_subject(monkeypatch):
+    listed = json.loads(RUNNER.invoke(app, ["list", "--subject", "phases,optimisers.decay", "--json"]).stdout)
+    searched = []
+    monkeypatch.setattr(_refute, "_found", lambda executor, own, *_: searched.extend(own) or ())
+    done = RUNNER.invoke(app, ["refute", "--subject", "optimisers.decay", "--subject", "phases"])
+    assert done.exit_code == 0, done.output
+    assert [row["name"] for row in listed] == [claim.name for claim in searched]
+    assert {row["subject"] for row in listed} == {"phases", "optimisers"}
 
 
 @pytest.mark.parametrize(
@@ -275,16 +286,16 @@ def test_filters_combine():
         (["--trial-seconds", "1e9"], "at most 86400"),
         (["--minutes", "1", "--level", "0.7"], "between 0 and 0.5"),
         (["--continue", "--write"], "of one session"),
-        (["--chapter", "nowhere"], "--chapter 'nowhere'"),
+        (["--subject", "nowhere"], "--subject 'nowhere'"),
         (["--source", "nobody1999"], "did you mean|lemmata list"),
-        (["--minutes", "1", "--set", "n=1"], "settings belong to one claim"),
+        (["--part", "1/2"], "it goes with --stale"),
         (["--all"], "--all and"),
     ],
 )
 def test_bad_options_are_refused_in_a_line(words, message, tmp_path):
     import re
 
-    result = RUNNER.invoke(app, ["verify", claim_file(tmp_path), *words, "--ledger", str(tmp_path / "l.sqlite")])
+    result = RUNNER.invoke(app, ["judge", claim_file(tmp_path), *words, "--ledger", str(tmp_path / "l.sqlite")])
     assert result.exit_code == 2, result.output
     assert re.search(message, result.stderr), result.stderr
     assert "Traceback" not in result.output
@@ -293,7 +304,7 @@ def test_bad_options_are_refused_in_a_line(words, message, tmp_path):
 def test_a_page_that_cannot_be_written_costs_no_verdict(tmp_path):
     path, ledger = claim_file(tmp_path), tmp_path / "l.sqlite"
     (tmp_path / "taken").write_text("")
-    result = RUNNER.invoke(app, ["verify", path, "--out", str(tmp_path / "taken"), "--ledger", str(ledger)])
+    result = RUNNER.invoke(app, ["judge", path, "--out", str(tmp_path / "taken"), "--ledger", str(ledger)])
     assert result.exit_code == 4
     assert "3 of 3 claims judged" in result.stdout
     assert "taken" in result.stdout
@@ -372,7 +383,7 @@ def test_a_ledger_without_permission_is_one_line_that_names_it(tmp_path):
 def test_a_ledger_that_cannot_be_opened_is_refused_before_anything_runs(tmp_path):
     (tmp_path / "file").write_text("")
     result = RUNNER.invoke(
-        app, ["verify", claim_file(tmp_path), "--minutes", "1", "--ledger", str(tmp_path / "file/l.db")]
+        app, ["judge", claim_file(tmp_path), "--minutes", "1", "--ledger", str(tmp_path / "file/l.db")]
     )
     assert result.exit_code == 2
     assert str(tmp_path / "file/l.db") in result.stderr.replace("\n", "")

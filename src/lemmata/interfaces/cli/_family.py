@@ -1,0 +1,56 @@
+"""Which claims a command means: all, those of subjects, sections and sources, those whose verdict is stale."""
+
+import dataclasses
+from typing import Annotated, Any
+
+import typer
+
+from lemmata.errors import SettingError
+
+from ._judging import named_claims
+from ._stale import stale_claims
+from ._subjects import Subjects, is_of, known_subjects, unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """The options of `lemmata judge` that say which claims are judged together."""
+
+    everything: Annotated[bool, typer.Option("--all", help="Every registered claim.")] = False
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Claims whose code has changed since the recorded verdict.")
+    ] = False
+    part: Annotated[
+        str,
+        typer.Option(metavar="K/N", help="With --stale: where shared code changed, the K-th of N parts of the claims."),
+    ] = ""
+    subject: Subjects = None
+    source: Annotated[str, "Only claims of this source, by its key."] = ""
+
+    def check(self, names: list[str] | None) -> None:
+        """Refuse what names no family, or names it twice over."""
+        options = [option for option, given in (("--all", self.everything), ("--stale", self.stale)) if given]
+        if names and options:
+            raise SettingError(" and ".join([*options, *names]), rule="either names of claims, or --all or --stale")
+        if self.part and not self.stale:
+            raise SettingError("--part", rule="it goes with --stale")
+        if not (names or options or self.subject or self.source):
+            raise SettingError("judge", rule="names of claims, --all, --stale, --subject or --source")
+
+    def claims(self, names: list[str] | None) -> list[Any]:
+        """The claims, of those that are named where names are given."""
+        from lemmata.engine.claims import registry
+
+        known = named_claims(names) if names else list(registry().values())
+        places = known_subjects(self.subject, [claim.name for claim in known])
+        keys = dict.fromkeys(claim.source.key for claim in known)
+        if self.source and self.source not in keys:
+            raise unknown("--source", self.source, keys, "a source of the claims asked for")
+        found = [
+            claim
+            for claim in known
+            if (not places or is_of(places, claim.name)) and self.source in ("", claim.source.key)
+        ]
+        if not found:
+            raise SettingError("judge", found="no claim", rule="--subject and --source leave at least one")
+        return stale_claims(found, self.part) if self.stale else found

@@ -1,0 +1,73 @@
+"""`lemmata judge`: judge a family of claims together, at one level."""
+
+import dataclasses
+from typing import Annotated
+
+import typer
+
+from lemmata.errors import SettingError
+
+from ._family import Family
+from ._family_report import tell
+from ._family_run import TRIAL_SECONDS, FamilyRun, RunOptions, of_package
+from ._options import with_options
+
+
+def _judge(
+    family: Family,
+    own: RunOptions,
+    claims: Annotated[
+        list[str] | None, typer.Argument(help="Names as `lemmata verify` takes them.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Judge a family of claims: everything, subjects, what is stale, or what is named, at a family-wise level.
+
+    The probability that any true statement of the family is refuted is at most the level. Claims that could tell most
+    come first, verdicts that the ledger has of the same code are taken as they are, and a claim that hangs fails alone.
+
+    Exit code 0 where every verdict is the expected one (a misprint entered as printed is expected to be refuted) and,
+    with --stale, the catalogue was up to date; 2 usage; 3 where claims were left; 4 where a claim raised, hung or gave
+    NaN, or could not be recorded; else that of the worst unexpected verdict, as of `lemmata verify`.
+    """
+    family.check(claims)
+    own.check()
+    if own.trial_seconds is None and not claims:
+        own = dataclasses.replace(own, trial_seconds=TRIAL_SECONDS)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    from ._app import at_end
+    from ._compilations import kept_compilations
+
+    at_end.enter_context(kept_compilations())
+    chosen = family.claims(claims)
+    foreign = [claim.name for claim in chosen if not of_package(claim)]
+    if foreign and own.write:
+        raise SettingError(f"claim {foreign[0]}", rule="--write is for registered claims")
+    run = FamilyRun(chosen, own)
+    _judged(run)
+    raise typer.Exit(tell(run, family.stale, as_json))
+
+
+judge = with_options(_judge, Family, RunOptions)
+
+
+def _judged(run: FamilyRun) -> None:
+    """Judge the claims, say each verdict as it comes, and keep it in the catalogue where that is asked for."""
+    from lemmata.engine.catalogue import give_tags, write_costs
+    from lemmata.engine.claims import record_of, registry, write_record
+
+    from ._console import err
+
+    for claim, verdict in run.judge():
+        wrong = "" if verdict.status is claim.expected else "  NOT AS EXPECTED"
+        at = f"[{len(run.judged)}/{len(run.chosen)}]"
+        err.print(
+            f"{at} {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}", markup=False, highlight=False
+        )
+        if run.options.write:
+            write_record(claim, record_of(claim, verdict))
+            write_costs({type(claim).__name__: verdict.seconds})
+    if run.options.write:
+        give_tags(type(claim).__name__ for claim in registry().values())

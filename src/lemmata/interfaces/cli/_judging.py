@@ -1,0 +1,57 @@
+"""How statements are judged, one or many: trials, level, seed, processes, ledger."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lemmata.errors import SettingError
+
+from ._options import Dask, Jobs
+
+MOST_TRIALS = 10**7
+"""The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Judging:
+    """The options that `lemmata verify` and `lemmata judge` share."""
+
+    budget: Annotated[int | None, "Number of trials, fixed beforehand; default: what support needs."] = None
+    corners: Annotated[
+        int | None, typer.Option(help="Other settings to judge; default: 3, none with --set.", min=0, max=50)
+    ] = None
+    level: Annotated[float, "Probability of refuting a true statement."] = 1e-3
+    seed: Annotated[int, "Seed of all randomness."] = 0
+    jobs: Jobs = 1
+    dask: Dask = None
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Trials are kept and found here; default: platform's.")
+    ] = None
+
+    def check(self) -> None:
+        """Refuse what no run takes."""
+        from ._study import check_seed
+
+        check_seed(self.seed)
+        if self.budget is not None and not 1 <= self.budget <= MOST_TRIALS:
+            raise SettingError(
+                "--budget is out of bounds",
+                found=self.budget,
+                rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
+                remedy="leave --budget out for the number that support needs",
+            )
+        if not 0 < self.level < 0.5:
+            raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
+
+
+def named_claims(names: list[str] | None) -> list[Any]:
+    """The claims that some names mean, each once; SettingError where two have one name, which tells verdicts apart."""
+    from lemmata.engine.claims import find
+
+    found: dict[str, Any] = {}
+    for claim in (claim for name in names or [] for claim in find(name)):
+        if found.setdefault(claim.name, claim) is not claim:
+            raise SettingError(f"claim {claim.name}", found="twice", rule="claims of one run have different names")
+    return list(found.values())

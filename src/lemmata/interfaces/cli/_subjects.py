@@ -1,0 +1,55 @@
+"""`--subject`: claims of subjects and sections, the same in every command."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import typer
+
+from lemmata.errors import UnknownNameError
+
+Subjects = Annotated[
+    list[str] | None,
+    typer.Option("--subject", metavar="NAME", help="Only claims of this subject or subject.section; repeatable."),
+]
+"""Of which subjects and sections claims are meant."""
+
+
+def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[str, ...]:
+    """Subjects and sections that were asked for, by repeated options or in one with commas between them.
+
+    >>> known_subjects(["state-space,optimisers.decay"], ["state_space.cells.one", "optimisers.decay.two"])
+    ('state_space', 'optimisers.decay')
+
+    Args:
+        asked: as they were given.
+        names: of the claims to choose from.
+
+    Raises:
+        UnknownNameError: no claim is of that subject or section; the nearest one is told.
+    """
+    places = {place: None for name in names for place in _places(name)}
+    words = [word.strip().replace("-", "_") for given in asked or () for word in given.split(",")]
+    for word in words:
+        if word not in places:
+            subjects = ", ".join(place for place in places if "." not in place)
+            raise unknown("--subject", word, places, f"one of {subjects}, or a section of one")
+    return tuple(words)
+
+
+def is_of(places: Iterable[str], name: str) -> bool:
+    """Whether a claim is of one of some subjects and sections, by its name."""
+    return any(place in _places(name) for place in places)
+
+
+def _places(name: str) -> list[str]:
+    """The subject of a claim, its section, and so on."""
+    parts = name.split(".")[:-1]
+    return [".".join(parts[: k + 1]) for k in range(len(parts))]
+
+
+def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
+    """The error of a word that no claim has, with the nearest one that is known."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
+    remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
+    return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)
