@@ -19,7 +19,17 @@ from lemmata.engine.claims import registry
 from lemmata.errors import ShapeError
 from lemmata.interfaces.report._model import model_page, model_sentences
 from lemmata.interfaces.report._text import number
-from lemmata.subjects.trained_models import Objective, polish, read_model, read_task, read_trained
+from lemmata.subjects.trained_models import (
+    Objective,
+    held_outputs,
+    held_rows,
+    is_known,
+    polish,
+    polished_copy,
+    read_model,
+    read_task,
+    read_trained,
+)
 from lemmata.workflows.examinations import Record, _gauges, _run, gauges_of, run_examination, signs
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
@@ -285,12 +295,12 @@ def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatc
     record = run_examination(trained)
     assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
     assert record.gauge(STEP).status in SPOKE
-    assert "polished" not in vars(trained)
+    assert not is_known(polished_copy, trained)
     many = lambda own, x: x @ own[:800].reshape(4, 200)
     wide = read_trained((many, jnp.zeros(40_000)), *TRAIN, labels=tuple(range(200)), decay=0.02)
     claims = {claim.name.split(".")[-1]: claim for claim in gauges_of(wide)}
     assert "leaving one out; found 34." in (_run._too_much(claims[LEFT_OUT], wide, 0.0, None) or "")
-    assert "polished" not in vars(wide)
+    assert not is_known(polished_copy, wide)
 
 
 def test_what_was_finished_is_kept_after_an_interruption(linear, monkeypatch):
@@ -360,11 +370,11 @@ def test_good_and_bad_models_of_values_are_told_apart(values):
 def test_rows_of_one_class_show_no_guessing(linear):
     x, y = HELD
     trained = read_trained(linear, *TRAIN, held=(x[y == 1], y[y == 1]))
-    error = _run.error_interval(trained, trained.f_held, trained.held_rows[1])
+    error = _run.error_interval(trained, held_outputs(trained), held_rows(trained)[1])
     assert 0 < error.value < 0.4
     assert not any(own.name == "guessing" for own in signs(trained, [], error))
     moved = read_trained(linear, *TRAIN, held=(x, (y + 1) % 3))
-    worse = signs(moved, [], _run.error_interval(moved, moved.f_held, moved.held_rows[1]))
+    worse = signs(moved, [], _run.error_interval(moved, held_outputs(moved), held_rows(moved)[1]))
     assert any(own.name == "guessing" for own in worse)
 
 

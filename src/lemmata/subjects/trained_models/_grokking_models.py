@@ -9,6 +9,8 @@ from scipy.special import expit
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.subjects.trained_models import Trained, read_model, read_task
 
+from ._fresh_rows import fresh_rows
+
 _STRONG = 3
 _WEAK = 0.4
 _HELD = 300
@@ -68,7 +70,7 @@ class GrokkingModels(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What is asked of a history: checkpoints, classes, and rows that the model has not seen."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),

@@ -17,6 +17,9 @@ from lemmata.subjects.trained_models import Trained, find_shift, labels_needed, 
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models._shift import LEVEL
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows
 from .leaving_out import measured_share
 
 KNOWN = "rows in use whose classes are known"
@@ -26,7 +29,7 @@ _MOVED = 0.8
 _FAR = 3.0
 
 
-class RowsInUseAreAlike(Claim[Trained]):
+class RowsInUseAreAlike(AbstractGauge):
     """A classifier is fitted to tell rows in use from held-out rows by inputs, their squares and the model's outputs;
     each row is scored by a fit to other rows. Where both are draws from one law, dealing the rows anew at random leaves
     the law of the area under its curve as it is, so that with probability at least 19/20 the area is at most the 10th
@@ -155,8 +158,8 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
 def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
     """Errors and largest probabilities of held-out rows that are no copies, and largest probabilities in use."""
     assert problem.deployed is not None
-    new = problem.fresh
-    f, y = problem.f_held[new], problem.held_rows[1][new]
+    new = fresh_rows(problem)
+    f, y = held_outputs(problem)[new], held_rows(problem)[1][new]
     used = problem.task.means(problem.model.outputs(problem.deployed)).max(1)
     return problem.task.errors(f, y), problem.task.means(f).max(1), used
 
@@ -199,7 +202,7 @@ def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
 
 def unshifted(problem: Trained) -> list[Hypothesis]:
     """That the model is of classes, there are held-out rows, no shift is seen, and classes in use are known."""
-    held = 0 if problem.held is None else int(problem.fresh.sum())
+    held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
@@ -210,7 +213,7 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     ]  # fmt: skip
 
 
-class AbstractErrorInUse(Claim[Trained]):
+class AbstractErrorInUse(AbstractGauge):
     """An estimate of the error on rows in use, judged on rows whose classes the population knows."""
 
     stated = Kind.OWN
@@ -218,6 +221,9 @@ class AbstractErrorInUse(Claim[Trained]):
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "the error on rows in use, whose classes nobody knows"
     traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 0.0 if problem.deployed is None else 1.0
 
     @abc.abstractmethod
     def estimate(self, problem: Trained) -> Float[np.ndarray, "3"]:
@@ -283,9 +289,6 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
     unexplained = "the error under a shift, and under one that is too small to be seen"
     trials = 320
 
-    def passes(self, problem: Trained) -> float:
-        return 0.0 if problem.deployed is None else 1.0
-
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return unshifted(problem)
 
@@ -306,9 +309,6 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
     population = DeployedRows(hidden=0)
     unexplained = "the error under a shift, and under one that is too small to be seen"
     trials = 320
-
-    def passes(self, problem: Trained) -> float:
-        return 0.0 if problem.deployed is None else 1.0
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return unshifted(problem)

@@ -9,9 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
+
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
 
 LAZY = 0.1
 _LEVEL = 0.95
@@ -74,7 +77,7 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
     return float(np.sqrt(a / b)), float(spread * np.sqrt(1 / len(above) + 1 / new))
 
 
-class LinearFromTheStart(Claim[Trained]):
+class LinearFromTheStart(AbstractGauge):
     """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
     How far the model is from linear is the relative residual
 
@@ -116,7 +119,7 @@ class LinearFromTheStart(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Outputs on held-out rows against a central difference of outputs at the start."""
-        x, _ = problem.held_rows
+        x, _ = held_rows(problem)
         above, below = squares(problem, x, pushed_by_differences(problem, x))
         value, spread = root_ratio(above, below, len(x))
         reach = np.exp(stats.norm.ppf((1 + _LEVEL) / 2) * spread / np.sqrt(2))

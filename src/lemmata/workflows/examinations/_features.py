@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, held_rows
 
 from ._record import Gauge
 
@@ -35,8 +35,8 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
     residual, parts = _residual(by_name.get(_TANGENT)), []
     if not judged:
         return []
-    new, y = trained.fresh, trained.held_rows[1]
-    ours = trained.task.errors(trained.f_held[new], y[new])
+    new, y = fresh_rows(trained), held_rows(trained)[1]
+    ours = trained.task.errors(held_outputs(trained)[new], y[new])
     for machine, words in judged:
         theirs = trained.task.errors(getattr(trained, machine).outputs[new], y[new])
         verb, rich = verb_of(ours, theirs), residual is not None and residual > _LAZY

@@ -6,7 +6,22 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from lemmata.subjects.trained_models import Trained, labels_needed, parted, shift_in_use, temperature
+from lemmata.subjects.trained_models import (
+    Trained,
+    copies_of,
+    fresh_rows,
+    held_outputs,
+    held_rows,
+    is_known,
+    labels_needed,
+    objective_of,
+    parted,
+    rows_left_out,
+    shift_in_use,
+    smallest_triggers,
+    temperature,
+    training_outputs,
+)
 
 from ._features import beside_its_kernels
 from ._record import Finding, Gauge, Interval
@@ -75,12 +90,12 @@ def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     own = _by_name(gauges, "success_of_smallest_trigger")
     if own is None or own.status not in ("agrees", "disagrees", "unscored"):
         return []
-    found = trained.triggers
+    found = smallest_triggers(trained)
     if np.median(np.abs(found.sizes - np.median(found.sizes))) == 0:  # then distances have no unit
         return []
     c, success = found.smallest, own.measured or own.predicted
     cheap = found.anomaly > _ANOMALY and found.sizes.min() < _SMALL * np.median(found.sizes)
-    labels, calls = trained.y.argmax(1), trained.f.argmax(1)
+    labels, calls = trained.y.argmax(1), training_outputs(trained).argmax(1)
     called, others = np.flatnonzero((labels == c) & (calls == c)), labels != c
     apart, resting, lost = False, 0, np.zeros(0)
     if len(called) and others.any():
@@ -141,12 +156,12 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _copies(trained: Trained, held: Interval | None) -> list[Sign]:
-    copies = trained.copies
+    copies = copies_of(trained)
     found = []
     if copies.held.any() and held is not None:
-        x, y = trained.held_rows
+        x, y = held_rows(trained)
         rest = ~copies.held
-        without = float(trained.task.errors(trained.f_held[rest], y[rest]).mean()) if rest.any() else None
+        without = float(trained.task.errors(held_outputs(trained)[rest], y[rest]).mean()) if rest.any() else None
         then = "no row is left" if without is None else f"the error is {without:.3g} and not {held.value:.3g}"
         text = (
             f"{int(copies.held.sum())} of {len(x)} held-out rows are copies of training rows ({copies.exact_held} of "
@@ -164,8 +179,8 @@ def _untrained(trained: Trained) -> list[Sign]:
     """A model that gets its own training rows wrong about as often as the most frequent class does."""
     if trained.task.is_language:
         return []
-    error = float(trained.task.errors(trained.f, trained.y).mean())
-    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, trained.f, trained.y):
+    error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
+    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, training_outputs(trained), trained.y):
         return []
     text = (
         f"The model does not know its own training rows: {_beside(trained, error, trained.y)}. These weights are not "
@@ -179,7 +194,7 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
     own = _by_name(gauges, _LEAVING_OUT)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
         trivial = _as_trivial(trained, own.predicted.value, trained.y)
-        if not trivial or _parts_classes(trained, trained.left_out.outputs, trained.y):
+        if not trivial or _parts_classes(trained, rows_left_out(trained).outputs, trained.y):
             return []
         text = (
             "Training rows alone say that new rows are guessed: "
@@ -187,11 +202,11 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
             "nothing about them."
         )
         return [Sign("guessing", Finding(text, [own.name]))]
-    if held is None or trained.task.is_language or not _as_trivial(trained, held.value, trained.held_rows[1]):
+    if held is None or trained.task.is_language or not _as_trivial(trained, held.value, held_rows(trained)[1]):
         return []
-    if _parts_classes(trained, trained.f_held, trained.held_rows[1]):
+    if _parts_classes(trained, held_outputs(trained), held_rows(trained)[1]):
         return []
-    text = f"Held-out rows are guessed: {_beside(trained, held.value, trained.held_rows[1])}."
+    text = f"Held-out rows are guessed: {_beside(trained, held.value, held_rows(trained)[1])}."
     return [Sign("guessing", Finding(text, ["held-out rows"]))]
 
 
@@ -269,10 +284,10 @@ def _labels(trained: Trained, gauges: list[Gauge], held: Interval | None) -> lis
 def _confidence(trained: Trained) -> list[Sign]:
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return []
-    new = trained.fresh  # the model is surer of rows that it has seen
+    new = fresh_rows(trained)  # the model is surer of rows that it has seen
     if not new.any():
         return []
-    t = temperature(trained.f_held[new], trained.held[1][new])
+    t = temperature(held_outputs(trained)[new], trained.held[1][new])
     if _COLD < t < _HOT:
         return []
     word = "high" if t > 1 else "low"
@@ -288,10 +303,10 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if own is None or not trained.task.scored:
         return []
     area = None if own.predicted is None else own.predicted.value
-    if trained.held is not None and trained.task.is_classification and trained.fresh.sum() >= _FEWEST:
-        new = trained.fresh
-        others = trained.task.losses(trained.f_held[new], trained.held[1][new])
-        members = trained.task.losses(trained.f, trained.y)
+    if trained.held is not None and trained.task.is_classification and fresh_rows(trained).sum() >= _FEWEST:
+        new = fresh_rows(trained)
+        others = trained.task.losses(held_outputs(trained)[new], trained.held[1][new])
+        members = trained.task.losses(training_outputs(trained), trained.y)
         area = float(stats.mannwhitneyu(others, members).statistic) / (len(others) * len(members))
     if area is None or area < _SEEN:
         return []
@@ -310,7 +325,7 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
             "This model names a class and gives no scores: nothing is said here of its confidence, of sets of classes, "
             "and of what losses tell; the held-out error and copies of rows are all that is judged."
         )
-    error = trained.left_out.error if "left_out" in vars(trained) else 0.0
+    error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
             "Leaving one out took the curvature within the span of the outputs that carry most of it: as a quadratic "
@@ -324,7 +339,7 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     own = _by_name(gauges, _LEAVING_OUT)
     if own is None or own.status not in _SPOKE or trained.decay is None:
         return []
-    implied = dataclasses.replace(trained.objective, decay=0.0).inferred_decay()
+    implied = dataclasses.replace(objective_of(trained), decay=0.0).inferred_decay()
     if trained.decay / _APART <= implied <= _APART * trained.decay:
         return []
     return [
