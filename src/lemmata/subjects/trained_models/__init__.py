@@ -13,8 +13,10 @@ from ._documents import LANGUAGE as LANGUAGE
 from ._documents import language_model as language_model
 from ._documents import read_documents as read_documents
 from ._factors import is_factored as is_factored
+from ._fresh_rows import HELD_OUT as HELD_OUT
 from ._fresh_rows import copies_of as copies_of
 from ._fresh_rows import fresh_rows as fresh_rows
+from ._gauge import TO_BE_SCORED as TO_BE_SCORED
 from ._gauge import AbstractGauge as AbstractGauge
 from ._gauss_newton import DimensionEstimate as DimensionEstimate
 from ._gauss_newton import damping_of_most_evidence as damping_of_most_evidence

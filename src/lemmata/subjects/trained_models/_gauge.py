@@ -7,7 +7,13 @@ from typing import Any, ClassVar
 
 from lemmata.engine.claims import Claim
 
+from ._fresh_rows import HELD_OUT
 from ._trained import Trained
+
+CLASSES_IN_USE = "rows in use whose classes are known"
+"""The hypothesis that an error in use can be measured."""
+TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
+"""Hypotheses without which a gauge predicts all the same, and its prediction is not scored."""
 
 
 class AbstractGauge(Claim[Trained]):

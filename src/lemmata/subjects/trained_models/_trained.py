@@ -23,21 +23,10 @@ class Trained:
         task: how its outputs are read.
         x: training rows.
         y: their targets, encoded: one-hot rows of classes, columns of values, or tokens of documents that count.
-        held: rows and encoded targets that the training has not seen; None where there are none.
-        decay: delta in mean loss + (delta/2) |theta|², as the user states it; None where nobody does.
-        start: the model at the parameters that training began with.
-        fit: trains afresh: fit(x, y, seed) with targets as the user has them.
         targets: of the training rows, as the user has them, for `fit`.
-        rate: the step of the gradient descent on all rows that trained the model; None where nobody says.
-        deployed: rows that the model meets in use, without targets; None where there are none.
-        checkpoints: the model at earlier times of its training, in their order, itself left out.
-        claimed: (epsilon, delta) of the differential privacy that the training is said to have.
-        noised: (rate, noise, steps) that the training is said to have had: the probability with which a row took part
-            in a step, the noise in units of the norm that gradients were clipped to, and how many steps there were.
-        corrected: right targets of the training rows, encoded, where somebody has looked at them.
-        seed: of all that is chosen at random.
-        scale: the largest size of an input, where somebody says that all inputs have one unit.
-        sizes: models of other sizes, trained alike on the same rows.
+
+    The other fields are the facts of `lemmata.facts.Facts` by their keywords, as they are read: models as
+    `AbstractModel`, targets encoded, `noised` as (sampling, noise, steps). `lemmata.facts.FACTS` says what each is.
     """
 
     model: AbstractModel

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.subjects.trained_models import AbstractModel, Objective, Trained, polish, read_model, read_task
 
-from ._fresh_rows import copies_of, fresh_rows
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
 from ._leave_one_out import rows_left_out
 from ._polish import changed_by_polishing, objective_of
 
@@ -129,9 +129,8 @@ class TrainedNetworks(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What gauges ask for: a model with derivatives, and rows that it has not seen."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
-        known, why = float(problem.model.differentiable), "with fewer, no measurement says much"
-        smooth = Hypothesis("the model has derivatives", known, ">=", 1.0)
-        unseen = Hypothesis("held-out rows", float(held), ">=", 100.0, why)
+        smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
+        unseen = enough_held_out(held)
         return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Control, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.privacy import ThresholdAttack, gaussian_eps, privacy_spent, threshold_attack
 from lemmata.subjects.trained_models import Trained, read_model, read_task
 
-from ._fresh_rows import copies_of, fresh_rows
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
 from ._gauge import AbstractGauge
 from ._outputs import held_outputs, held_rows, training_outputs
 
@@ -65,9 +66,9 @@ class ReleasedMemberships(Population[Trained]):
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         own = float((~copies_of(problem).within).sum())
         return [
-            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+            Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
             Hypothesis.unchecked("chance alone parted training rows and held-out ones",
                                  "else the attack sees the difference between their laws"),
@@ -112,9 +113,9 @@ class NoisedTrainings(Population[Trained]):
         """What an accountant asks for."""
         known = problem.noised is not None
         found = [
-            Hypothesis("the program states its noisy steps", float(known), ">=", 1.0,
+            Hypothesis(FACTS["noised"].given, float(known), ">=", 1.0,
                        'privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
-            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+            Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:

@@ -14,9 +14,10 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import DOCUMENTS
 from lemmata.subjects.trained_models import LANGUAGE, Objective, Trained, polish, read_model
 
-from ._fresh_rows import copies_of, fresh_rows
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
 from ._gauge import AbstractGauge
 from ._left_out_rows import leaving_rows_out_passes, sampled_rows_left_out
 from ._outputs import held_outputs, held_rows
@@ -91,9 +92,8 @@ class LanguageModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """A language model, and documents that it has not seen."""
         held = 0 if problem.held is None else len(problem.held[0])
-        why = "with fewer, no measurement says much"
-        own = Hypothesis("rows are documents, of a language model", float(problem.task.is_language), ">=", 1.0)
-        return [own, *([Hypothesis("held-out rows", float(held), ">=", 100.0, why)] if self.unseen else [])]
+        own = Hypothesis(DOCUMENTS, float(problem.task.is_language), ">=", 1.0)
+        return [own, *([enough_held_out(held)] if self.unseen else [])]
 
 
 _LEVEL = 0.95

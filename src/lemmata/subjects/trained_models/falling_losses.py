@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.scaling import extrapolation_interval
 from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, read_task
 
-from ._fresh_rows import fresh_rows
+from ._fresh_rows import enough_held_out, fresh_rows
 from ._gauge import AbstractGauge
 from ._outputs import held_rows
 from .leaving_out import mean_limits
@@ -59,9 +60,10 @@ class FallingLosses(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What a law of the loss asks for: enough checkpoints, and held-out rows."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
+        earlier = float(len(problem.checkpoints))
         return [
-            Hypothesis("checkpoints", float(len(problem.checkpoints)), ">=", 4.0, "a law has three constants"),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "a law has three constants"),
+            enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first",
                                  "a power law in time asks for times"),
         ]  # fmt: skip

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
 from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Trained, row_effects, row_effects_passes, shown_rows, tangent_kernel
 from lemmata.subjects.trained_models._row_effects import SHOWN
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
@@ -30,7 +31,7 @@ _FACTOR = 2.0
 def trainable(problem: Trained) -> list[Hypothesis]:
     """That a program trains afresh, and that the model is of classes."""
     return [
-        Hypothesis("fit, which trains afresh, is given", float(problem.fit is not None), ">=", 1.0, "refits need it"),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "refits need it"),
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
     ]
 

@@ -17,12 +17,11 @@ from lemmata.subjects.trained_models import Trained, find_shift, labels_needed, 
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models._shift import LEVEL
 
-from ._fresh_rows import fresh_rows
-from ._gauge import AbstractGauge
+from ._fresh_rows import enough_held_out, fresh_rows
+from ._gauge import CLASSES_IN_USE, AbstractGauge
 from ._outputs import held_outputs, held_rows
 from .leaving_out import measured_share
 
-KNOWN = "rows in use whose classes are known"
 WITHIN = 0.05
 _CONFIDENCE = 0.95
 _MOVED = 0.8
@@ -206,10 +205,11 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
-        Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+        enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
                    f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
-        Hypothesis(KNOWN, float(known), ">=", 1.0, "without them the error in use is predicted and not measured"),
+        Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
+                   "without them the error in use is predicted and not measured"),
     ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, 
 from lemmata.subjects.scaling import extrapolation_interval
 from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, read_task
 
-from ._fresh_rows import fresh_rows
+from ._fresh_rows import enough_held_out, fresh_rows
 from ._gauge import AbstractGauge
 from ._outputs import held_rows
 from .leaving_out import LIMITS, mean_limits
@@ -67,7 +67,7 @@ class SizedModels(Population[Trained]):
         why = "a law has three constants; sizes() in the program, or sizes="
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to the end",
                                  "a law over sizes compares nothing else"),
         ]  # fmt: skip

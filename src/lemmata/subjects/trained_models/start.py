@@ -10,12 +10,15 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from ._gauge import AbstractGauge
 from ._outputs import held_rows
 
+RESIDUAL = "residual of the tangent at the start, on training rows"
+"""The hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3
@@ -26,7 +29,7 @@ _ROUNDING = 1e-6
 def begun(problem: Trained) -> list[Hypothesis]:
     """That the start is known, is another point than the end, and the same function."""
     if problem.start is None:
-        return [Hypothesis("the parameters that training began with are given", 0.0, ">=", 1.0, "--start, or start=")]
+        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:
         return []
     before, after = at_start(problem), problem.model.in_double()
@@ -107,7 +110,7 @@ class LinearFromTheStart(AbstractGauge):
         if len(found) < 2 or not all(bool(own.holds) for own in found):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
-        return [*found, Hypothesis("residual of the tangent at the start, on training rows", value, "<=", LAZY,
+        return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
                                    "above it the model has left the tangent: training was rich")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

@@ -27,6 +27,7 @@ from lemmata.engine.claims import (
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
 
+from ._fresh_rows import enough_held_out
 from ._gauge import AbstractGauge
 from ._outputs import held_outputs, held_rows, training_outputs
 from ._triggers import smallest_triggers
@@ -95,7 +96,7 @@ class TriggeredNetworks(Population[Trained]):
         classes = float(problem.y.shape[1]) if problem.task.is_classification else 0.0
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis("inputs are fractions", float(fractions), ">=", 1.0, "tokens cannot be moved a little"),
             Hypothesis("classes", classes, ">=", 6.0, "the sizes of fewer say nothing about each other"),
         ]

@@ -23,6 +23,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Objective, Trained, label_doubts, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import CLASSES, initial, network, stationary
 
@@ -81,7 +82,7 @@ class MislabelledNetworks(Population[Trained]):
         known = problem.corrected is not None and problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("corrected labels are given", float(known), ">=", 1.0, "corrected="),
+            Hypothesis(FACTS["corrected"].given, float(known), ">=", 1.0, "corrected="),
         ]
         if not (known and problem.model.differentiable):
             return found

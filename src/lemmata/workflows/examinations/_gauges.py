@@ -14,11 +14,10 @@ import numpy as np
 from lemmata.core import key_from
 from lemmata.engine.claims import Estimate, Sample, Standing, registry
 from lemmata.errors import LemmataError, MemoryPlanError
-from lemmata.subjects.trained_models import AbstractGauge, Trained, fresh_rows
+from lemmata.subjects.trained_models import HELD_OUT, TO_BE_SCORED, AbstractGauge, Trained, fresh_rows
 
 from ._record import Condition, Gauge, Interval
 
-_UNSEEN = ("held-out rows", "rows in use whose classes are known")  # without them a prediction is made, not scored
 _CHAPTER = "trained_models"
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
 
@@ -127,7 +126,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     if failing:
         return entry(claim, "inapplicable", "; ".join(map(_said, failing)), hypotheses=conditions)
     told: dict[str, Any] = {"hypotheses": conditions}
-    unseen = next((own for own in conditions if own.name in _UNSEEN and own.holds is False), None)
+    unseen = next((own for own in conditions if own.name in TO_BE_SCORED and own.holds is False), None)
     predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, trained)
     if np.isnan(predicted).any():
         few = "it predicts from held-out rows, and there are too few"
@@ -166,7 +165,7 @@ def _from_few(claim: AbstractGauge, trained: Trained) -> np.ndarray:
 def _failing(conditions: list[Condition]) -> list[Condition]:
     """Conditions that do not hold, but for the one without which a prediction is made and not scored."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
-    return [own for own in conditions if (own.holds is False and own.name not in _UNSEEN) or undefined(own)]
+    return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
 
 def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
@@ -191,7 +190,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _unscored(trained: Trained, unseen: Condition) -> str:
-    if unseen.name != _UNSEEN[0]:
+    if unseen.name != HELD_OUT:
         return unseen.why
     rows = 0 if trained.held is None else len(trained.held[0])
     new = int(fresh_rows(trained).sum()) if rows else 0

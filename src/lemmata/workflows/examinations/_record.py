@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from lemmata.subjects.trained_models import AbstractGauge
+from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.studies import StoredRecord
 
 SCHEMA = 1
@@ -115,6 +117,12 @@ class Gauge:
         return self.predicted.value / self.measured.value
 
 
+def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
+    """What was found by a claim, by its class; None where it was not posed."""
+    name = kind().name
+    return next((own for own in gauges if own.name == name), None)
+
+
 @dataclasses.dataclass(frozen=True)
 class Finding:
     """A sentence for the first screen, and the gauges and checks that it rests on."""
@@ -217,6 +225,11 @@ class Record(StoredRecord):
     notes: list[str]
     seconds: float
     interrupted: bool = False
+
+    @property
+    def left_out(self) -> Gauge | None:
+        """The held-out error as training rows alone tell it, which the page shows beside the held-out error."""
+        return of_claim(HeldOutErrorFromTrainingRows, self.gauges)
 
     def gauge(self, name: str) -> Gauge | None:
         """The gauge of that claim, by its full name or the end of it; None where there is none."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lemmata.subjects.trained_models import (
+    HELD_OUT,
     LabelDoubts,
     Trained,
     fresh_rows,
@@ -57,12 +58,12 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
             f"Nearly all of them are of class {blamed}: either these labels are wrong, or the model does not know that "
             "class"
         )
-        return Finding(text + ".", ["held-out rows"])
+        return Finding(text + ".", [HELD_OUT])
     text += "Training labels of the same origin are wrong as often"
     if own is not None:
         first = ", ".join(str(row + 1) for row in np.argsort(own.own, kind="stable")[:_SHOWN])
         text += f"; leaving rows out does not count them here, and puts rows {first} first"
-    return Finding(text + ".", ["held-out rows"])
+    return Finding(text + ".", [HELD_OUT])
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
