@@ -7,6 +7,7 @@ from typing import Any
 from lemmata.engine.catalogue import catalogue, entries
 from lemmata.engine.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
 from lemmata.engine.sources import chapters, problems, references, reproductions, sources, statements
+from lemmata.facts import FACTS
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
@@ -16,6 +17,7 @@ PROBLEMS = ("<!-- problems: written by docs/tables.py -->", "<!-- end of problem
 REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of references -->")
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
 PAPERS = [key for key in sources() if reproductions(key)]
+FACTS_TABLE = ("<!-- facts: written by docs/tables.py -->", "<!-- end of facts -->")
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -124,6 +126,15 @@ def relations() -> str:
     return "\n".join(lines + [f"| `{name}` | {relation} | {relation.band} |" for name, relation in examples.items()])
 
 
+def facts() -> str:
+    """What may be known of a trained model: its keyword, what it is, and how the command line is told."""
+    lines = ["| in Python | what it is | on the command line |", "|---|---|---|"]
+    for name, fact in FACTS.items():
+        said = f"{fact.what}; {fact.note}" if fact.note else fact.what
+        lines.append(f"| `{name}=` | {said.replace('|', chr(92) + '|')} | `{fact.command}` |")
+    return "\n".join(lines)
+
+
 def reproduced() -> str:
     """What each paper reports, what came of it here, at which size."""
     lines = ["| paper | reports | here | size | verdict |", "| --- | --- | --- | --- | --- |"]
@@ -159,3 +170,4 @@ if __name__ == "__main__":
     for key in PAPERS:
         write("papers.md", (f"<!-- {key}: written by docs/tables.py -->", f"<!-- end of {key} -->"), told(key))
     write("claims.md", RELATIONS, relations())
+    write("model.md", FACTS_TABLE, facts())

@@ -83,7 +83,7 @@ class Facts(TypedDict, total=False):
         Callable[..., Any] | None,
         Fact(
             "how to train again",
-            "fit(x, y, seed) returns a model; with fit(x, y, seed, start=None) from another start",
+            "fit(x, y, seed) or fit(x, y, seed, start=None), which returns a model",
             "def fit(x, y, seed) in the program",
             "fit, which trains afresh, is given",
         ),
