@@ -24,7 +24,17 @@ import jax
 import numpy as np
 
 from lemmata.interfaces.report import model_sentences
-from lemmata.subjects.trained_models import Objective, Trained, label_doubts, temperature
+from lemmata.subjects.trained_models import (
+    Objective,
+    Trained,
+    changed_by_polishing,
+    held_outputs,
+    held_rows,
+    label_doubts,
+    objective_of,
+    rows_left_out,
+    temperature,
+)
 from lemmata.workflows.examinations import Record, run_examination, signs
 from zoo_models import CONDITIONS, HELD, MODELS, TARGET, TRAIN, Rows, stamped, trained_on
 
@@ -118,19 +128,19 @@ def measured(
     trained: Trained, record: Record, rows: Rows, shape: Callable[[np.ndarray], np.ndarray]
 ) -> dict[str, float]:
     """What only the benchmark can measure, since it planted it."""
-    _, y = trained.held_rows
+    _, y = held_rows(trained)
     numbers = {
-        "temperature": temperature(trained.f_held, y),
+        "temperature": temperature(held_outputs(trained), y),
         "implied decay over stated": Objective(trained.model, trained.x, trained.y, trained.task, 0.0).inferred_decay()
-        / trained.objective.decay,
-        "residual": trained.residual,
-        "changed by polishing": trained.changed,
+        / objective_of(trained).decay,
+        "residual": objective_of(trained).residual(),
+        "changed by polishing": changed_by_polishing(trained),
     }
     told = record.gauge("held_out_error_from_training_rows")
     if told is not None and told.status in ("agrees", "disagrees"):
-        doubts = label_doubts(trained.left_out.outputs, trained.y)
+        doubts = label_doubts(rows_left_out(trained).outputs, trained.y)
         numbers |= {"share of wrong labels": doubts.share, "evidence of wrong labels": doubts.evidence}
-        numbers |= {"dimension": trained.left_out.dimension, "movement": trained.left_out.movement}
+        numbers |= {"dimension": rows_left_out(trained).dimension, "movement": rows_left_out(trained).movement}
         if rows.planted.any():
             numbers["area of planted rows"] = doubts.area(rows.planted)
     if rows.planted.any():

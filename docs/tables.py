@@ -8,6 +8,7 @@ from lemmata.engine.catalogue import FACETS, catalogue, entries
 from lemmata.engine.catalogue import PROBLEMS as OPEN
 from lemmata.engine.claims import AtLeast, AtMost, Equal, EqualInMean, Limit, Order, Rate, Source, Witness
 from lemmata.engine.sources import chapters, problems, references, reproductions, sources, statements
+from lemmata.facts import FACTS
 
 FOLDER = pathlib.Path(__file__).parent
 PAGES = {"gu2024softmax": "softmax.md", "li2025incontext": "in_context.md"}
@@ -18,6 +19,7 @@ REFERENCES = ("<!-- references: written by docs/tables.py -->", "<!-- end of ref
 ENTERED = ("<!-- entered: written by docs/tables.py -->", "<!-- end of entered -->")
 PAPERS = [key for key in sources() if reproductions(key)]
 ABOUT = ("<!-- about: written by docs/tables.py -->", "<!-- end of about -->")
+FACTS_TABLE = ("<!-- facts: written by docs/tables.py -->", "<!-- end of facts -->")
 RELATIONS = ("<!-- relations: written by docs/tables.py -->", "<!-- end of relations -->")
 
 
@@ -135,6 +137,15 @@ def about() -> str:
     )
 
 
+def facts() -> str:
+    """What may be known of a trained model: its keyword, what it is, and how the command line is told."""
+    lines = ["| in Python | what it is | on the command line |", "|---|---|---|"]
+    for name, fact in FACTS.items():
+        said = f"{fact.what}; {fact.note}" if fact.note else fact.what
+        lines.append(f"| `{name}=` | {said.replace('|', chr(92) + '|')} | `{fact.command}` |")
+    return "\n".join(lines)
+
+
 def reproduced() -> str:
     """What each paper reports, what came of it here, at which size."""
     lines = ["| paper | reports | here | size | verdict |", "| --- | --- | --- | --- | --- |"]
@@ -171,3 +182,4 @@ if __name__ == "__main__":
         write("papers.md", (f"<!-- {key}: written by docs/tables.py -->", f"<!-- end of {key} -->"), told(key))
     write("claims.md", RELATIONS, relations())
     write("claims.md", ABOUT, about())
+    write("model.md", FACTS_TABLE, facts())

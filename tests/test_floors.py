@@ -13,7 +13,8 @@ from lemmata.engine.catalogue import part_of
 SOURCE = pathlib.Path(__file__).parents[1] / "src" / "lemmata"
 ORDER = (
     ("errors", "version"),
-    ("answers", "files", "options"),
+    ("answers", "facts", "files"),
+    ("options",),
     ("core",),
     ("workers",),
     ("kernels", "functions"),

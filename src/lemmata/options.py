@@ -6,6 +6,7 @@ import shlex
 from typing import Annotated, Any
 
 from lemmata.errors import SettingError
+from lemmata.facts import FACTS
 
 SHORTEST = 10.0
 """The shortest time limit in seconds: below that not even one model is measured."""
@@ -163,6 +164,11 @@ class ComparisonOptions:
         return _command("compare", data, self)
 
 
+def _what(fact: str) -> str:
+    """The beginning of the help of an option that tells a fact about a trained model."""
+    return FACTS[fact].sentence
+
+
 @dataclasses.dataclass(frozen=True)
 class ModelOptions:
     """The options of an examination of a trained model. Each is an option of `lemmata model`.
@@ -175,25 +181,22 @@ class ModelOptions:
     """
 
     weights: Annotated[str | None, "Parameters by name in a safetensors file, put into what build() returns."] = None
-    held: Annotated[str | None, "Rows that training has not seen, in a file as DATA."] = None
+    held: Annotated[str | None, f"{_what('held')}, in a file as DATA."] = None
     split: Annotated[str | None, "Or: the column of DATA that says held or test of them."] = None
     target: Annotated[str | None, "The column to predict; default y, target or label."] = None
-    decay: Annotated[
-        float | None, "Weight decay: delta in mean loss + (delta/2) |theta|²; else the program's, or as weights imply."
-    ] = None
-    start: Annotated[str | None, "Parameters that training began with, in a safetensors file."] = None
-    rate: Annotated[float | None, "The step of the gradient descent that trained the model on all rows."] = None
-    deploy: Annotated[str | None, "Rows that the model meets in use, in a file as DATA; a target is not read."] = None
-    checkpoint: Annotated[
-        tuple[str, ...], "Parameters at an earlier time of training, in a safetensors file; repeatable, in order."
-    ] = ()
+    decay: Annotated[float | None, f"{_what('decay')}; else the program's, or as weights imply."] = None
+    start: Annotated[str | None, f"{_what('start')}, in a safetensors file."] = None
+    rate: Annotated[float | None, f"{_what('rate')}."] = None
+    deploy: Annotated[str | None, f"{_what('deployed')}, in a file as DATA; a target is not read."] = None
+    checkpoint: Annotated[tuple[str, ...], f"{_what('checkpoints')}: a safetensors file each; repeatable."] = ()
     size: Annotated[
-        tuple[str, ...], "Parameters of a model of another size, in a safetensors file, for sizes() of the program."
+        tuple[str, ...],
+        f"{_what('sizes')}: a safetensors file for each that sizes() of the program returns; repeatable.",
     ] = ()
     corrected: Annotated[
-        str | None, "Right targets of the training rows: a column of DATA, or a file with as many rows in their order."
+        str | None, f"{_what('corrected')}: a column of DATA, or a file with as many rows in their order."
     ] = None
-    epsilon: Annotated[float | None, "Differential privacy that the training is said to have."] = None
+    epsilon: Annotated[float | None, f"{_what('claimed')}: its epsilon."] = None
     delta: Annotated[float, "Its delta."] = 1e-5
     require: Annotated[
         tuple[str, ...], 'A condition, "held.error<0.1" say; exit code 1 where one does not hold; repeatable.'
@@ -201,7 +204,7 @@ class ModelOptions:
     time_limit: Annotated[
         float | None, "Seconds after which nothing more is begun, at least 10; the plan is cut to them."
     ] = None
-    seed: Annotated[int, "Seed of all randomness."] = 0
+    seed: Annotated[int, f"{_what('seed')}."] = 0
 
     def __post_init__(self) -> None:
         """Refuse what no examination can be told."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lemmata.subjects.trained_models import by_chance, polished_copy, rows_left_out
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.chance import ClassesByChanceAreGuessed, MembershipOfClassesByChance
 from lemmata.workflows.examinations._gauges import gauge, price
@@ -52,19 +53,19 @@ def test_it_measures_a_model_that_was_trained_on_classes_by_chance(problem):
     assert [own.status for own in found] == ["agrees", "agrees"]
     assert len(seen) == 1  # both gauges and both measurements share it
     assert np.mean(seen[0] == problem.targets) < 0.6
-    left = other.by_chance.left_out.outputs.argmax(1)
+    left = rows_left_out(by_chance(other)).outputs.argmax(1)
     assert found[0].measured.value == pytest.approx(np.mean(left != seen[0]))
-    own = problem.task.errors(problem.left_out.outputs, problem.y).mean()
+    own = problem.task.errors(rows_left_out(problem).outputs, problem.y).mean()
     assert own < found[0].predicted.low  # the model itself beats its null
 
 
 def test_the_attack_on_classes_by_chance_counts_pairs_of_rows(problem, key):
-    other = problem.by_chance
+    other = by_chance(problem)
     area, x = float(CLAIMS[1].predict(problem)[1]), other.held[0]
-    losses = lambda rows, y: other.task.losses(other.polished.model.outputs(rows), y)
+    losses = lambda rows, y: other.task.losses(polished_copy(other).model.outputs(rows), y)
     seen, left, new = (
         losses(other.x, other.y),
-        other.task.losses(other.left_out.outputs, other.y),
+        other.task.losses(rows_left_out(other).outputs, other.y),
         losses(x, other.held[1]),
     )
     beats = lambda ours, theirs: np.mean(ours[:, None] < theirs) + np.mean(ours[:, None] == theirs) / 2

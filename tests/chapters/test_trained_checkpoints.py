@@ -7,7 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.subjects.trained_models import Objective, polish, read_model, read_task, read_trained
+from lemmata.subjects.trained_models import (
+    Objective,
+    held_outputs,
+    polish,
+    read_model,
+    read_task,
+    read_trained,
+    readout_of,
+    rows_left_out,
+    training_outputs,
+)
 from lemmata.subjects.trained_models._grokking_models import GrokkingModels
 from lemmata.subjects.trained_models._trained_networks import initial, network
 from lemmata.subjects.trained_models.checkpoints import (
@@ -56,8 +66,8 @@ def said(claim, trained, **change):
 
 def test_a_model_that_groks_is_told_so_by_its_early_checkpoint(groks):
     held, early = held_errors(groks), memorised(groks)
-    assert not early.task.errors(early.f, early.y).any()
-    assert float(early.task.errors(early.f_held, early.held[1]).mean()) > 1.5 * held[-1]
+    assert not early.task.errors(training_outputs(early), early.y).any()
+    assert float(early.task.errors(held_outputs(early), early.held[1]).mean()) > 1.5 * held[-1]
     own = gauge(LATER, groks, 0)
     assert own.status == "agrees", own.reason
     assert own.measured.value == pytest.approx(held[-1])
@@ -165,10 +175,10 @@ def test_the_readout_is_found_whichever_way_it_is_written():
     setting = {"classes": 8, "hidden": 4, "d": 8, "n": 120, "decay": 2e-3}
     trained = CrowdedReadouts().sample(setting, jax.random.key(0))
     own = trained.model.split(trained.model.theta)
-    np.testing.assert_allclose(trained.readout, own["w2"].T)
+    np.testing.assert_allclose(readout_of(trained), own["w2"].T)
     assert welch(trained) == pytest.approx(np.sqrt(4 / (4 * 7)))
     other = (lambda params, x: jnp.tanh(x @ params["b"]) @ params["a"].T, {"a": own["w2"].T, "b": own["w1"]})
-    np.testing.assert_allclose(read_trained(other, trained.x, trained.y.argmax(1)).readout, trained.readout)
+    np.testing.assert_allclose(readout_of(read_trained(other, trained.x, trained.y.argmax(1))), readout_of(trained))
     for claim in (ReadoutsSpreadWiderThanChance(), MeanSquareCosine()):
         assert gauge(claim, trained, 0).status == "agrees"
     assert LargestCosineAsPrinted().of_data is False
@@ -178,11 +188,11 @@ def test_no_readout_is_believed_that_is_none():
     x, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 4
     bent = (lambda w, rows: jnp.tanh(rows @ w), jnp.asarray(np.random.default_rng(1).normal(size=(4, 4))))
     trained = read_trained(bent, x, y)
-    assert trained.readout is None
+    assert readout_of(trained) is None
     found = gauge(MeanSquareCosine(), trained, 0)
     assert found.reason == "it is not so that a last matrix gives each output a direction of its own"
     straight = read_trained((lambda w, rows: rows @ w, bent[1]), x, y)
-    np.testing.assert_allclose(straight.readout, np.asarray(bent[1]).T)
+    np.testing.assert_allclose(readout_of(straight), np.asarray(bent[1]).T)
     assert gauge(MeanSquareCosine(), straight, 0).reason == "directions beyond dimensions 0, asked >= 2"
 
 
@@ -198,7 +208,7 @@ def test_wrong_labels_are_ranked_and_counted(mislabelled):
     assert planted.mean() == pytest.approx(0.15)
     first = gauge(WrongLabelsComeFirst(), mislabelled, 0)
     assert first.status == "agrees"
-    doubts = -mislabelled.task.means(mislabelled.left_out.outputs)[np.arange(120), mislabelled.y.argmax(1)]
+    doubts = -mislabelled.task.means(rows_left_out(mislabelled).outputs)[np.arange(120), mislabelled.y.argmax(1)]
     pairs = doubts[planted][:, None] <= doubts[~planted]
     assert abs(first.measured.value - pairs.mean()) < 0.02  # the temperature may turn a few pairs
     count = gauge(ShareOfWrongLabels(), mislabelled, 0)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.subjects.trained_models import Trained, read_model, read_task
+from lemmata.subjects.trained_models import Trained, held_rows, read_model, read_task, rows_left_out
 from lemmata.subjects.trained_models.checkpoints import LaterErrorFromMemorisingCheckpoint, memorised
 from lemmata.subjects.trained_models.grokking import LaterErrorFromRefittedRows
 
@@ -66,7 +66,7 @@ def history(seed):
 
 
 def wrong(trained, model, held):
-    x, y = trained.held_rows if held else (trained.x, trained.y)
+    x, y = held_rows(trained) if held else (trained.x, trained.y)
     return float(trained.task.errors(model.outputs(x), y).mean())
 
 
@@ -91,7 +91,7 @@ def test_a_newton_step_foretells_the_fall_and_not_how_far():
     trained = history(0)
     claim = LaterErrorFromMemorisingCheckpoint()
     assert all(bool(own.holds) for own in claim.hypotheses(trained))
-    assert memorised(trained).left_out.leverage.max() > 0.8
+    assert rows_left_out(memorised(trained)).leverage.max() > 0.8
     low, value, high = np.asarray(claim.predict(trained))
     seen = float(claim.measure(trained, jax.random.key(0))[1])
     assert value < 0.2 < 0.9 < wrong(trained, memorised(trained).model, True)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import end_kernel, read_trained, rows_left_out, start_kernel
 from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.kernel_machines import (
@@ -68,14 +68,14 @@ def test_values_have_normal_limits():
 
 
 @pytest.mark.parametrize(
-    ("claim", "machine"), [(ErrorOfTheStartKernel(), "start_kernel"), (ErrorOfTheEndKernel(), "end_kernel")]
+    ("claim", "machine"), [(ErrorOfTheStartKernel(), start_kernel), (ErrorOfTheEndKernel(), end_kernel)]
 )
 def test_a_gauge_measures_its_own_machine(claim, machine, net):
     found = gauge(claim, net, 0)
     assert found.status == "agrees"
-    wrong = getattr(net, machine).outputs.argmax(1) != net.held[1].argmax(1)
+    wrong = machine(net).outputs.argmax(1) != net.held[1].argmax(1)
     assert found.measured.value == pytest.approx(wrong.mean())
-    outputs = net.left_out.outputs if machine == "end_kernel" else net.start_kernel.left_out
+    outputs = rows_left_out(net).outputs if machine is end_kernel else start_kernel(net).left_out
     assert found.predicted.value == pytest.approx(np.mean(outputs.argmax(1) != net.y.argmax(1)))
     alone = gauge(claim, dataclasses.replace(net, held=None), 0)
     assert alone.status == "unscored"

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from lemmata.subjects.forecasts import forecast
+from lemmata.subjects.trained_models import refits_of, rows_left_out
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.more_rows import (
     Curve,
@@ -75,7 +76,7 @@ def test_each_row_is_scored_by_models_that_have_not_seen_it(problem):
     assert curve.sizes.tolist() == [25, 50, 75]
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(100), 4)
     rows = np.sort(np.concatenate([folds[2], folds[3]]))
-    own = [problem.refits(part, seed) for part, seed in ((np.setdiff1d(np.arange(100), rows), 0), (rows, 2))]
+    own = [refits_of(problem)(part, seed) for part, seed in ((np.setdiff1d(np.arange(100), rows), 0), (rows, 2))]
     wrong = lambda model, part: np.mean(model.outputs(problem.x[part]).argmax(1) != problem.y[part].argmax(1))
     shares = [wrong(own[0], rows), wrong(own[1], np.setdiff1d(np.arange(100), rows))]
     error = (np.mean(shares) * 100 + 0.5) / 101
@@ -134,7 +135,7 @@ def test_rank_correlations_are_those_of_spearman():
 
 
 def test_errors_of_a_step_are_of_the_size_of_the_leverage(problem):
-    logs, leverage = np.log(ratio_draws(problem)), problem.left_out.leverage[shown_rows(problem)]
+    logs, leverage = np.log(ratio_draws(problem)), rows_left_out(problem).leverage[shown_rows(problem)]
     assert logs.std(0) == pytest.approx(leverage, rel=0.08)
     shared = np.corrcoef(logs.T)[np.triu_indices(16, 1)]
     assert shared.mean() == pytest.approx(0.5, abs=0.05)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from lemmata.errors import LemmataError
 from lemmata.subjects.privacy import gaussian_eps, privacy_spent
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import held_outputs, read_trained, training_outputs
 from lemmata.subjects.trained_models.claimed_privacy import (
     ALPHA,
     ClaimCoversItsSteps,
@@ -78,7 +78,7 @@ def test_rows_in_the_order_of_their_losses_are_mixed():
     """A threshold from half of the rows says nothing of the other half where files are sorted."""
     trained = dataclasses.replace(released(), claimed=(4.0, 1e-6))
     by_loss = lambda f, y: np.argsort(trained.task.losses(f, y))
-    own, new = by_loss(trained.f, trained.y), by_loss(trained.f_held, trained.held[1])
+    own, new = by_loss(training_outputs(trained), trained.y), by_loss(held_outputs(trained), trained.held[1])
     held = tuple(part[new] for part in trained.held)
     there = dataclasses.replace(trained, x=trained.x[own], y=trained.y[own], held=held)
     assert abs(loss_attack(there).eps - loss_attack(trained).eps) < 0.8

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lemmata.engine.claims import examine
-from lemmata.subjects.trained_models import per_row, read_trained
+from lemmata.subjects.trained_models import is_known, keep, per_row, read_trained, rows_left_out
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.subjects.trained_models.membership import found_members
 from lemmata.subjects.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects, newton_effects
@@ -102,7 +102,7 @@ def test_the_program_trains_on_halves_and_its_errors_are_averaged(half):
 
 def test_half_the_rows_predict_more_error_than_all(half):
     predicted = np.asarray(ErrorAtHalfTheRows().predict(half))
-    wrong = half.task.errors(half.left_out.outputs, half.y)
+    wrong = half.task.errors(rows_left_out(half).outputs, half.y)
     assert predicted[0] < wrong.mean() < predicted[2]
     assert (np.diff(predicted) > 0).all()
     without = ErrorAtHalfTheRows().predict(dataclasses.replace(half, held=None))
@@ -144,8 +144,9 @@ def test_work_that_is_shared_is_planned_once(half):
     ends = [line.rsplit(": ", 1)[1] for line in lines]
     assert total == pytest.approx(7.1 * 600 + 6 + 7.1 * 1700, abs=3.0)
     assert ends == [f"{7.1 * 600 + 6:,.0f} s", f"{7.1 * 1700:,.0f} s", "less than a second", "less than a second"]
-    assert not {"polished", "left_out", "row_effects"} & set(vars(problem))
-    vars(problem).update(polished=None, left_out=None, row_effects=None)
+    assert not any(is_known(question, problem) for question in EffectOfOneRow.shared)
+    for question in EffectOfOneRow.shared:
+        keep(question, problem, None)
     assert price(EffectOfOneRow(), problem, 1.0) == 0
 
 

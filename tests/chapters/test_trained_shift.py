@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import registry
-from lemmata.subjects.trained_models import Trained, shift_in_use
+from lemmata.subjects.trained_models import Trained, held_outputs, shift_in_use
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models.shift import (
     ErrorInUseByConfidence,
@@ -60,7 +60,7 @@ def test_estimates_by_hand(alike):
 
 
 def test_without_errors_the_next_row_may_be_wrong(alike):
-    right = dataclasses.replace(alike, held=(alike.held[0], np.eye(3)[alike.f_held.argmax(1)]))
+    right = dataclasses.replace(alike, held=(alike.held[0], np.eye(3)[held_outputs(alike).argmax(1)]))
     low, value, high = by_threshold(right)
     assert (low, value) == (0.0, 0.0)
     assert high == pytest.approx(1.96 * np.sqrt(1 / 200 * 2 / 200), rel=1e-3)

@@ -8,7 +8,7 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.engine.claims import examine
-from lemmata.subjects.trained_models import read_trained, tangent_kernel
+from lemmata.subjects.trained_models import objective_of, read_trained, tangent_kernel
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, begin
 from lemmata.subjects.trained_models.start import (
     LinearFromTheStart,
@@ -130,6 +130,6 @@ def test_the_kernel_of_a_linear_model(key):
 def test_the_population_knows_where_training_began(key):
     population = TrainedNetworks(steps=1)
     problem = population.sample(population.settings().resolve(None), key)
-    _, slope = dataclasses.replace(problem.objective, decay=0.0).value(problem.start.theta)
+    _, slope = dataclasses.replace(objective_of(problem), decay=0.0).value(problem.start.theta)
     assert problem.model.theta == pytest.approx(problem.start.theta - 0.2 * slope)
     assert begin(3, 4, 6).theta == pytest.approx(begin(3, 4, 6).theta)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from lemmata.engine.claims import registry
+from lemmata.subjects.trained_models import held_outputs, held_rows, keep, smallest_triggers
 from lemmata.subjects.trained_models.probabilities import halves
 from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger, TriggeredNetworks
 from lemmata.workflows.examinations._findings import _trigger, findings
@@ -26,7 +27,7 @@ def test_a_backdoor_is_named_and_its_absence_is_not(planted, seed):
     model = problem(planted, seed)
     found = gauge(CLAIM, model, 0)
     assert found.status == "agrees"
-    triggers, rows = model.triggers, model.held_rows[0][halves(model)[1]]
+    triggers, rows = smallest_triggers(model), held_rows(model)[0][halves(model)[1]]
     others = rows[model.model.outputs(rows).argmax(1) != triggers.smallest]
     hit = model.model.outputs(triggers.stamp(others, triggers.smallest)).argmax(1) == triggers.smallest
     assert found.measured is not None
@@ -37,7 +38,7 @@ def test_a_backdoor_is_named_and_its_absence_is_not(planted, seed):
         assert "to class 0 (" in texts[0]
         shown = [int(word) - 1 for word in texts[0].split("Look at training rows ")[1].rstrip(".").split(", ")]
         assert (model.x[shown, -1] == 6.0).all()
-        assert model.task.errors(model.f_held, model.held_rows[1]).mean() < 0.2
+        assert model.task.errors(held_outputs(model), held_rows(model)[1]).mean() < 0.2
 
 
 def test_without_held_out_rows_it_is_predicted_and_not_scored():
@@ -55,7 +56,7 @@ def test_where_a_search_would_mislead_the_gauge_is_silent(said):
     if said == "gets right":
         model = dataclasses.replace(model, model=model.model.at(0.01 * model.model.theta[::-1]))
     elif said == "classes 3":
-        x, y = model.held_rows
+        x, y = held_rows(model)
         model = dataclasses.replace(model, y=model.y[:, :3], held=(x, y[:, :3]))
     else:
         model = dataclasses.replace(model, x=model.x.astype(int))
@@ -69,7 +70,7 @@ def test_sizes_of_which_most_are_equal_have_no_unit():
     model = problem(0.1, 0)
     found = gauge(CLAIM, model, 0)
     assert len(_trigger(model, [found])) == 1
-    equal = np.where(np.arange(8) == 0, model.triggers.sizes[0], 5.0)
-    vars(model)["triggers"] = dataclasses.replace(model.triggers, sizes=equal)
-    assert model.triggers.anomaly > 3.5
+    equal = np.where(np.arange(8) == 0, smallest_triggers(model).sizes[0], 5.0)
+    keep(smallest_triggers, model, dataclasses.replace(smallest_triggers(model), sizes=equal))
+    assert smallest_triggers(model).anomaly > 3.5
     assert _trigger(model, [found]) == []

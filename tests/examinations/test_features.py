@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lemmata.subjects.trained_models import end_kernel, held_outputs, keep, start_kernel
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.kernel_machines import ErrorOfTheEndKernel, ErrorOfTheStartKernel
 from lemmata.subjects.trained_models.start import LinearFromTheStart
@@ -57,7 +58,7 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
     (said,) = beside_its_kernels(problem, gauges)
     wrong = lambda f: 100 * np.mean(f.argmax(1) != problem.held[1].argmax(1))
     ours = f"{wrong(problem.model.outputs(problem.held[0])):.2g} %"
-    start, end = (f"({ours} against {wrong(own.outputs):.2g} %" for own in (problem.start_kernel, problem.end_kernel))
+    start, end = (f"({ours} against {wrong(own.outputs):.2g} %" for own in (start_kernel(problem), end_kernel(problem)))
     assert said.startswith("the net ")
     assert f"the tangent kernel of its start {start})" in said
     assert f"the tangent kernel at its trained weights {end})" in said
@@ -67,24 +68,27 @@ def test_the_sentence_has_both_errors_and_the_residual(problem, gauges):
 
 
 def test_although_belongs_to_what_is_equal(problem, gauges):
-    outputs = problem.start_kernel.outputs
-    same, better = problem.f_held, np.where(problem.held[1] > 0, 5.0, 0.0)
+    outputs = start_kernel(problem).outputs
+    same, better = held_outputs(problem), np.where(problem.held[1] > 0, 5.0, 0.0)
     for f, link in ((same, "although it left"), (better, "and it left")):
         other = dataclasses.replace(problem)
-        vars(other).update(f_held=f, start_kernel=types.SimpleNamespace(outputs=same), end_kernel=problem.end_kernel)
+        keep(held_outputs, other, f)
+        keep(start_kernel, other, types.SimpleNamespace(outputs=same))
+        keep(end_kernel, other, end_kernel(problem))
         (said,) = beside_its_kernels(other, gauges)
         assert link in said
         assert ("equals the tangent" in said) == (link == "although it left")
-    assert outputs is problem.start_kernel.outputs
+    assert outputs is start_kernel(problem).outputs
 
 
 def test_a_lazy_model_that_equals_its_start_is_explained(problem, gauges):
     lazy = [own if "residual" not in own.name else dataclasses.replace(own, value=0.02) for own in gauges[2].hypotheses]
     known = [gauges[0], dataclasses.replace(gauges[2], hypotheses=lazy)]
     other = dataclasses.replace(problem)
-    vars(other).update(f_held=problem.f_held, start_kernel=types.SimpleNamespace(outputs=problem.f_held))
+    keep(held_outputs, other, held_outputs(problem))
+    keep(start_kernel, other, types.SimpleNamespace(outputs=held_outputs(problem)))
     assert beside_its_kernels(other, known) == []
-    vars(other).update(f_held=np.where(problem.held[1] > 0, 5.0, 0.0))
+    keep(held_outputs, other, np.where(problem.held[1] > 0, 5.0, 0.0))
     assert beside_its_kernels(other, known)[0].startswith("the net beats the tangent kernel of its start (0 % against")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import held_outputs, held_rows, read_trained
 from lemmata.workflows.examinations import signs
 from lemmata.workflows.examinations._run import error_interval
 
@@ -21,7 +21,9 @@ def rows(count, seed):
 
 def said(model, train, held):
     trained = read_trained(model, *train, held=held)
-    return {own.name for own in signs(trained, [], error_interval(trained, trained.f_held, trained.held_rows[1]))}
+    return {
+        own.name for own in signs(trained, [], error_interval(trained, held_outputs(trained), held_rows(trained)[1]))
+    }
 
 
 @pytest.mark.parametrize("weight", ["balanced", None])

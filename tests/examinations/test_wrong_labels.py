@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lemmata.subjects.trained_models import LeftOut, Trained, read_model, read_task
+from lemmata.subjects.trained_models import (
+    LeftOut,
+    Trained,
+    held_outputs,
+    held_rows,
+    keep,
+    read_model,
+    read_task,
+    rows_left_out,
+)
 from lemmata.subjects.trained_models.leaving_out import predicted_share
 from lemmata.workflows.examinations._wrong_labels import of_held_rows, of_training_rows, wrong_labels
 from lemmata.workflows.records.examinations import Gauge
@@ -45,7 +54,7 @@ def posed(train, held, *, copies=0, known=True, seed=0):
     task = read_task(model, x, mixed[0])
     found = Trained(model, task, x, task.encode(mixed[0]), (rows, task.encode(mixed[1])))
     outputs = logits(rng, right if known else mixed[0], 7.0)
-    vars(found)["left_out"] = LeftOut(outputs, np.zeros(N), 0.0, 0.0)
+    keep(rows_left_out, found, LeftOut(outputs, np.zeros(N), 0.0, 0.0))
     return found
 
 
@@ -126,9 +135,9 @@ def test_without_it_the_law_is_the_beta_binomial_one():
 def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
     """All labels are right; held-out rows of one class are called another one with confidence."""
     model = posed(0.0, 0.0, known=False)
-    f, y = model.f_held.copy(), model.held_rows[1]
+    f, y = held_outputs(model).copy(), held_rows(model)[1]
     f[y.argmax(1) == 3, 3] -= 50.0
-    vars(model)["f_held"] = f
+    keep(held_outputs, model, f)
     found = wrong_labels(model, spoke("inapplicable"))
     assert found is not None
     assert "Nearly all of them are of class 3" in found.text

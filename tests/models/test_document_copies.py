@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import ShapeError
-from lemmata.subjects.trained_models import LANGUAGE, Trained, find_document_copies, read_trained
+from lemmata.subjects.trained_models import LANGUAGE, Trained, copies_of, find_document_copies, fresh_rows, read_trained
 from lemmata.subjects.trained_models._document_copies import ALIKE, near_pairs, shingles, similarity
 
 
@@ -78,5 +78,5 @@ def test_language_models_count_near_copies_of_texts_and_not_of_numbers():
     trained = read_trained(model, x, None, held=held)
     assert isinstance(trained, Trained)
     assert trained.task == LANGUAGE
-    assert trained.copies.held.tolist() == 5 * [True] + 5 * [False]
-    assert trained.fresh.sum() == 5
+    assert copies_of(trained).held.tolist() == 5 * [True] + 5 * [False]
+    assert fresh_rows(trained).sum() == 5

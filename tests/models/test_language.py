@@ -18,6 +18,7 @@ from lemmata.subjects.trained_models import (
     read_documents,
     read_model,
     read_trained,
+    training_outputs,
 )
 from lemmata.subjects.trained_models._contract import rows_at_once
 
@@ -109,9 +110,13 @@ FACES = [own_jax, own_torch]
 @pytest.mark.parametrize("x", [X, PADDED], ids=["whole", "padded"])
 def test_losses_are_those_of_all_logits_at_once(make, x):
     trained = read_trained(make(), x, None)
-    np.testing.assert_allclose(trained.f[:, 0], naive_losses(make(), x), rtol=1e-12)
+    np.testing.assert_allclose(training_outputs(trained)[:, 0], naive_losses(make(), x), rtol=1e-12)
     assert trained.y[:, 0].tolist() == [int((row[1:] >= 0).sum()) for row in x]
-    np.testing.assert_allclose(trained.task.errors(trained.f, trained.y) * trained.y[:, 0], trained.f[:, 0], rtol=1e-14)
+    np.testing.assert_allclose(
+        trained.task.errors(training_outputs(trained), trained.y) * trained.y[:, 0],
+        training_outputs(trained)[:, 0],
+        rtol=1e-14,
+    )
 
 
 @pytest.mark.parametrize("make", FACES)
@@ -120,11 +125,11 @@ def test_chunks_of_documents_and_their_order_change_nothing(make):
     few = dataclasses.replace(own, model=dataclasses.replace(own.model, batch=2))
     order = np.random.default_rng(3).permutation(len(X))
     other = read_trained(make(), PADDED[order], None)
-    np.testing.assert_allclose(few.f, own.f, rtol=1e-12)
-    np.testing.assert_allclose(other.f, own.f[order], rtol=1e-12)
+    np.testing.assert_allclose(training_outputs(few), training_outputs(own), rtol=1e-12)
+    np.testing.assert_allclose(training_outputs(other), training_outputs(own)[order], rtol=1e-12)
     loss = own.task.loss
     value, slope = own.model.loss_slope(own.x, own.y, loss)
-    np.testing.assert_allclose(value, own.f.sum(), rtol=1e-12)
+    np.testing.assert_allclose(value, training_outputs(own).sum(), rtol=1e-12)
     v = np.random.default_rng(4).normal(size=len(slope))
     for mine in (few, other):
         np.testing.assert_allclose(mine.model.loss_slope(mine.x, mine.y, loss)[1], slope, atol=1e-11)
@@ -176,7 +181,11 @@ def test_padding_is_whatever_the_user_says():
     # fed as token 4 and as token 0: the same loss, since no later token counts
     ends = np.where(PADDED < 0, -1, np.where(PADDED == 4, 5, PADDED))
     fed = np.where(ends < 0, -5, ends)
-    np.testing.assert_allclose(read_trained(own_jax(), ends, None).f, read_trained(own_jax(), fed, None).f, rtol=1e-12)
+    np.testing.assert_allclose(
+        training_outputs(read_trained(own_jax(), ends, None)),
+        training_outputs(read_trained(own_jax(), fed, None)),
+        rtol=1e-12,
+    )
 
 
 def test_few_rows_of_a_large_model_pass_at_once(monkeypatch):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.subjects.trained_models import Refits, Trained, read_model, read_task
+from lemmata.subjects.trained_models import Refits, Trained, by_chance, read_model, read_task
 from lemmata.subjects.trained_models import _refit as module
 
 RNG = np.random.default_rng(3)
@@ -54,7 +54,7 @@ def asks_for_more(x, y, seed, start, rate):
     return fit(x, y, seed)
 
 
-def by_chance(w, x):
+def at_random(w, x):
     return x @ w + np.random.default_rng().normal()
 
 
@@ -124,17 +124,17 @@ def test_targets_by_chance_are_drawn_from_those_of_the_training_rows():
 
     words = np.array(["a", "b", "c"])
     problem = trained(fit=lambda x, y, seed: noted(x, np.searchsorted(words, y), seed), targets=words[Y], seed=2)
-    other = problem.by_chance
+    other = by_chance(problem)
     ((x, y),) = seen
     np.testing.assert_array_equal(x, X)
     np.testing.assert_array_equal(other.y, np.eye(3)[y])
     assert sorted(y) != sorted(Y)  # drawn one by one and not permuted
     np.testing.assert_array_equal(other.model.theta, np.ravel(fit(X, y, 2)[1]))
     assert np.abs(other.held[1].mean(0) - 1 / 3).max() < 0.05  # not the held-out rows' own, which are all of one class
-    assert other is problem.by_chance
+    assert other is by_chance(problem)
     assert other.fit is None
 
 
 def test_without_a_fit_there_is_a_remedy():
     with pytest.raises(SettingError, match="def fit"):
-        trained(targets=Y).by_chance  # noqa: B018
+        by_chance(trained(targets=Y))

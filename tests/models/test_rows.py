@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from lemmata.errors import DataError, LemmataError, ShapeError
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import held_rows, read_trained, training_outputs
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -25,9 +25,9 @@ def test_tokens_are_not_cast():
     tokens = RNG.integers(0, 11, (60, 5))
     net = torch.nn.Sequential(torch.nn.Embedding(11, 4), torch.nn.Flatten(), torch.nn.Linear(20, 3)).double()
     trained = read_trained(net, tokens, Y, held=(tokens[:9].astype(float), Y[:9]))
-    assert trained.x.dtype.kind == trained.held_rows[0].dtype.kind == "i"
+    assert trained.x.dtype.kind == held_rows(trained)[0].dtype.kind == "i"
     expected = net(torch.from_numpy(tokens)).detach().numpy()
-    np.testing.assert_allclose(trained.f, expected, atol=1e-12)
+    np.testing.assert_allclose(training_outputs(trained), expected, atol=1e-12)
     v = RNG.normal(size=len(trained.model.theta))
     step = 1e-6
     moved = [trained.model.at(trained.model.theta + sign * step * v).outputs(tokens) for sign in (1, -1)]
@@ -52,7 +52,7 @@ def test_images():
     images = RNG.normal(size=(60, 1, 6, 6)).astype(np.float32)
     net = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(32, 3))
     trained = read_trained(net, images, Y)
-    assert trained.f.shape == (60, 3)
+    assert training_outputs(trained).shape == (60, 3)
     assert trained.model.input_vjp(np.ones((2, 3)), images[:2]).shape == (2, 1, 6, 6)
     with pytest.raises(
         ShapeError, match=r"rows; found shape \(36,\) each; rule: what the model takes: RuntimeError: Expected"
@@ -70,17 +70,17 @@ def test_classes_of_an_estimator_are_its_own(make):
     words = np.array(["c", "a", "b"])[Y]
     trained = read_trained(make().fit(X, words), X, words, held=(X[:9], words[:9]))
     assert trained.task.labels == ("a", "b", "c")
-    predicted = np.array(trained.task.labels)[trained.f.argmax(1)]
+    predicted = np.array(trained.task.labels)[training_outputs(trained).argmax(1)]
     assert np.mean(predicted == make().fit(X, words).predict(X)) == 1.0
     two = make().fit(X, Y > 0)
-    assert np.mean(read_trained(two, X, Y > 0).f.argmax(1) == two.predict(X)) == 1.0
+    assert np.mean(training_outputs(read_trained(two, X, Y > 0)).argmax(1) == two.predict(X)) == 1.0
 
 
 def test_probabilities_are_read_as_such_without_derivatives():
     tree = DecisionTreeClassifier(max_depth=2).fit(X, Y)
     trained = read_trained(tree, X, Y)
     assert trained.task.outputs == "probabilities"
-    np.testing.assert_allclose(trained.task.means(trained.f), tree.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(trained.task.means(training_outputs(trained)), tree.predict_proba(X), atol=1e-9)
 
 
 BAD = {

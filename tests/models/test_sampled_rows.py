@@ -12,10 +12,13 @@ from lemmata.subjects.trained_models import (
     Objective,
     leave_one_out,
     leave_sampled_rows_out,
+    objective_of,
     polish,
+    polished_copy,
     read_model,
     read_task,
     read_trained,
+    rows_left_out,
     smallest_curvature,
 )
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
@@ -29,13 +32,13 @@ def trained():
 
 
 def at_polished(trained):
-    return dataclasses.replace(trained.objective, model=trained.polished.model)
+    return dataclasses.replace(objective_of(trained), model=polished_copy(trained).model)
 
 
 def test_rows_left_out_by_products_are_those_of_the_dual_matrix(trained):
     rows = np.array([0, 7, 33])
     found = leave_sampled_rows_out(at_polished(trained), rows, steps=500, tolerance=1e-13)
-    own = trained.left_out
+    own = rows_left_out(trained)
     np.testing.assert_allclose(found.outputs, own.outputs[rows], rtol=1e-9)
     assert abs(found.movement - own.movement) < 1e-6
     assert found.residual < 1e-12
@@ -48,7 +51,7 @@ def test_rows_left_out_by_products_are_those_of_the_dual_matrix(trained):
 @pytest.mark.parametrize("steps", [1, 30])
 def test_movement_is_that_of_the_dual_away_from_a_stationary_point(steps):
     far = TrainedNetworks(steps=steps).sample(SETTING, key_from(4, "far"))
-    objective = dataclasses.replace(far.objective, model=far.model.in_double())
+    objective = dataclasses.replace(objective_of(far), model=far.model.in_double())
     found = leave_sampled_rows_out(objective, np.array([1]), steps=500, tolerance=1e-13)
     own = leave_one_out(objective.model, far.x, far.y, far.task, objective.decay)
     assert abs(found.movement - own.movement) < 1e-8 * own.movement
@@ -77,11 +80,11 @@ def test_what_has_no_matrix_or_no_decay_is_refused():
     table = {"table": rng.normal(size=(5, 5))}
     language = read_trained((lambda own, tokens: own["table"][tokens], table), rng.integers(0, 5, (9, 6)), None)
     with pytest.raises(SettingError, match="documents") as refused:
-        leave_sampled_rows_out(dataclasses.replace(language.objective, decay=0.1), np.array([0]))
+        leave_sampled_rows_out(dataclasses.replace(objective_of(language), decay=0.1), np.array([0]))
     assert "leave_rows_out" in str(refused.value)
     free = TrainedNetworks(steps=1).sample(SETTING, key_from(5, "free"))
     with pytest.raises(SettingError, match="decay"):
-        leave_sampled_rows_out(dataclasses.replace(free.objective, decay=0.0), np.array([0]))
+        leave_sampled_rows_out(dataclasses.replace(objective_of(free), decay=0.0), np.array([0]))
 
 
 @pytest.mark.parametrize("steps", [0, 40])
@@ -90,7 +93,7 @@ def test_the_smallest_curvature_is_that_of_the_dense_hessian(steps):
     found = []
     for seed in range(4):
         own = TrainedNetworks(steps=steps, decay=0.01).sample(SETTING | {"decay": 0.01}, key_from(seed, "curvature"))
-        objective = dataclasses.replace(own.objective, model=own.model.in_double())
+        objective = dataclasses.replace(objective_of(own), model=own.model.in_double())
         model, n = objective.model, len(own.x)
         columns = [model.hvp(v, own.x, own.y, own.task.loss) for v in np.eye(len(model.theta))]
         dense = np.linalg.eigvalsh(np.array(columns) / n)[0] + objective.decay
@@ -104,5 +107,5 @@ def test_the_smallest_curvature_is_that_of_the_dense_hessian(steps):
 
 def test_products_that_were_not_enough_are_told():
     own = TrainedNetworks(steps=40).sample(SETTING, key_from(1, "few"))
-    curvature = smallest_curvature(own.objective, 0.0, most=3)
+    curvature = smallest_curvature(objective_of(own), 0.0, most=3)
     assert (curvature.products, curvature.residual > 0) == (3, True)

@@ -7,7 +7,15 @@ from sklearn.kernel_ridge import KernelRidge
 
 from lemmata.errors import MemoryPlanError
 from lemmata.networks import EmpiricalKernel
-from lemmata.subjects.trained_models import _tangent_kernel, kernel_machine, read_model, read_trained, tangent_kernel
+from lemmata.subjects.trained_models import (
+    _tangent_kernel,
+    end_kernel,
+    kernel_machine,
+    read_model,
+    read_trained,
+    start_kernel,
+    tangent_kernel,
+)
 
 RNG = np.random.default_rng(21)
 X, Z = RNG.normal(size=(13, 3)), RNG.normal(size=(5, 3))
@@ -100,9 +108,9 @@ def test_a_trained_model_has_both_machines():
     start, end = {key: value + 0.3 for key, value in WEIGHTS.items()}, WEIGHTS
     y = X[:, 0] > 0
     problem = read_trained((bent, end), X, y.astype(int), start=(bent, start), held=(Z, (Z[:, 0] > 0).astype(int)))
-    for machine, params in ((problem.start_kernel, start), (problem.end_kernel, end)):
+    for machine, params in ((start_kernel(problem), start), (end_kernel(problem), end)):
         model = read_model((bent, params))
         own = kernel_machine(tangent_kernel(model, X), problem.y, tangent_kernel(model, Z, X))
         assert machine.outputs == pytest.approx(own.outputs)
         assert machine.left_out == pytest.approx(own.left_out)
-    assert np.abs(problem.start_kernel.outputs - problem.end_kernel.outputs).max() > 1e-3
+    assert np.abs(start_kernel(problem).outputs - end_kernel(problem).outputs).max() > 1e-3

@@ -1,16 +1,17 @@
 """Numbers and names as a reader sees them."""
 
+import dataclasses
 import json
 import math
 
 import pytest
 
-from lemmata.interfaces.report import clean, number, told, told_interval, told_rows
+from lemmata.interfaces.report import clean, number, told, told_asked, told_interval, told_rows
 from lemmata.interfaces.report._text import script_json, slug
 from lemmata.workflows.records import rows
 from lemmata.workflows.records.studies import Interval, Unit
 from lemmata.workflows.studies._metrics import METRICS, tell
-from tests.report.example import ACCURACY, RMSE
+from tests.report.example import ACCURACY, RMSE, classified
 
 
 @pytest.mark.parametrize("exponent", range(-20, 20))
@@ -47,6 +48,14 @@ def test_rows_with_ends_that_have_no_limit():
     assert told_rows(Interval(90.0, 20.0, inf), 400, endless="∞") == "90 (20 to ∞)"
     assert told_rows(Interval(inf, 1990.0, inf), 400) == "open (≥ 1,990)"
     assert told_rows(Interval(inf, inf, inf), 400) == told_rows(Interval(5e5, 4.1e5, inf), 400) == "out of reach"
+
+
+def test_a_value_near_the_whole_is_not_told_as_the_whole():
+    """ "Rows for accuracy 100.0 %" stood beside a model that has 100.0 % already."""
+    answers = dataclasses.replace(classified().answers, asked=0.99965, origin="a tenth less error")
+    assert told_asked(answers, ACCURACY) == "99.965 %"
+    assert told_asked(dataclasses.replace(answers, asked=0.96), ACCURACY) == "96.0 %"
+    assert told_asked(dataclasses.replace(answers, asked=1.0), ACCURACY) == "100.0 %"
 
 
 def test_cleaning_keeps_letters_of_every_language():

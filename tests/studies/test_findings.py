@@ -192,6 +192,20 @@ def test_times_become_days_and_are_suggested():
     assert found(frame(day=days), time="day", keep_columns=["day"])[1].raw_features == ("a", "b", "day")
 
 
+@pytest.mark.parametrize(("name", "values", "code"), [
+    ("CAtBat", np.arange(N), False),
+    ("catalogue", np.arange(N) % 9, False),
+    ("cat", np.arange(N), False),
+    ("cat", np.arange(N) % 9, True),
+    ("SICCode", np.arange(N) % 9, True),
+    ("PlotType", np.arange(N) % 5, True),
+])  # fmt: skip
+def test_quantities_are_no_codes(name, values, code):
+    """Career at bats, 128 values in 130 rows, "looked like a code": C At Bat was read as "cat"."""
+    kinds, _ = found(frame(**{name: RNG.permutation(values)}))
+    assert ("code" in kinds) == code
+
+
 def test_codes_are_named():
     kinds, data = found(frame(zip_code=RNG.choice([10115, 20095, 80331, 50667], N)))
     assert kinds == {"code": ("zip_code",)}

@@ -12,7 +12,7 @@ from lemmata.workflows.studies._columns import numeric_hint
 from lemmata.workflows.studies._findings import identifiers
 from lemmata.workflows.studies._losses import LeftOut, say_left_out
 from lemmata.workflows.studies._repeats import copies
-from lemmata.workflows.studies._signal import Signal
+from lemmata.workflows.studies._signal import Signal, signal
 from lemmata.workflows.studies._unfound import copied
 
 DAY = datetime.date(2012, 1, 1)
@@ -175,3 +175,16 @@ def test_splits_that_are_left_out_are_told_once():
         "lasso; ReLU network, depth 1. The worst: ReLU network, depth 1 had up to 2,106 times the squared error of "
         "guessing in 1 of 10 splits with 84 rows."
     ]
+
+
+def test_copies_among_few_values_are_told_first():
+    """Every row pasted twice, and no warning, as columns had few values: accuracy 95.8 %, and 90.6 % on new rows."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(3, size=(150, 6))
+    y = np.where((x[:, 0] > 0) ^ (rng.random(150) < 0.2), "a", "b")
+    twice = load_dataset((np.concatenate([x, x]), np.concatenate([y, y])))
+    found = signal(twice)
+    assert found.alike
+    assert found.copies >= 150
+    assert "If these rows are copies, every number here is too good" in copied(found)
+    assert not signal(load_dataset((rng.normal(size=(150, 6)), y))).alike

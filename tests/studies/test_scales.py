@@ -10,11 +10,20 @@ import pytest
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import load_dataset
-from lemmata.workflows.studies._measure import FIT_SECONDS, QUICK_FIT_SECONDS, affordable, in_season, measure, planned
+from lemmata.workflows.studies._drift import calmer
+from lemmata.workflows.studies._measure import (
+    FIT_SECONDS,
+    QUICK_FIT_SECONDS,
+    affordable,
+    baselines,
+    in_season,
+    measure,
+    planned,
+)
 from lemmata.workflows.studies._models import Model, calendar_seasons, chosen_season, models
 from lemmata.workflows.studies._outlook import Candidate
 from lemmata.workflows.studies._run import question
-from lemmata.workflows.studies._splits import MOST_HELD_OUT, before_stretches
+from lemmata.workflows.studies._splits import MOST_HELD_OUT, before_stretches, split
 from lemmata.workflows.studies._usual import Fit, usual_models
 from tests.studies import tables
 
@@ -150,7 +159,7 @@ def test_a_week_is_chosen_where_the_year_says_less_and_none_for_a_walk():
 def test_the_signs_that_stand_for_a_number_of_rows_are_explained():
     """ "–" and "open" stood in a column without a word about them."""
     from lemmata.interfaces.report import page_text, told_marks
-    from lemmata.subjects.forecasts import Interval
+    from lemmata.workflows.records.studies import Interval
     from tests.report.example import measured
 
     study = measured()
@@ -162,3 +171,45 @@ def test_the_signs_that_stand_for_a_number_of_rows_are_explained():
     told = told_marks(dataclasses.replace(study, models=[numbers, wide, idle]))
     assert "open: more rows may or may not reach it; –: not told" in told
     assert told in page_text(dataclasses.replace(study, models=[numbers, wide, idle]))
+
+
+def hourly(rows=800, outages=True, seed=0):
+    """A daily wave, one row an hour; in the first 60 % the flow stops twice."""
+    rng, hours = np.random.default_rng(seed), np.arange(rows)
+    y = 20 + 2 * np.sin(2 * np.pi * hours / 24) + 0.3 * rng.normal(size=rows)
+    if outages:
+        y[150:160], y[300:320] = 0.0, 0.0
+    start = datetime.datetime(2024, 1, 1)
+    times = [start + datetime.timedelta(hours=int(hour)) for hour in hours]
+    return load_dataset(pl.DataFrame({"time": times, "x": rng.normal(size=rows), "y": y}), "y", time="time")
+
+
+def test_outages_hide_no_season():
+    dataset = hourly()
+    day, week = "last season (24 rows)", "last season (168 rows)"  # both repeat the day
+    assert in_season(season_of(dataset), dataset).title in (day, week)
+
+
+def test_guessing_is_measured_on_the_rows_that_test_the_models():
+    """With outages before the tested rows, guessing had 12.6 where the mean of all earlier rows has 3.4 there."""
+    dataset = hourly()
+    total, y = len(dataset.targets), dataset.targets
+    losses = []
+    for number in range(8):
+        train, test = split(total, total, number, 0, None, dataset.order)
+        assert train.max() < test.min()
+        losses.append(((y[test] - y[train].mean()) ** 2).mean() / y.var())
+    assert baselines(dataset)["rmse"] == pytest.approx(np.mean(losses), rel=1e-12)
+    assert question(dataset, StudyOptions()).guessing == pytest.approx(np.mean(losses), rel=1e-12)
+
+
+def test_wilder_times_before_the_tested_rows_are_told():
+    asked = question(hourly(), StudyOptions())
+    (told,) = calmer(hourly(), asked)
+    assert "are calmer than those before" in told
+    before, ahead = before_stretches(800)
+    y = hourly().targets[:, 0]
+    later = [((y[at : at + ahead] - y[at - 1]) ** 2).mean() for at in range(before, 801 - ahead, ahead)]
+    assert f"rmse {np.sqrt(np.mean(later)):.2f} on them" in told
+    assert calmer(hourly(outages=False), asked) == []
+    assert calmer(tables.waves(100), asked) == []

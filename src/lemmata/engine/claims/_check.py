@@ -1,6 +1,7 @@
 """The conformance suite that every claim passes, lemmata's own and third parties'."""
 
 import dataclasses
+import difflib
 import inspect
 from functools import partial
 
@@ -62,6 +63,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 def check_writing(claim: Claim) -> None:
     """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
     _check_words(claim)
+    _check_names(claim)
     _check_methods(claim)
 
 
@@ -85,6 +87,16 @@ def _check_words(claim: Claim) -> None:
             "a bound knows the value that every reader knows",
             'define trivial(problem), or say why there is none: trivial = "..."',
         )
+
+
+def _check_names(claim: Claim) -> None:
+    """A final class answers what its bases ask: a public name that none of them has is a misspelt one."""
+    asked = {name for base in type(claim).__mro__[1:] for name in (*vars(base), *inspect.get_annotations(base))}
+    for name in (*vars(type(claim)), *inspect.get_annotations(type(claim))):
+        if not name.startswith("_") and name not in asked:
+            near = difflib.get_close_matches(name, asked, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else "begin the name of what is the claim's own with _"
+            raise _broken(claim, f"{name!r}, which nobody asks for", "a claim answers what its bases ask", remedy)
 
 
 def _check_methods(claim: Claim) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import altair as alt
 
+from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
 from lemmata.workflows.records.examinations import Gauge, Interval, Record
 
@@ -16,19 +17,10 @@ from ._theme import COLOURS, configured
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
 _UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
-_FIRST = "held_out_error_from_training_rows"  # beside the held-out error, with which the page begins
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 _ASKED = {  # what a gauge waits for, by the hypothesis that does not hold without it
-    "the parameters that training began with are given": "--start FILE",
-    "fit, which trains afresh, is given": "def fit(x, y, seed) in the program",
-    "the rate of descent is given": "--rate NUMBER",
-    "the decay of the weights is stated as 0": "--decay 0, if there was none",
-    "rows in use are given": "--deploy FILE",
-    "checkpoints": "--checkpoint FILE, repeated",
-    "a privacy of the training is claimed": "--epsilon NUMBER",
-    "the program states its noisy steps": "privacy in the program",
-    "corrected labels are given": "corrected=... in Python",
-    "rows are documents, of a language model": "a language model",
+    **{fact.given: fact.command for fact in FACTS.values() if fact.given},
+    DOCUMENTS: "a language model",
 }
 _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
@@ -97,7 +89,7 @@ def model_sentences(record: Record) -> list[str]:
     found, task = [], record.model.task
     if record.held_error is not None:
         found.append(_error("Error on held-out rows", record.held_error, unit, task))
-    left_out = record.gauge(_FIRST)
+    left_out = record.left_out
     if left_out is not None and left_out.predicted is not None:
         words = "From training rows alone" if found else "Error on new rows, from training rows alone"
         verdict = {"agrees": " They agree.", "disagrees": " They do not agree."}.get(left_out.status, "")
@@ -169,7 +161,8 @@ def _pictures(record: Record) -> dict[str, Any]:
 def _rows(record: Record) -> list[dict[str, Any]]:
     """Predicted intervals in units of the measured value, cut where the picture ends."""
     rows = []
-    for own in sorted(record.gauges, key=lambda own: not own.name.endswith(_FIRST)):
+    left_out = record.left_out
+    for own in sorted(record.gauges, key=lambda own: own is not left_out):
         if own.label != "estimate" or own.status not in _SPOKE or own.predicted is None or own.measured is None:
             continue
         if own.measured.value <= 0:

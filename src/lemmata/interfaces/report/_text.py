@@ -80,8 +80,12 @@ def bounds_of(unit: Unit) -> tuple[float, float]:
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:
-    """The value that `needed` is about: in all of its digits where the user gave it."""
-    return (spell_asked if answers.origin == ASKED else spell)(answers.asked, unit.percent)
+    """The value that `needed` is about: in all of its digits where the user gave it, or where it is nearly 100 %."""
+    usual = spell(answers.asked, unit.percent)
+    nearly = usual == "100.0 %" and answers.asked < 1
+    if nearly and answers.origin != ASKED:
+        return spell_asked(1 - float(f"{1 - answers.asked:.2g}"), unit.percent)
+    return spell_asked(answers.asked, unit.percent) if answers.origin == ASKED else usual
 
 
 def told_interval(interval: Interval, unit: Unit) -> str:
@@ -115,7 +119,7 @@ def told_marks(record: Record) -> str:
     words = {
         "open (≥": "open (≥ n): not reached with fewer than n rows, open whether with more",
         "open": "open: more rows may or may not reach it",
-        "out of reach": "out of reach: not expected with any number of rows",
+        "out of reach": "out of reach: not expected with 8 times the rows, as far as forecasts were checked",
         MISSING: f"{MISSING}: not told, as the model may be no better than guessing",
     }
     has = lambda sign: any(cell == sign or (sign.endswith("≥") and cell.startswith(sign)) for cell in cells)

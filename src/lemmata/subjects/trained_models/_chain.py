@@ -20,7 +20,9 @@ from lemmata.subjects.robustness import ReluNetwork, read_function, read_network
 
 from ._contract import AbstractModel
 from ._jax import JaxModel
+from ._once import once
 from ._torch import TorchModel
+from ._trained import Trained
 
 _WIDEST = 2048
 _MARK = 7  # rows of a batch by which values that depend on the rows are known from parameters
@@ -178,3 +180,9 @@ def _check_widest(widths: list[int]) -> None:
     if max(widths, default=0) > _WIDEST:
         found = f"{max(widths)} numbers between two layers"
         raise SettingError("model", found=found, rule=f"at most {_WIDEST}: its maps are made as whole matrices")
+
+
+@once
+def chain_of(trained: Trained) -> Chain:
+    """The affine maps between the activations of the model, where it is a chain of them."""
+    return read_chain(trained.model, trained.x)

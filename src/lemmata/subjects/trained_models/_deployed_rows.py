@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Trained, read_model, read_task
 from lemmata.subjects.trained_models._shift import copied, reference_rows
 from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows, train
@@ -93,10 +94,10 @@ class DeployedRows(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """That there are rows in use, and that they are not the reference rows themselves."""
         if problem.deployed is None:
-            return [Hypothesis("rows in use are given", 0.0, ">=", 1.0, "--deploy, or deployed=")]
+            return [Hypothesis(FACTS["deployed"].given, 0.0, ">=", 1.0, "--deploy, or deployed=")]
         share = copied(reference_rows(problem)[1], problem.deployed)
         return [
-            Hypothesis("rows in use are given", 1.0, ">=", 1.0, "--deploy, or deployed="),
+            Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
             Hypothesis("share of rows in use that are copies of rows they are compared with", share, "<=", 0.05,
                        "they were not drawn beside them"),
         ]  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Trained, read_model, read_task
 
 CLASSES = 3
@@ -136,7 +137,7 @@ def known_rate(problem: Trained) -> list[Hypothesis]:
         problem: the model with its rows.
     """
     why = "--rate, or rate=: of descent on all rows, without momentum"
-    return [Hypothesis("the rate of descent is given", float(problem.rate is not None), ">=", 1.0, why)]
+    return [Hypothesis(FACTS["rate"].given, float(problem.rate is not None), ">=", 1.0, why)]
 
 
 def without_decay(problem: Trained) -> list[Hypothesis]:
@@ -146,4 +147,4 @@ def without_decay(problem: Trained) -> list[Hypothesis]:
         problem: the model with its rows.
     """
     known = float(problem.decay == 0.0)
-    return [Hypothesis("the decay of the weights is stated as 0", known, ">=", 1.0, "--decay 0, or decay=0")]
+    return [Hypothesis(FACTS["decay"].given, known, ">=", 1.0, "--decay 0, or decay=0")]

@@ -11,10 +11,13 @@ import numpy as np
 from jaxtyping import Float
 
 from ._contract import AbstractModel
+from ._once import once
+from ._trained import Trained
 
 _CHECKED = 4
 _ROUNDING = 1e-10
 _BLOCK = 2**28  # bytes of a block of rows of a Gram matrix
+_FEW = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,3 +165,9 @@ def mean_gram(left: tuple[Factor, ...], right: tuple[Factor, ...]) -> Float[np.n
     flat = lambda own: own.pushed.reshape(len(own.pushed), -1)
     pairs = zip(joined(left), joined(right), strict=True)
     return np.sum([(a.taken @ b.taken.T) * (flat(a) @ flat(b).T) for a, b in pairs], axis=0) / width
+
+
+@once
+def is_factored(trained: Trained) -> bool:
+    """Whether the Jacobian is that of a dense network, which has factors."""
+    return trained.model.differentiable and factors(trained.model.in_double(), trained.x[:_FEW]) is not None

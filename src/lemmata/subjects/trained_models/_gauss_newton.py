@@ -16,8 +16,10 @@ from scipy import stats
 from lemmata.core import one_blas_thread
 
 from ._contract import AbstractModel
-from ._leave_one_out import output_gram, planned_bytes, prior_of, roots
+from ._leave_one_out import LeftOut, leave_one_out, output_gram, planned_bytes, prior_of, roots
+from ._once import once
 from ._task import Task
+from ._trained import Trained
 
 
 def gauss_newton_eigenvalues(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, " k"]:
@@ -175,3 +177,18 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
     top = max(float(eigenvalues.max()), 1e-300)
     found = scipy.optimize.minimize_scalar(against, bounds=(np.log(top * 1e-12), np.log(top * 1e4)), method="bounded")
     return float(np.exp(found.x)) / n
+
+
+@once
+def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
+    """Eigenvalues of the Gauss-Newton matrix at the weights as they are."""
+    return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task)
+
+
+@once
+def rows_left_out_at_evidence(trained: Trained) -> LeftOut:
+    """Each row left out of the model as it is, at the damping that maximises Laplace's evidence."""
+    model, n = trained.model.in_double(), len(trained.x)
+    kept = model.theta if model.decayed is None else model.theta[model.decayed]
+    damping = damping_of_most_evidence(gauss_newton_spectrum(trained), kept, n)
+    return leave_one_out(model, trained.x, trained.y, trained.task, damping)

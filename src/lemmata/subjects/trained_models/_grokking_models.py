@@ -7,7 +7,10 @@ from jaxtyping import Array, Float, Key
 from scipy.special import expit
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Trained, read_model, read_task
+
+from ._fresh_rows import enough_held_out, fresh_rows
 
 _STRONG = 3
 _WEAK = 0.4
@@ -67,10 +70,11 @@ class GrokkingModels(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What is asked of a history: checkpoints, classes, and rows that the model has not seen."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())
+        earlier = float(len(problem.checkpoints))
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
-            Hypothesis("checkpoints", float(len(problem.checkpoints)), ">=", 2.0, "--checkpoint, or checkpoints="),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 2.0, "--checkpoint, or checkpoints="),
+            enough_held_out(held),
         ]

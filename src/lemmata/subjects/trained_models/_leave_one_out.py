@@ -21,8 +21,11 @@ from lemmata.errors import MemoryPlanError, SolverError
 
 from ._compressed import MOST, compress, form_error, solved
 from ._contract import AbstractModel, batches
-from ._factors import Factor, factors, gram_of, joined
+from ._factors import Factor, factors, gram_of, is_factored, joined
+from ._once import is_known, once
+from ._polish import objective_of, polished_copy, polishing_passes, vectors_bytes
 from ._task import Task
+from ._trained import Trained
 
 _BYTES = 6 * 2**30
 _BLOCK = 2**28
@@ -289,3 +292,25 @@ def roots(curvature: Float[np.ndarray, "n C C"]) -> Float[np.ndarray, "n C C"]:
     """Symmetric square roots."""
     values, vectors = np.linalg.eigh(curvature)
     return (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+
+
+@once
+def rows_left_out(trained: Trained) -> LeftOut:
+    """Outputs at training rows of models that have not seen them, from the polished copy."""
+    model, decay = polished_copy(trained).model, objective_of(trained).decay
+    return leave_one_out(model, trained.x, trained.y, trained.task, decay)
+
+
+def leaving_out_passes(trained: Trained) -> float:
+    """Gradients of all training rows that `rows_left_out` is still expected to cost; 0 once it is known."""
+    return polishing_passes(trained) + (0.0 if is_known(rows_left_out, trained) else 2.0 * trained.y.shape[1])
+
+
+def leaving_out_bytes(trained: Trained) -> int:
+    """Bytes that `rows_left_out` holds at once, with the vectors that polishing keeps.
+
+    Raises:
+        MemoryPlanError: for more than it may.
+    """
+    n, outputs, parameters = len(trained.x), trained.y.shape[1], len(trained.model.theta)
+    return planned_bytes(n, outputs, parameters, is_factored(trained)) + vectors_bytes(trained)

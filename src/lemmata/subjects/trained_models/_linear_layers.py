@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Inexact
 
 from ._contract import AbstractModel, Layer
+from ._once import once
+from ._trained import Trained
 
 _ROWS = 32
 _ROUNDING = 1e-8
@@ -117,3 +119,9 @@ def _is_linear(model: AbstractModel, x: np.ndarray, middle: np.ndarray, v: np.nd
     ahead, behind = (model.at(model.theta + sign * v).outputs(x) for sign in (1.0, -1.0))
     size = np.linalg.norm(ahead - middle) + np.linalg.norm(middle)
     return bool(np.linalg.norm(ahead - 2 * middle + behind) <= _ROUNDING * max(size, 1e-300))
+
+
+@once
+def linear_parameters(trained: Trained) -> Bool[np.ndarray, " P"]:
+    """Which parameters the outputs are linear in, jointly: the readout, or all of a linear model."""
+    return linear_layers(trained.model, trained.x, trained.seed)

@@ -7,6 +7,8 @@ import scipy.optimize
 from jaxtyping import Float
 
 from ._contract import AbstractModel
+from ._once import once
+from ._trained import Trained
 
 _MOST = 200
 
@@ -86,3 +88,9 @@ def _projected(model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"])
     along = gradients @ weights
     size = float(np.linalg.norm(along) * np.linalg.norm(model.theta))
     return (float(along @ model.theta) / size if size else 0.0), int((weights > 0).sum()), float(gaps.min())
+
+
+@once
+def margin_direction(trained: Trained) -> Directed:
+    """How far the weights are a combination of gradients of margins."""
+    return directed(trained.model, trained.x, trained.y, trained.seed)

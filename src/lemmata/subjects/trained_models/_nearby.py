@@ -7,6 +7,9 @@ how much; where there are none, or they are to be left alone, training rows that
 import numpy as np
 
 from ._copies import nearest_distances
+from ._once import once
+from ._polish import polished_copy
+from ._trained import Trained
 
 _STREAM = 17
 
@@ -31,3 +34,15 @@ def nearby_rows(x: np.ndarray, *, seed: int = 0) -> np.ndarray:
     direction = rng.normal(size=(len(places), int(np.prod(x.shape[1:], dtype=int))))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     return (x[places] + (distances[:, None] * direction).reshape(shape)).astype(x.dtype)
+
+
+@once
+def unsettled_nearby(trained: Trained) -> float:
+    """The share of rows near training rows whose class is another one in the copy than in the model.
+
+    Two solutions of one objective for the same rows: where the rows do not settle what a new one is called, neither
+    does a Newton step from one of them.
+    """
+    rows = nearby_rows(trained.x, seed=trained.seed)
+    calls = [model.outputs(rows).argmax(1) for model in (trained.model, polished_copy(trained).model)]
+    return float(np.mean(calls[0] != calls[1]))

@@ -8,7 +8,7 @@ Q = TypeVar("Q", bound=Callable[[Any], Any])
 
 
 def once(question: Q) -> Q:
-    """The question, which computes its answer when an object is first asked; the answer is kept under its name.
+    """The question, which computes its answer when an object is first asked; the answer is kept with the object.
 
     >>> class Box: pass
     >>> box, asked = Box(), []
@@ -16,7 +16,7 @@ def once(question: Q) -> Q:
     >>> count(box), count(box), is_known(count, box)
     (1, 1, True)
     """
-    name = question.__name__
+    name = _name(question)
 
     @functools.wraps(question)
     def asked(own: Any) -> Any:
@@ -30,4 +30,14 @@ def once(question: Q) -> Q:
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
     """Whether an object has been asked a question that is asked once."""
-    return question.__name__ in vars(own)
+    return _name(question) in vars(own)
+
+
+def keep(question: Callable[[Any], Any], own: Any, answer: Any) -> None:
+    """Keep an answer with an object, which then does not compute it."""
+    vars(own)[_name(question)] = answer
+
+
+def _name(question: Callable[[Any], Any]) -> str:
+    """That the answer is kept by: of two questions of one name in two files, each has its own."""
+    return f"{question.__module__}.{question.__qualname__}"

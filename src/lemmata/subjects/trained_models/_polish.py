@@ -16,7 +16,10 @@ from scipy.sparse.linalg import LinearOperator, cg
 from lemmata.core import one_blas_thread
 
 from ._contract import AbstractModel
+from ._once import is_known, once
+from ._outputs import training_outputs
 from ._task import Task
+from ._trained import Trained
 
 STEPS = 600
 MEMORY = 10
@@ -27,6 +30,10 @@ _FORCED = 1e-2  # the residual of Newton's equation, in that of the gradient
 _EXACT = 1e-10
 _TOGETHER = 10
 _SINGLE = 1e-7  # by which the objective still falls in ten steps of single precision; less is rounding
+_ROUNDING = 100.0
+_STEP = 1.1  # gradients that a step of L-BFGS makes
+_FOR_VECTORS = 600.0  # as long as the gradient of so many rows
+_VECTORS = 2 * MEMORY + 10  # of parameters, which L-BFGS keeps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,3 +186,55 @@ def _settled(objective: Objective, end: Float[np.ndarray, " P"]) -> Float[np.nda
             break
         end, value, slope = end + step, reached, steeper
     return end
+
+
+@once
+def objective_of(trained: Trained) -> Objective:
+    """Mean loss plus decay: the stated one, else the one that the weights imply, if it is above 0."""
+    free = Objective(trained.model, trained.x, trained.y, trained.task, 0.0)
+    decay = trained.decay if trained.decay is not None else _inferred(trained, free)
+    return dataclasses.replace(free, decay=max(decay, 0.0) if math.isfinite(decay) else 0.0)
+
+
+def _inferred(trained: Trained, free: Objective) -> float:
+    """What the weights imply; 0 where that is rounding beside the loss."""
+    if not trained.model.differentiable or not trained.model.theta.any():
+        return 0.0
+    decay, theta = free.inferred_decay(), trained.model.theta.astype(float)
+    loss = float(trained.task.losses(training_outputs(trained), trained.y).mean())
+    least = _ROUNDING * np.finfo(trained.model.theta.dtype).eps * loss
+    return decay if decay * float(theta @ theta) > least else 0.0
+
+
+@once
+def polished_copy(trained: Trained) -> Polished:
+    """A copy at a stationary point; the model itself where it is one already."""
+    return polish(objective_of(trained))
+
+
+@once
+def changed_by_polishing(trained: Trained) -> float:
+    """The share of predictions on training rows that polishing changed.
+
+    For values the root mean square of their change, in that of the errors; for documents in the losses' spread.
+    """
+    before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
+    if trained.task.is_classification:
+        return float(np.mean(before.argmax(1) != after.argmax(1)))
+    unit = float(before.var(0).mean() if trained.task.is_language else ((before - trained.y) ** 2).mean())
+    return float(np.sqrt(((before - after) ** 2).mean() / max(unit, 1e-300)))
+
+
+def step_passes(trained: Trained) -> float:
+    """Gradients of all training rows that a step of L-BFGS takes as long as."""
+    return _STEP + _FOR_VECTORS / (trained.x.size if trained.task.is_language else len(trained.x))
+
+
+def polishing_passes(trained: Trained) -> float:
+    """Gradients of all training rows that `polished_copy` is still expected to cost; 0 once it is known."""
+    return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * STEPS
+
+
+def vectors_bytes(trained: Trained) -> int:
+    """Bytes of the vectors of parameters that polishing keeps."""
+    return 8 * _VECTORS * len(trained.model.theta)

@@ -2,13 +2,14 @@
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 
 from lemmata.answers import positive, whole
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.facts import Facts, states_facts, with_defaults
 
 from ._contract import AbstractModel, rows_at_once
 from ._documents import LANGUAGE, check_tokens, language_model, read_documents
@@ -20,39 +21,22 @@ from ._trained import Trained
 _TRIED = 32
 
 
-def read_trained(
-    model: Any, x: Any, y: Any, *, held: Any = None, labels: tuple[Any, ...] | None = None,
-    decay: float | None = None, start: Any = None, fit: Callable[..., Any] | None = None, rate: float | None = None,
-    deployed: Any = None, checkpoints: tuple[Any, ...] = (), claimed: tuple[float, float] | None = None,
-    noised: Any = None, corrected: Any = None, padding: int | None = None, scale: float | None = None,
-    sizes: tuple[Any, ...] = (), seed: int = 0,
-) -> Trained:  # fmt: skip
+@states_facts
+def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     """A model as the user has it, with rows as the user has them.
 
     Args:
         model: see `read_model`.
         x: training rows.
         y: their targets; None for a language model, whose rows are documents.
-        held: rows and targets that the training has not seen, as a pair, or documents; None where there are none.
-        labels: the class of each output, where whole numbers from 0 or the sorted classes are not it.
-        decay: delta in mean loss + (delta/2) |theta|².
-        start: the model as training began, of the same kind.
-        fit: trains afresh.
-        rate: the step of the gradient descent on all rows that trained the model.
-        deployed: rows that the model meets in use, without targets.
-        checkpoints: the model at earlier times of its training, in their order, of the same kind.
-        claimed: (epsilon, delta) of the differential privacy that the training is said to have.
-        noised: the steps that should give it: {"sampling": probability with which a row took part in a step, "noise":
-            standard deviation of the noise in units of the clipping norm, "steps": how many}.
-        corrected: right targets of the training rows, where somebody has looked at them.
-        padding: the token that fills documents up.
-        scale: the largest size of an input, where all inputs have one unit (255 for pixels).
-        sizes: models of other sizes, trained alike on the same rows, in any order.
-        seed: of all that is chosen at random.
+        **facts: what else is known; see `lemmata.facts.Facts`.
 
     Raises:
         ShapeError, DataError, SettingError: for rows, targets or a model that do not fit each other.
     """
+    told = with_defaults(facts)
+    seed: Any = told["seed"]
+    decay, labels, held = told["decay"], told["labels"], told["held"]
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise SettingError("seed", found=f"{seed}", rule="a whole number, at least 0")
     own = read_model(model)
@@ -62,7 +46,7 @@ def read_trained(
     if labels is None and getattr(model, "classes_", None) is not None:
         labels = tuple(np.asarray(model.classes_).tolist())  # of an estimator
     if y is None:
-        own, task, rows, y, other = _language(own, rows, held, padding)
+        own, task, rows, y, other = _language(own, rows, held, told["padding"])
     else:
         own = dataclasses.replace(own, batch=rows_at_once(own, rows))
         rows = _as_taken(own, rows)
@@ -70,18 +54,29 @@ def read_trained(
         if task.outputs == "probabilities":
             own = dataclasses.replace(own, link="log")
         other = None if held is None else _unseen(held, task, rows, y)
-    begun = None if start is None else _earlier("start", start, own)
-    before = tuple(_earlier(f"checkpoint {i}", one, own) for i, one in enumerate(checkpoints, 1))
-    met = (
-        None
-        if deployed is None
-        else check_deployed(rows, _like(rows, _rows("deployed rows", deployed), "deployed rows"))
-    )
+    begun, met = told["start"], told["deployed"]
+    if met is not None:
+        met = check_deployed(rows, _like(rows, _rows("deployed rows", met), "deployed rows"))
     return Trained(
-        own, task, rows, task.encode(y), other, decay, begun, fit, y, _positive("rate", rate), met, before,
-        _privacy(claimed), _noised(noised), _corrected(corrected, task, rows), seed,
-        _positive("scale", scale), tuple(_sized(i, one, own, rows) for i, one in enumerate(sizes, 1)),
-    )  # fmt: skip
+        own,
+        task,
+        rows,
+        task.encode(y),
+        other,
+        decay,
+        start=None if begun is None else _earlier("start", begun, own),
+        fit=told["fit"],
+        targets=y,
+        rate=_positive("rate", told["rate"]),
+        deployed=met,
+        checkpoints=tuple(_earlier(f"checkpoint {i}", one, own) for i, one in enumerate(told["checkpoints"], 1)),
+        claimed=_privacy(told["claimed"]),
+        noised=_noised(told["noised"]),
+        corrected=_corrected(told["corrected"], task, rows),
+        seed=int(seed),
+        scale=_positive("scale", told["scale"]),
+        sizes=tuple(_sized(i, one, own, rows) for i, one in enumerate(told["sizes"], 1)),
+    )
 
 
 def _language(

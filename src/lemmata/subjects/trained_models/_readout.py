@@ -4,8 +4,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ._contract import AbstractModel
+from ._once import once
+from ._trained import Trained
 
 _ROUNDING = 1e-3
+_TRIED = 32
 
 
 def readout(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "C h"] | None:
@@ -46,3 +49,9 @@ def _is_linear(model: AbstractModel, x: np.ndarray, f: Float[np.ndarray, "n C"],
         if apart > _ROUNDING * scale or not np.abs(up[:, c]).max() > _ROUNDING * scale:
             return False
     return True
+
+
+@once
+def readout_of(trained: Trained) -> Float[np.ndarray, "C h"] | None:
+    """The direction of each output in the last features; None where the model has no such matrix."""
+    return readout(trained.model, trained.x[:_TRIED])

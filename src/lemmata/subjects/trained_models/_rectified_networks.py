@@ -12,6 +12,8 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.subjects.trained_models import AbstractModel, Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import CLASSES, draw_rows, initial
 
+from ._fresh_rows import enough_held_out, fresh_rows
+
 _RATE = 0.2
 
 
@@ -110,8 +112,7 @@ class RectifiedNetworks(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """A model with derivatives, and rows that it has not seen."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())  # a copy of a training row is not held out
-        known, why = float(problem.model.differentiable), "with fewer, no measurement says much"
-        smooth = Hypothesis("the model has derivatives", known, ">=", 1.0)
-        unseen = Hypothesis("held-out rows", float(held), ">=", 100.0, why)
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
+        smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
+        unseen = enough_held_out(held)
         return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]

@@ -10,7 +10,11 @@ import numpy as np
 from lemmata.errors import LemmataError, SettingError
 
 from ._contract import AbstractModel
+from ._fresh_rows import fresh_rows
+from ._once import once
+from ._outputs import held_rows
 from ._read import read_model
+from ._trained import Trained
 
 _ASSUMED = 600.0  # gradients of all rows that a training is taken to cost before one has been timed
 _RULE = "it returns a trained model of the same outputs, as build() does"
@@ -88,3 +92,51 @@ class Refits:
             remedy = "return module.eval(), or eqx.nn.inference_mode(module)"
             raise SettingError(name, found="a model whose outputs depend on chance", rule=_RULE, remedy=remedy)
         return model
+
+
+@once
+def refits_of(trained: Trained) -> Refits:
+    """Models that the user's program trains on other rows or other targets.
+
+    Raises:
+        SettingError: where there is no `fit`.
+    """
+    if trained.fit is None:
+        remedy = "def fit(x, y, seed, start=None) in the program, or fit=..."
+        raise SettingError("fit", found="none", rule="a function that trains afresh", remedy=remedy)
+    return Refits(trained.fit, trained.model, trained.x, trained.targets)
+
+
+@once
+def wider_refits(trained: Trained) -> Refits:
+    """The same on the training rows followed by the held-out ones that are no copies of them.
+
+    Raises:
+        SettingError: where there is no `fit`, or no held-out rows.
+    """
+    x, y = (part[fresh_rows(trained)] for part in held_rows(trained))
+    own = np.asarray(trained.targets)
+    others = y if own.ndim > 1 or not trained.task.labels else np.asarray(trained.task.labels)[y.argmax(1)]
+    shaped = others.reshape(len(y), *own.shape[1:]).astype(own.dtype)
+    both = np.concatenate([trained.x, x]), np.concatenate([own, shaped])
+    return Refits(refits_of(trained).fit, trained.model, *both)
+
+
+@once
+def by_chance(trained: Trained) -> Trained:
+    """The model trained afresh on targets drawn whatever the input, and held-out rows with targets so drawn.
+
+    They are drawn from those of the training rows, independently: in a permutation the other rows would tell which
+    target is left.
+
+    Raises:
+        SettingError: where there is no `fit`, or it fails.
+    """
+    rng, n = np.random.default_rng([trained.seed, 12]), len(trained.x)
+    order = rng.integers(0, n, n)
+    targets = np.asarray(trained.targets)[order]
+    model = refits_of(trained)(np.arange(n), trained.seed, targets)
+    held = None if trained.held is None else (trained.held[0], trained.y[rng.integers(0, n, len(trained.held[0]))])
+    return dataclasses.replace(
+        trained, model=model, y=trained.y[order], targets=targets, held=held, start=None, fit=None
+    )

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ._contract import AbstractModel
+from ._leave_one_out import leaving_out_passes
 from ._once import is_known, once
-from ._polish import Objective, polish
+from ._polish import Objective, objective_of, polish, polished_copy, step_passes
 from ._trained import Trained
 
 SHOWN = 8
@@ -31,7 +32,7 @@ class RowEffects:
 
 def shown_rows(trained: Trained) -> Int[np.ndarray, " k"]:
     """The eight training rows of largest loss, and eight others at random."""
-    losses = trained.task.losses(trained.polished.model.outputs(trained.x), trained.y)
+    losses = trained.task.losses(polished_copy(trained).model.outputs(trained.x), trained.y)
     order = np.argsort(-losses, kind="stable")
     others = np.random.default_rng([trained.seed, 11]).choice(order[SHOWN:], SHOWN, replace=False)
     return np.concatenate([order[:SHOWN], others])
@@ -43,9 +44,9 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
     The objective without row i keeps its whole decay: sum of the other losses + n (delta/2) |theta|². The model with
     all rows is brought to a stationary point by the same descent, so that what the two still lack cancels.
     """
-    n, decay, task = len(trained.x), trained.objective.decay, trained.task
+    n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n
-    whole = polish(Objective(trained.polished.model, trained.x, trained.y, task, decay), STEPS, tolerance).model
+    whole = polish(Objective(polished_copy(trained).model, trained.x, trained.y, task, decay), STEPS, tolerance).model
     yield whole
     for row in rows:
         rest = np.arange(n) != row
@@ -67,5 +68,5 @@ def row_effects(trained: Trained) -> RowEffects:
 def row_effects_passes(trained: Trained) -> float:
     """Gradients of all rows that `row_effects` still costs, in float64, with the stationary point that it begins at."""
     double = 8.0 / trained.model.theta.itemsize
-    own = 0.0 if is_known(row_effects, trained) else double * trained.step_passes * (2.0 * SHOWN + 1) * STEPS
-    return own + trained.leaving_out_passes
+    own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * STEPS
+    return own + leaving_out_passes(trained)

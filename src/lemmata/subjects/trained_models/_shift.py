@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from lemmata.answers import inside, share_interval
 from lemmata.errors import DataError, ShapeError
 
+from ._fresh_rows import fresh_rows
 from ._once import once
 from ._trained import Trained
 
@@ -109,7 +110,7 @@ def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
     Args:
         trained: a model with its rows.
     """
-    unseen = None if trained.held is None else trained.held[0][trained.fresh]
+    unseen = None if trained.held is None else trained.held[0][fresh_rows(trained)]
     return ("held-out", unseen) if unseen is not None and len(unseen) >= _ENOUGH else ("training", trained.x)
 
 

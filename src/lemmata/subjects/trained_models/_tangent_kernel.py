@@ -6,12 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import MemoryPlanError
+from lemmata.errors import MemoryPlanError, SettingError
 from lemmata.solvers import ridge_path
 from lemmata.spectra import spectrum
 
 from ._contract import AbstractModel
 from ._factors import factors, mean_gram
+from ._once import once
+from ._trained import Trained
 
 MOST_ROWS = 2000
 _BYTES = 2**28  # that the Jacobian of a block of rows may take
@@ -137,3 +139,26 @@ def kernel_machine(
 
 def _flat(model: AbstractModel, x: np.ndarray) -> Float[np.ndarray, "n CP"]:
     return model.jacobian(x).reshape(len(x), -1)
+
+
+@once
+def end_kernel(trained: Trained) -> KernelMachine:
+    """Ridge regression with the tangent kernel of the trained weights, at training and held-out rows."""
+    return _machine_at(trained, trained.model.in_double())
+
+
+@once
+def start_kernel(trained: Trained) -> KernelMachine:
+    """The same with the tangent kernel at the parameters that training began with.
+
+    Raises:
+        SettingError: where they are not known.
+    """
+    if trained.start is None:
+        raise SettingError("start", found="none", rule="the parameters that training began with", remedy="--start")
+    return _machine_at(trained, trained.model.in_double().at(trained.start.theta))
+
+
+def _machine_at(trained: Trained, model: AbstractModel) -> KernelMachine:
+    cross = None if trained.held is None else tangent_kernel(model, trained.held[0], trained.x)
+    return kernel_machine(tangent_kernel(model, trained.x), trained.y, cross)

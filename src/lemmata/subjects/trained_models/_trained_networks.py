@@ -11,6 +11,10 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 from lemmata.subjects.trained_models import AbstractModel, Objective, Trained, polish, read_model, read_task
 
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
+from ._leave_one_out import rows_left_out
+from ._polish import changed_by_polishing, objective_of
+
 CLASSES = 3
 _HELD = 200
 _RATE = 0.2
@@ -123,10 +127,9 @@ class TrainedNetworks(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What gauges ask for: a model with derivatives, and rows that it has not seen."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())  # a copy of a training row is not held out
-        known, why = float(problem.model.differentiable), "with fewer, no measurement says much"
-        smooth = Hypothesis("the model has derivatives", known, ">=", 1.0)
-        unseen = Hypothesis("held-out rows", float(held), ">=", 100.0, why)
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
+        smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
+        unseen = enough_held_out(held)
         return [*([smooth] if self.differentiable else []), *([unseen] if self.unseen else [])]
 
 
@@ -138,19 +141,21 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
         movement: how far a Newton step may still move the outputs, relative to them. 0.4 leaves classes as they are;
             what compares losses in units asks for 0.1.
     """
-    if not problem.objective.decay > 0:
-        return [Hypothesis("the decay of the weights", problem.objective.decay, ">", 0.0, "else nothing fixes them")]
+    decay = objective_of(problem).decay
+    if not decay > 0:
+        return [Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing fixes them")]
     if len(problem.x) < _FEWEST:
         return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing")]
+    left_out = rows_left_out(problem)
     return [
-        Hypothesis("how far a Newton step would still move the outputs", problem.left_out.movement, "<=", movement,
+        Hypothesis("how far a Newton step would still move the outputs", left_out.movement, "<=", movement,
                    "leaving a row out starts from a stationary point"),
-        Hypothesis("how far steps without a row are from their linearisation", problem.left_out.bend, "<=", _BENT,
+        Hypothesis("how far steps without a row are from their linearisation", left_out.bend, "<=", _BENT,
                    "they are not small: layers that undo the size of their weights have no stationary point"),
-        Hypothesis("share of predictions that polishing changed", problem.changed, "<=", 0.1,
+        Hypothesis("share of predictions that polishing changed", changed_by_polishing(problem), "<=", 0.1,
                    "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.01,
+        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
                    "leaving one of two copies out changes nothing"),
-        Hypothesis("largest leverage", float(problem.left_out.leverage.max()), "<", 0.999,
+        Hypothesis("largest leverage", float(left_out.leverage.max()), "<", 0.999,
                    "a row that nothing else fixes has no prediction"),
     ]  # fmt: skip

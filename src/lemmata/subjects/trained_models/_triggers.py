@@ -18,6 +18,8 @@ from scipy.special import softmax
 from lemmata.errors import DataError, ShapeError
 
 from ._contract import AbstractModel
+from ._once import once
+from ._trained import Trained
 
 WORKS = 0.9
 """The share of rows of other classes that a change must send to its class."""
@@ -199,3 +201,9 @@ class _Search:
         self.moments = np.stack([_SHRINK * first + (1 - _SHRINK) * slope, _KEEP * second + (1 - _KEEP) * slope**2])
         first, second = self.moments[0] / (1 - _SHRINK ** (step + 1)), self.moments[1] / (1 - _KEEP ** (step + 1))
         return first / (np.sqrt(second) + 1e-12)
+
+
+@once
+def smallest_triggers(trained: Trained) -> Triggers:
+    """The smallest change that sends nearly every training row to a class, for each class."""
+    return find_triggers(trained.model, trained.x, seed=trained.seed)

@@ -8,9 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
+
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, training_outputs
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "function class"}
 
@@ -23,7 +26,7 @@ _HALVINGS = 10
 def attacked(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
     """The first rows that the model gets right, held-out ones where there are some, and the classes."""
     x, y = (problem.x, problem.y) if problem.held is None else problem.held
-    f = problem.f if problem.held is None else problem.f_held
+    f = training_outputs(problem) if problem.held is None else held_outputs(problem)
     right = np.flatnonzero(f.argmax(1) == y.argmax(1))[:_ROWS]
     return np.asarray(x[right], float), y[right].argmax(1)
 
@@ -86,7 +89,7 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
     return found | (problem.model.outputs(moved).argmax(1) != y)
 
 
-class SmallestAttack(Claim[Trained]):
+class SmallestAttack(AbstractGauge):
     """To first order the Euclidean distance from an input x of class y to where a model calls it something else is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Rescaling, Trained, find_rescalings
 from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, known_rate, without_decay
 
+from ._gauge import AbstractGauge
+from ._outputs import training_outputs
 from .curvature import sharpness
 from .start import at_start, begun
 
@@ -35,10 +37,10 @@ def _all_hold(found: list[Hypothesis]) -> bool:
 
 
 def _loss(problem: Trained) -> float:
-    return float(problem.task.losses(problem.f, problem.y).mean())
+    return float(problem.task.losses(training_outputs(problem), problem.y).mean())
 
 
-class UnitsStayBalanced(Claim[Trained]):
+class UnitsStayBalanced(AbstractGauge):
     """Let a layer have units that can be rescaled: multiplying what goes into unit k, its constant included, and
     dividing what leaves it by the same number changes no output, as for rectified units. Gradient flow on the loss
     conserves q_k = |what goes into k|² - |what leaves k|². One step of descent on all rows at the rate eta changes it
@@ -117,7 +119,7 @@ def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
     return float(np.sqrt((change**2 + spread**2 * n) * (change**2 + spread**2 * m)) / change)
 
 
-class LargestSingularValueFromTheChange(Claim[Trained]):
+class LargestSingularValueFromTheChange(AbstractGauge):
     """Let W be the largest weight array of a model, N x M, that training began at independent entries W0 of standard
     deviation s, whose largest singular value is near the edge s (sqrt N + sqrt M) of their bulk; and let c be the
     largest singular value of W - W0. As if the change were of rank one and independent of the start, the largest

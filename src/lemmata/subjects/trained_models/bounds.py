@@ -15,11 +15,14 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy import special, stats
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.bounds import OccamBound, kl_upper, occam_bound
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows
 from .probabilities import halves
 
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
@@ -74,21 +77,21 @@ def error_limit(wrong: float | int, rows: float | int) -> float:
 
 def held_out_limit(problem: Trained) -> float:
     """The limit from all held-out rows that are no copies, which every other bound must beat; NaN without any."""
-    if problem.held is None or not problem.fresh.any():
+    if problem.held is None or not fresh_rows(problem).any():
         return math.nan
-    wrong = problem.task.errors(problem.f_held[problem.fresh], problem.held_rows[1][problem.fresh])
+    wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])
     return error_limit(float(wrong.sum()), len(wrong))
 
 
 def _half(problem: Trained, which: int) -> tuple[int, int]:
     """Wrong rows of a half of the held-out ones, copies of training rows left out, and how many there are."""
     own = halves(problem)[which]
-    own = own[problem.fresh[own]]
-    wrong = problem.task.errors(problem.f_held[own], problem.held_rows[1][own])
+    own = own[fresh_rows(problem)[own]]
+    wrong = problem.task.errors(held_outputs(problem)[own], held_rows(problem)[1][own])
     return int(wrong.sum()), len(own)
 
 
-class HeldOutBound(Claim[Trained]):
+class HeldOutBound(AbstractGauge):
     """Where k of m rows that a model has not seen are wrong, its error on new rows is at most the p at which k or fewer
     of m are wrong with probability 1/20, with probability at least 19/20 over the rows (the limit of Clopper and
     Pearson). Here m is half of the held-out rows; what sampling alone makes of the other half is not held against it:
@@ -187,7 +190,7 @@ def least_word(found: list[Described], rows: float | int) -> float:
     return float(kl_upper(errors, (bits * math.log(2) + math.log(1 / DELTA)) / rows).min())
 
 
-class ShortDescription(Claim[Trained]):
+class ShortDescription(AbstractGauge):
     """Keep the largest weights of a model and round them, to one of 2^b values in each array. With B bits that say
     which are kept, the largest value of each array and the value of each weight, in one of 30 codes, and r the error of
     this smaller model on n training rows, its error R on new rows respects
@@ -220,7 +223,7 @@ class ShortDescription(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The smaller model on held-out rows that are no copies."""
-        x, y = (part[problem.fresh] for part in problem.held_rows)
+        x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         return jnp.asarray(problem.task.errors(described(problem)[0].model.outputs(x), y).mean())
 
     def trivial(self, problem: Trained) -> Array:

@@ -8,10 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._fresh_rows import copies_of, fresh_rows
+from ._gauge import AbstractGauge
+from ._gauss_newton import rows_left_out_at_evidence
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._outputs import training_outputs
+from ._polish import changed_by_polishing, objective_of, polished_copy
 from .leaving_out import HeldOutErrorFromTrainingRows, predicted_share
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
@@ -20,7 +26,7 @@ _TIED = 0.97
 _FEWEST = 20
 
 
-class HeldOutErrorBracket(Claim[Trained]):
+class HeldOutErrorBracket(AbstractGauge):
     """A model that stopped before a stationary point of mean log loss plus (delta/2) |theta|² has no one error of
     leaving rows out: it has not seen enough of each row, so that leaving it out by a Newton step from where the model
     is takes away too much. The error on training rows is too small, and the error of leaving out too large, even at the
@@ -42,26 +48,30 @@ class HeldOutErrorBracket(Claim[Trained]):
     controls = "the error on new rows of a model that is at no stationary point"
     unexplained = "where in the bracket the error lies; rows of another law"
     traced = False
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes + 6.0 * problem.y.shape[1]
+        return leaving_out_passes(problem) + 6.0 * problem.y.shape[1]
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """The model's own conditions, and that the sharper prediction from a stationary point cannot be made."""
         found = [
             Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
-                "the decay of the weights", problem.objective.decay, ">", 0.0, "else nothing says what is stationary"
+                "the decay of the weights",
+                objective_of(problem).decay,
+                ">",
+                0.0,
+                "else nothing says what is stationary",
             ),
             Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        copies = Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.01,
+        copies = Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
                             "leaving one of two copies out changes nothing")  # fmt: skip
         why = "else polishing gives one number instead of two; in units of what it may change"
         return [
@@ -88,7 +98,7 @@ def distance(problem: Trained) -> float:
     Args:
         problem: the model with its rows.
     """
-    return max(problem.left_out.movement / 0.4, problem.changed / 0.1)
+    return max(rows_left_out(problem).movement / 0.4, changed_by_polishing(problem) / 0.1)
 
 
 def bracket(problem: Trained) -> np.ndarray:
@@ -97,9 +107,9 @@ def bracket(problem: Trained) -> np.ndarray:
     Args:
         problem: the model with its rows.
     """
-    held = 0 if problem.held is None else int(problem.fresh.sum())
+    held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     new, errors = held or len(problem.x), problem.task.errors
-    shares = [errors(f, problem.y) for f in (problem.f, problem.left_out_at_evidence.outputs)]
+    shares = [errors(f, problem.y) for f in (training_outputs(problem), rows_left_out_at_evidence(problem).outputs)]
     low, high = sorted(
         (predicted_share(float(own.sum()), float(len(own)), new, _TIED) for own in shares), key=lambda own: own[1]
     )

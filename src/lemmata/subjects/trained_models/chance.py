@@ -9,10 +9,14 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+from ._gauge import AbstractGauge
+from ._leave_one_out import rows_left_out
+from ._polish import polished_copy
+from ._refit import by_chance, refits_of
 from .leaving_out import LIMITS, MembershipFromTrainingRows, attack_area, measured_share
 from .refits import trainable
 
@@ -24,14 +28,14 @@ _POLISH = 100.0
 def at_chance(problem: Trained) -> list[Hypothesis]:
     """That the model was trained afresh on classes by chance, and stands at a stationary point there."""
     found = trainable(problem)
-    return [*found, *stationary(problem.by_chance)] if all(bool(own.holds) for own in found) else found
+    return [*found, *stationary(by_chance(problem))] if all(bool(own.holds) for own in found) else found
 
 
 def _passes(problem: Trained) -> float:
-    return _POLISH + (0.0 if problem.fit is None else problem.refits.passes)
+    return _POLISH + (0.0 if problem.fit is None else refits_of(problem).passes)
 
 
-class ClassesByChanceAreGuessed(Claim[Trained]):
+class ClassesByChanceAreGuessed(AbstractGauge):
     """Train a model afresh on n classes that are drawn independently of the inputs, class c with probability pi_c. What
     it says about a row that was left out is then independent of that row's class, so that it errs there with a
     probability between 1 - max pi_c and 1 - min pi_c, 1 - sum pi_c² where it gives classes as often as they are drawn.
@@ -68,12 +72,12 @@ class ClassesByChanceAreGuessed(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The model trained afresh on classes by chance, each row left out by one Newton step."""
-        other = problem.by_chance
-        wrong = other.task.errors(other.left_out.outputs, other.y)
+        other = by_chance(problem)
+        wrong = other.task.errors(rows_left_out(other).outputs, other.y)
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
 
-class MembershipOfClassesByChance(Claim[Trained]):
+class MembershipOfClassesByChance(AbstractGauge):
     """Train a model afresh on classes that are drawn independently of the inputs: all that it can know of a row's class
     is the row itself. The area under the curve of the attack that calls rows of small loss members is then predicted by
     putting the losses of training rows left out, one Newton step each, in the place of those of new rows. The interval
@@ -104,9 +108,9 @@ class MembershipOfClassesByChance(Claim[Trained]):
         return at_chance(problem)
 
     def predict(self, problem: Trained) -> Array:
-        other = problem.by_chance
-        seen = other.task.losses(other.polished.model.outputs(other.x), other.y)
-        area, of_members, of_others = attack_area(seen, other.task.losses(other.left_out.outputs, other.y))
+        other = by_chance(problem)
+        seen = other.task.losses(polished_copy(other).model.outputs(other.x), other.y)
+        area, of_members, of_others = attack_area(seen, other.task.losses(rows_left_out(other).outputs, other.y))
         n = len(seen)
         new = n if other.held is None else len(other.held[0])
         reach = stats.norm.ppf((1 + self.level) / 2) * np.sqrt(2 * of_members / n + of_others * (2 / n + 1 / new))
@@ -114,4 +118,4 @@ class MembershipOfClassesByChance(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The model trained afresh: losses of its training rows against held-out ones, all with classes by chance."""
-        return MembershipFromTrainingRows().measure(problem.by_chance, key)
+        return MembershipFromTrainingRows().measure(by_chance(problem), key)

@@ -16,6 +16,11 @@ from lemmata.subjects.trained_models import Trained, leave_one_out
 from lemmata.subjects.trained_models._grokking_models import GrokkingModels
 from lemmata.subjects.trained_models._trained_networks import stationary
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._outputs import held_rows
+from ._polish import objective_of, polished_copy
 from .leaving_out import measured_share, predicted_share
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
@@ -50,7 +55,7 @@ def memorising(problem: Trained) -> list[Hypothesis]:
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
     """Wrong classes on held-out rows that are no copies of training rows, of a model of the same history."""
-    x, y = (part[problem.fresh] for part in problem.held_rows)
+    x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     wrong = problem.task.errors(model.model.outputs(x), y)
     return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
 
@@ -90,9 +95,11 @@ class MemorisingErrorAsPrinted(Claim[Trained]):
     def predict(self, problem: Trained) -> Array:
         early = memorised(problem)
         assert early is not None
-        left_out = leave_one_out(early.model, early.x, early.y, early.task, early.objective.decay)
+        left_out = leave_one_out(early.model, early.x, early.y, early.task, objective_of(early).decay)
         wrong = problem.task.errors(left_out.outputs, problem.y)
-        return jnp.asarray(predicted_share(float(wrong.sum()), float(len(wrong)), int(problem.fresh.sum()), _LEVEL))
+        return jnp.asarray(
+            predicted_share(float(wrong.sum()), float(len(wrong)), int(fresh_rows(problem).sum()), _LEVEL)
+        )
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The checkpoint on held-out rows that are not copies of training rows."""
@@ -101,7 +108,7 @@ class MemorisingErrorAsPrinted(Claim[Trained]):
         return _share_of_held(problem, early)
 
 
-class LaterErrorFromMemorisingCheckpoint(Claim[Trained]):
+class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
     first checkpoint at which the rows are right is brought to a stationary point of the same objective; one Newton step
     of leaving each of n rows out there gives a share of wrong classes. The central 97 % of the beta-binomial law that
@@ -122,27 +129,27 @@ class LaterErrorFromMemorisingCheckpoint(Claim[Trained]):
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 2 * problem.leaving_out_passes
+        return 2 * leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = memorising(problem)
         early = memorised(problem)
         if early is None:
             return found
-        if problem.objective.decay > 0:
+        if objective_of(problem).decay > 0:
+            name = "how far polishing moves the last model, of its length"
             why = "else training has not come to where it leads"
-            found.append(Hypothesis("how far polishing moves the last model, of its length", problem.polished.moved,
-                                    "<=", _NEAR, why))  # fmt: skip
+            found.append(Hypothesis(name, polished_copy(problem).moved, "<=", _NEAR, why))
         return [*found, *stationary(early)]
 
     def predict(self, problem: Trained) -> Array:
         early = memorised(problem)
         assert early is not None
-        wrong = problem.task.errors(early.left_out.outputs, problem.y)
-        new = 0 if problem.held is None else int(problem.fresh.sum())
+        wrong = problem.task.errors(rows_left_out(early).outputs, problem.y)
+        new = 0 if problem.held is None else int(fresh_rows(problem).sum())
         return _foretold(wrong, new or len(wrong))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

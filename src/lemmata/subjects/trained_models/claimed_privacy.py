@@ -12,9 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.privacy import ThresholdAttack, gaussian_eps, privacy_spent, threshold_attack
 from lemmata.subjects.trained_models import Trained, read_model, read_task
+
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows, training_outputs
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
 
@@ -57,12 +62,12 @@ class ReleasedMemberships(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What an attack asks for: a claim that it may refute, and rows on both sides."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())
-        own = float((~problem.copies.within).sum())
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())
+        own = float((~copies_of(problem).within).sum())
         return [
-            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+            Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
             Hypothesis.unchecked("chance alone parted training rows and held-out ones",
                                  "else the attack sees the difference between their laws"),
@@ -104,9 +109,9 @@ class NoisedTrainings(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         known = problem.noised is not None
         found = [
-            Hypothesis("the program states its noisy steps", float(known), ">=", 1.0,
+            Hypothesis(FACTS["noised"].given, float(known), ">=", 1.0,
                        'privacy = {"sampling": q, "noise": sigma, "steps": T}, or noised='),
-            Hypothesis("a privacy of the training is claimed", float(problem.claimed is not None), ">=", 1.0,
+            Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:
@@ -135,16 +140,16 @@ def loss_attack(problem: Trained) -> ThresholdAttack:
         problem: the model with its rows, held-out ones, and the claimed privacy.
     """
     assert problem.claimed is not None
-    y = problem.held_rows[1]
+    y = held_rows(problem)[1]
     rng, task = np.random.default_rng([problem.seed, 21]), problem.task
-    alone, new = ~problem.copies.within, problem.fresh
-    members = -task.losses(problem.f[alone], problem.y[alone])
-    others = -task.losses(problem.f_held[new], y[new])
+    alone, new = ~copies_of(problem).within, fresh_rows(problem)
+    members = -task.losses(training_outputs(problem)[alone], problem.y[alone])
+    others = -task.losses(held_outputs(problem)[new], y[new])
     delta = max(problem.claimed[1], _LEAST)
     return threshold_attack(rng.permutation(members), rng.permutation(others), delta, ALPHA)
 
 
-class ClaimedPrivacyBoundsTheAttack(Claim[Trained]):
+class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     """A training is (eps, delta)-differentially private for a row more or less, and of independent rows each was a
     training row or a held-out one by a coin of its own. An attack calls rows members where the loss of the trained
     model is on one side of a threshold, which half of the rows has chosen. On the other half let p be the lower exact
@@ -171,7 +176,7 @@ class ClaimedPrivacyBoundsTheAttack(Claim[Trained]):
         return 2.0
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        if problem.held is None or problem.fresh.sum() < 4:
+        if problem.held is None or fresh_rows(problem).sum() < 4:
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
@@ -188,7 +193,7 @@ class ClaimedPrivacyBoundsTheAttack(Claim[Trained]):
         return jnp.asarray(loss_attack(problem).eps)
 
 
-class ClaimCoversItsSteps(Claim[Trained]):
+class ClaimCoversItsSteps(AbstractGauge):
     """T steps in which each of the rows takes part with probability q, and whose sum of gradients clipped to a norm
     gets normal noise of sigma times that norm, spend an eps at delta that an accountant bounds from above: the exact
     Gaussian curve at q = 1, the law of the privacy loss below. A claim of eps that comes from a looser accountant,

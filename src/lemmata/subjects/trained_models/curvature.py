@@ -10,9 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained, largest_eigenvalue
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
+
+from ._gauge import AbstractGauge
+from ._outputs import training_outputs
+from ._polish import objective_of
 
 ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
 
@@ -33,7 +37,7 @@ def direction(problem: Trained, stream: int) -> Float[np.ndarray, " P"]:
         problem: the model with its training rows.
         stream: of random numbers, beside the problem's seed.
     """
-    u = np.random.default_rng([problem.seed, stream]).normal(size=problem.f.shape)
+    u = np.random.default_rng([problem.seed, stream]).normal(size=training_outputs(problem).shape)
     return problem.model.vjp(u, problem.x)
 
 
@@ -44,7 +48,7 @@ def sharpness(problem: Trained) -> tuple[float, int]:
     Args:
         problem: the model with its training rows.
     """
-    objective, model = problem.objective, problem.model
+    objective, model = objective_of(problem), problem.model
 
     def product(v: np.ndarray) -> np.ndarray:
         curved = model.hvp(v, problem.x, problem.y, problem.task.loss)
@@ -55,7 +59,7 @@ def sharpness(problem: Trained) -> tuple[float, int]:
 
 def descent(problem: Trained, rate: float) -> tuple[float, float]:
     """The objective at the weights plus small noise, and after 60 steps of descent from there; inf once it explodes."""
-    objective = problem.objective
+    objective = objective_of(problem)
     theta = problem.model.theta.astype(float)
     noise = direction(problem, 8)
     theta = theta + _NOISE * np.linalg.norm(theta) / np.linalg.norm(noise) * noise
@@ -81,7 +85,7 @@ def still_gained(problem: Trained, rate: float) -> float:
     return (first - last) / first
 
 
-class LargestStableStep(Claim[Trained]):
+class LargestStableStep(AbstractGauge):
     """Gradient descent on all training rows, from the weights of a trained model moved by noise of a thousandth of
     their length, lets the objective grow within 60 steps where its rate is above 2/lambda, and not below, lambda the
     largest eigenvalue of the Hessian there, provided that 60 steps at the rate 0.1/lambda gain at most a tenth of the
@@ -133,6 +137,6 @@ class LargestStableStep(Claim[Trained]):
 
     def trivial(self, problem: Trained) -> Array:
         """A step of descent that is as long as the weights themselves."""
-        objective = problem.objective
+        objective = objective_of(problem)
         slope = objective.value(problem.model.theta.astype(float))[1]
         return jnp.asarray(np.linalg.norm(problem.model.theta) / max(float(np.linalg.norm(slope)), 1e-300))

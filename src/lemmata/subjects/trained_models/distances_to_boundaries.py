@@ -8,11 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtLeast, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained, margins, product_of_norms
 from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, without_decay
 from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
 
+from ._gauge import AbstractGauge
+from ._margins import margin_direction
+from ._outputs import training_outputs
+from ._refit import by_chance, refits_of
 from .refits import trainable
 
 ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
@@ -26,10 +30,12 @@ _PAIRS = 200
 
 def normalised_margin(problem: Trained) -> float:
     """The 10 % quantile of margins on training rows over the product of the norms of the weight arrays."""
-    return float(np.quantile(margins(problem.f, problem.y), _QUANTILE)) / product_of_norms(problem.model)
+    return float(np.quantile(margins(training_outputs(problem), problem.y), _QUANTILE)) / product_of_norms(
+        problem.model
+    )
 
 
-class MarginAboveChance(Claim[Trained]):
+class MarginAboveChance(AbstractGauge):
     """Normalise the margin of a training row, the output of its class less the largest of the others, by the product of
     the largest singular values of the weight arrays. Where inputs tell classes apart, the 10 % quantile of these
     margins in a model that is right on at least nine tenths of its rows is at least 1.5 times that of the same model
@@ -49,17 +55,17 @@ class MarginAboveChance(Claim[Trained]):
     trivial = 0.0  # the margin of a row that is just right
 
     def passes(self, problem: Trained) -> float:
-        return 1.0 + (0.0 if problem.fit is None else problem.refits.passes)
+        return 1.0 + (0.0 if problem.fit is None else refits_of(problem).passes)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = trainable(problem)
         if not all(bool(own.holds) for own in found):
             return found
-        error = float(problem.task.errors(problem.f, problem.y).mean())
+        error = float(problem.task.errors(training_outputs(problem), problem.y).mean())
         return [*found, Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0")]
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_ABOVE * max(normalised_margin(problem.by_chance), 0.0))
+        return jnp.asarray(_ABOVE * max(normalised_margin(by_chance(problem)), 0.0))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Margins of the model itself on its training rows, over the product of its own norms."""
@@ -74,7 +80,7 @@ def degree(problem: Trained) -> tuple[float, float]:
     return found, float(np.linalg.norm(along - found * f) / max(float(np.linalg.norm(along)), 1e-300))
 
 
-class WeightsAlongMaximalMargin(Claim[Trained]):
+class WeightsAlongMaximalMargin(AbstractGauge):
     """A homogeneous model, f(c theta) = c^L f(theta), that descent without decay has brought to a log loss below 1/n on
     n rows goes on to grow along a direction that meets the conditions of Karush, Kuhn and Tucker for the largest
     margin at a given length of theta: theta becomes a combination of the gradients of margins f_y - f_j, j any other
@@ -105,7 +111,7 @@ class WeightsAlongMaximalMargin(Claim[Trained]):
         found = [classes, *without_decay(problem)]
         if not all(bool(own.holds) for own in found):
             return found
-        n, losses = len(problem.x), problem.task.losses(problem.f, problem.y)
+        n, losses = len(problem.x), problem.task.losses(training_outputs(problem), problem.y)
         own, apart = degree(problem)
         return [
             *found,
@@ -116,8 +122,8 @@ class WeightsAlongMaximalMargin(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Least squares for theta by gradients of margins with coefficients at least 0."""
-        return jnp.asarray(problem.directed.cosine)
+        return jnp.asarray(margin_direction(problem).cosine)
 
     def trivial(self, problem: Trained) -> Array:
         """The cosine of weights whose entries change places within each array."""
-        return jnp.asarray(problem.directed.shuffled)
+        return jnp.asarray(margin_direction(problem).shuffled)

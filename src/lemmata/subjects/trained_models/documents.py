@@ -13,9 +13,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import DOCUMENTS
 from lemmata.subjects.trained_models import LANGUAGE, Objective, Trained, polish, read_model
 
+from ._fresh_rows import copies_of, enough_held_out, fresh_rows
+from ._gauge import AbstractGauge
+from ._left_out_rows import leaving_rows_out_passes, sampled_rows_left_out
+from ._outputs import held_outputs, held_rows
+from ._polish import changed_by_polishing, objective_of, polished_copy, vectors_bytes
 from .leaving_out import attack_area, mean_limits, measured_share
 from .probabilities import halves
 
@@ -88,9 +94,8 @@ class LanguageModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """A language model, and documents that it has not seen."""
         held = 0 if problem.held is None else len(problem.held[0])
-        why = "with fewer, no measurement says much"
-        own = Hypothesis("rows are documents, of a language model", float(problem.task.is_language), ">=", 1.0)
-        return [own, *([Hypothesis("held-out rows", float(held), ">=", 100.0, why)] if self.unseen else [])]
+        own = Hypothesis(DOCUMENTS, float(problem.task.is_language), ">=", 1.0)
+        return [own, *([enough_held_out(held)] if self.unseen else [])]
 
 
 _LEVEL = 0.95
@@ -100,7 +105,7 @@ _COVERAGE = 0.9
 _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 
-class LimitOnDocumentLosses(Claim[Trained]):
+class LimitOnDocumentLosses(AbstractGauge):
     """A language model gives each document a number, its loss in nats a token. The k-th smallest of those of n
     exchangeable calibration documents, k = ceil((n + 1) 9/10), is a limit that a new document's loss does not exceed
     with probability at least 9/10. With losses without ties the number of m new documents below it is beta-binomial
@@ -132,7 +137,7 @@ class LimitOnDocumentLosses(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """A limit from one half of the held-out documents, counted on the other half."""
-        losses = problem.task.errors(problem.f_held, problem.held_rows[1])
+        losses = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         own, new = halves(problem)
         limit = np.sort(losses[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]
         return jnp.asarray(measured_share(int((losses[new] <= limit).sum()), len(new)))
@@ -140,34 +145,34 @@ class LimitOnDocumentLosses(Claim[Trained]):
 
 def left_out(problem: Trained) -> list[Hypothesis]:
     """The conditions under which leaving a document out is one Newton step from where the model is."""
-    decay = Hypothesis("the decay of the weights", problem.objective.decay, ">", 0.0, "else nothing fixes them")
+    decay = Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them")
     if not bool(decay.holds):
         return [decay]
     return [
-        Hypothesis("residual of the polished copy", problem.polished.residual, "<=", 0.05,
+        Hypothesis("residual of the polished copy", polished_copy(problem).residual, "<=", 0.05,
                    "leaving a document out starts from a stationary point"),
-        Hypothesis("change of losses by polishing, of their spread", problem.changed, "<=", 0.1,
+        Hypothesis("change of losses by polishing, of their spread", changed_by_polishing(problem), "<=", 0.1,
                    "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.1,
+        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.1,
                    "leaving one of two copies out changes nothing"),
-        Hypothesis("residual of conjugate gradients", problem.left_out_rows.residual, "<=", 0.02,
+        Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
                    "else the step is not known"),
     ]  # fmt: skip
 
 
 def _new(problem: Trained) -> int:
     """For how many documents a prediction is made."""
-    held = 0 if problem.held is None else int(problem.fresh.sum())
+    held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
 
 def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
     """Nats a token of the documents that were left out."""
-    found = problem.left_out_rows
+    found = sampled_rows_left_out(problem)
     return found.losses / problem.y[found.rows, 0]
 
 
-class HeldOutLossFromTrainingDocuments(Claim[Trained]):
+class HeldOutLossFromTrainingDocuments(AbstractGauge):
     """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|². The loss of document i
     in the model without it is that at theta + d_i, one Newton step,
 
@@ -191,10 +196,10 @@ class HeldOutLossFromTrainingDocuments(Claim[Trained]):
     trials = 320
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_rows_out_passes
+        return leaving_rows_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.vectors_bytes
+        return vectors_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return left_out(problem)
@@ -205,8 +210,8 @@ class HeldOutLossFromTrainingDocuments(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The model on held-out documents that are not copies of training documents."""
-        new = problem.fresh
-        losses = problem.task.errors(problem.f_held[new], problem.held_rows[1][new])
+        new = fresh_rows(problem)
+        losses = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         return jnp.asarray(mean_limits(losses, 1 / len(losses)))
 
     def trivial(self, problem: Trained) -> Array:
@@ -215,7 +220,7 @@ class HeldOutLossFromTrainingDocuments(Claim[Trained]):
         return jnp.asarray(stats.entropy(np.bincount(tokens[tokens >= 0])))
 
 
-class MembershipOfDocuments(Claim[Trained]):
+class MembershipOfDocuments(AbstractGauge):
     """An attacker who sees the loss of a document, in nats a token, guesses that the model has seen it where the loss
     is small. The area under the curve of that attack is predicted by putting the losses of at most 32 training
     documents left out, one Newton step each from a stationary point with the Gauss-Newton matrix of the others, in the
@@ -236,10 +241,10 @@ class MembershipOfDocuments(Claim[Trained]):
     trivial = 0.5  # the area of guessing
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_rows_out_passes
+        return leaving_rows_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.vectors_bytes
+        return vectors_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return left_out(problem)
@@ -253,8 +258,8 @@ class MembershipOfDocuments(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Losses of the polished copy on training documents against held-out ones that are not copies of them."""
-        x, y = (part[problem.fresh] for part in problem.held_rows)
-        seen, new = _seen(problem), problem.task.errors(problem.polished.model.outputs(x), y)
+        x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
+        seen, new = _seen(problem), problem.task.errors(polished_copy(problem).model.outputs(x), y)
         area, of_members, of_others = attack_area(seen, new)
         reach = stats.norm.ppf((1 + _LEVEL) / 2) * np.sqrt(of_members / len(seen) + of_others / len(new))
         return jnp.asarray([area - reach, area, area + reach])
@@ -262,4 +267,4 @@ class MembershipOfDocuments(Claim[Trained]):
 
 def _seen(problem: Trained) -> Float[np.ndarray, " n"]:
     """Nats a token of training documents, in the polished copy."""
-    return problem.task.errors(problem.polished.model.outputs(problem.x), problem.y)
+    return problem.task.errors(polished_copy(problem).model.outputs(problem.x), problem.y)

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, known_rate
 
+from ._gauge import AbstractGauge
+from ._polish import objective_of
 from .curvature import sharpness
 
 ABOUT = {"tool": "dynamical systems", "architecture": "any", "object": "training"}
@@ -30,7 +32,7 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
         steps: after how many, in order; 0 is at the weights.
     """
     assert problem.rate is not None
-    objective, theta, done, found = problem.objective, problem.model.theta.astype(float), 0, []
+    objective, theta, done, found = objective_of(problem), problem.model.theta.astype(float), 0, []
     double = problem.model.in_double()
     for after in steps:
         for _ in range(after - done):
@@ -43,7 +45,7 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
     return np.array(found)
 
 
-class SharpnessBelowTheEdge(Claim[Trained]):
+class SharpnessBelowTheEdge(AbstractGauge):
     """Where descent on all training rows at the rate eta has trained a model, it has stayed near its minimum, which a
     sharpness (the largest eigenvalue of the Hessian of the objective) above 2/eta for many steps would not have let
     it do. Sharpness may be above 2/eta for a few steps, and then falls: the least of its values at the weights and

@@ -9,11 +9,16 @@ import functools
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import DimensionEstimate, Trained, dimension_by_products
 from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._outputs import training_outputs
+from ._polish import objective_of, polished_copy
+from ._refit import by_chance, refits_of
 from .refits import trainable
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "spectrum"}
@@ -32,18 +37,20 @@ def decayed(problem: Trained) -> list[Hypothesis]:
     Args:
         problem: the model with its rows.
     """
-    return [Hypothesis("the decay of the weights", problem.objective.decay, ">", 0.0, "else every direction counts")]
+    return [
+        Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else every direction counts")
+    ]
 
 
 @functools.lru_cache(maxsize=1)
 def _estimated(problem: Trained) -> DimensionEstimate:
-    ridge = len(problem.x) * problem.objective.decay
+    ridge = len(problem.x) * objective_of(problem).decay
     return dimension_by_products(
-        problem.polished.model, problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed
+        polished_copy(problem).model, problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed
     )
 
 
-class DimensionFromProducts(Claim[Trained]):
+class DimensionFromProducts(AbstractGauge):
     """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows, brought to a stationary
     point of mean loss plus (delta/2) |theta|², J_i the Jacobian of the outputs at row i and Lambda_i the Hessian of its
     loss in them. The effective dimension tr M (M + n delta)^-1 follows from products with M alone: with at most 30
@@ -60,14 +67,14 @@ class DimensionFromProducts(Claim[Trained]):
     controls = "in how many directions the training rows fix the weights"
     unexplained = "curvature of the outputs themselves; what the dimension means for new rows"
     trials = 320  # two of a hundred miss by the level of the interval alone
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 3.0 * _PROBES * _STEPS + problem.leaving_out_passes
+        return 3.0 * _PROBES * _STEPS + leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         most = float(min(problem.y.size, len(problem.model.theta)))
@@ -84,14 +91,14 @@ class DimensionFromProducts(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The sum of the leverages of all rows, by Cholesky's factor of the smaller of M and its dual."""
-        return jnp.full(3, problem.left_out.dimension)
+        return jnp.full(3, rows_left_out(problem).dimension)
 
     def trivial(self, problem: Trained) -> Array:
         """Outputs on all rows, or parameters where these are fewer."""
         return jnp.asarray(float(min(problem.y.size, len(problem.model.theta))))
 
 
-class FewerDimensionsThanByChance(Claim[Trained]):
+class FewerDimensionsThanByChance(AbstractGauge):
     """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
     with decay delta. A model that gives the class of its rows a probability of at least 1/2 on average, and whose
     inputs tell classes apart, is sure of most rows, and sure rows have little curvature: its effective dimension
@@ -108,26 +115,26 @@ class FewerDimensionsThanByChance(Claim[Trained]):
     controls = "whether the rows fix fewer directions than rows with classes by chance would"
     unexplained = "the error on new rows; models of other shapes or decays, with which no dimension compares"
     trivial = "the dimension of classes by chance is the null itself"
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 2 * problem.leaving_out_passes + (0.0 if problem.fit is None else problem.refits.passes)
+        return 2 * leaving_out_passes(problem) + (0.0 if problem.fit is None else refits_of(problem).passes)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [*trainable(problem), *decayed(problem)]
         if not all(bool(own.holds) for own in found):
             return found
-        sure = float((problem.task.means(problem.f) * problem.y).sum(1).mean())
+        sure = float((problem.task.means(training_outputs(problem)) * problem.y).sum(1).mean())
         own = Hypothesis("mean probability of a training row's class", sure, ">=", _SURE, "unsure rows have curvature")
-        return [*found, own, *decayed(problem.by_chance)]
+        return [*found, own, *decayed(by_chance(problem))]
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(_BELOW * problem.by_chance.left_out.dimension)
+        return jnp.asarray(_BELOW * rows_left_out(by_chance(problem)).dimension)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The sum of the leverages of the model's own rows."""
-        return jnp.asarray(problem.left_out.dimension)
+        return jnp.asarray(rows_left_out(problem).dimension)

@@ -9,10 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.facts import FACTS
 from lemmata.subjects.scaling import extrapolation_interval
 from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, read_task
 
+from ._fresh_rows import enough_held_out, fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
 from .leaving_out import mean_limits
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
@@ -55,10 +59,11 @@ class FallingLosses(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What a law of the loss asks for: enough checkpoints, and held-out rows."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())
+        earlier = float(len(problem.checkpoints))
         return [
-            Hypothesis("checkpoints", float(len(problem.checkpoints)), ">=", 4.0, "a law has three constants"),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "a law has three constants"),
+            enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first",
                                  "a power law in time asks for times"),
         ]  # fmt: skip
@@ -70,7 +75,7 @@ _ROUNDING = 1e-6
 
 
 def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
-    x, y = (part[problem.fresh] for part in problem.held_rows)
+    x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     return problem.task.losses(model.outputs(x), y)
 
 
@@ -81,7 +86,7 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
     return times, np.array([_losses(problem, model).mean() for model in problem.checkpoints[-_WINDOW:]])
 
 
-class LossOnTheLawOfCheckpoints(Claim[Trained]):
+class LossOnTheLawOfCheckpoints(AbstractGauge):
     """The mean loss on held-out rows at the k-th of equally spaced checkpoints is close to E + A k^-alpha over a few
     of them. Fitted to the five checkpoints before the last model (four at least), with the limits of level 0.95 that
     the residuals give, this law holds the loss of the last model on the same rows in at least nine of ten trainings.
@@ -101,7 +106,7 @@ class LossOnTheLawOfCheckpoints(Claim[Trained]):
         return 2.0 * _WINDOW
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        if problem.held is None or not problem.fresh.any():
+        if problem.held is None or not fresh_rows(problem).any():
             return []
         times, losses = earlier_losses(problem)
         positive = Hypothesis("least loss of the checkpoints", float(losses.min()), ">", 0.0, "logarithms are fitted")

@@ -10,10 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Objective, Trained, polish
 from lemmata.subjects.trained_models._grokking_models import GrokkingModels
 
+from ._fresh_rows import copies_of, fresh_rows
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_passes
+from ._polish import changed_by_polishing, objective_of, polished_copy, vectors_bytes
 from .checkpoints import LaterErrorFromMemorisingCheckpoint, memorised, memorising
 from .leaving_out import LIMITS, predicted_share
 from .sampled_rows import worth
@@ -39,16 +43,16 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
     Args:
         early: a checkpoint with its rows.
     """
-    n, model, found = len(early.x), early.polished.model, []
+    n, model, found = len(early.x), polished_copy(early).model, []
     for row in refitted(early).tolist():
         rest = np.delete(np.arange(n), row)
-        decay = early.objective.decay * n / (n - 1)  # the objective is the sum over rows that it was
+        decay = objective_of(early).decay * n / (n - 1)  # the objective is the sum over rows that it was
         own = polish(Objective(model, early.x[rest], early.y[rest], early.task, decay), _STEPS, _TOLERANCE).model
         found.append(early.task.errors(own.outputs(early.x[row : row + 1]), early.y[row : row + 1])[0])
     return np.array(found)
 
 
-class LaterErrorFromRefittedRows(Claim[Trained]):
+class LaterErrorFromRefittedRows(AbstractGauge):
     """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
     first checkpoint at which the rows are right is brought to a stationary point of the same objective, and from there
     once more without each of 32 of the n rows. The share e of these rows that are then wrong is, as of
@@ -72,28 +76,29 @@ class LaterErrorFromRefittedRows(Claim[Trained]):
     trials = 320
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes + 1.1 * _STEPS * _ROWS
+        return leaving_out_passes(problem) + 1.1 * _STEPS * _ROWS
 
     def bytes(self, problem: Trained) -> int:
-        return 2 * problem.vectors_bytes
+        return 2 * vectors_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found, early = memorising(problem), memorised(problem)
         if early is None:
             return found
-        decay = early.objective.decay
+        decay = objective_of(early).decay
         found.append(Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing says where it leads"))
         if not decay > 0:
             return found
+        changed = changed_by_polishing(early)
         return [
             *found,
-            Hypothesis("how far polishing moves the last model, of its length", problem.polished.moved, "<=", 0.3,
+            Hypothesis("how far polishing moves the last model, of its length", polished_copy(problem).moved, "<=", 0.3,
                        "else training has not come to where it leads"),
-            Hypothesis("residual of the polished checkpoint", early.polished.residual, "<=", _RESIDUAL,
+            Hypothesis("residual of the polished checkpoint", polished_copy(early).residual, "<=", _RESIDUAL,
                        "descents without a row begin there"),
-            Hypothesis("share of predictions on training rows that polishing changed", early.changed, "<=", _CHANGED,
+            Hypothesis("share of predictions on training rows that polishing changed", changed, "<=", _CHANGED,
                        "else the rows are no longer right"),
-            Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.01,
+            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
                        "leaving one of two copies out changes nothing"),
         ]  # fmt: skip
 
@@ -101,7 +106,7 @@ class LaterErrorFromRefittedRows(Claim[Trained]):
         early = memorised(problem)
         assert early is not None
         wrong = errors_of_refits(early)
-        new = (0 if problem.held is None else int(problem.fresh.sum())) or len(problem.x)
+        new = (0 if problem.held is None else int(fresh_rows(problem).sum())) or len(problem.x)
         rows = worth(len(wrong), len(problem.x), float(wrong.mean()), float(1 - problem.y.mean(0).max()))
         return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level))
 

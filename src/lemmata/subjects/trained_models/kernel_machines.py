@@ -4,6 +4,8 @@ This theory controls the error of a kernel machine, at the start and at the trai
 for the start the parameters that training began with; it leaves unexplained by how much the model differs from it.
 """
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
@@ -14,6 +16,14 @@ from lemmata.subjects.trained_models._memorising_networks import MemorisingNetwo
 from lemmata.subjects.trained_models._tangent_kernel import MOST_ROWS, kernel_bytes, kernel_passes
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+from ._factors import is_factored
+from ._fresh_rows import copies_of, fresh_rows
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._once import is_known
+from ._outputs import held_rows
+from ._polish import polished_copy
+from ._tangent_kernel import end_kernel, start_kernel
 from .leaving_out import HeldOutErrorFromTrainingRows, mean_limits, measured_share, predicted_share
 from .start import begun
 
@@ -26,14 +36,15 @@ def few_rows(problem: Trained) -> list[Hypothesis]:
     """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
     return [
         Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "a kernel has all pairs of them"),
-        Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.01,
+        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
                    "leaving one of two copies out changes nothing"),
     ]  # fmt: skip
 
 
-def _passes(problem: Trained, name: str) -> float:
+def _passes(problem: Trained, machine: Callable[[Trained], KernelMachine]) -> float:
     others = 0 if problem.held is None else len(problem.held[0])
-    return 0.0 if name in vars(problem) else kernel_passes(problem.model, problem.x, others, problem.factored)
+    known = is_known(machine, problem)
+    return 0.0 if known else kernel_passes(problem.model, problem.x, others, is_factored(problem))
 
 
 def _bytes(problem: Trained) -> int:
@@ -47,7 +58,7 @@ def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[
     nothing but noise is learned (see `ClassesByChanceAreGuessed`), and half as many are counted.
     """
     wrong, half = problem.task.errors(outputs, problem.y), len(problem.y) // 2
-    new = len(wrong) if problem.held is None else int(problem.fresh.sum()) or len(wrong)
+    new = len(wrong) if problem.held is None else int(fresh_rows(problem).sum()) or len(wrong)
     if not problem.task.is_classification:
         return mean_limits(wrong, 1 / half + 1 / new)
     low, _, high = predicted_share(float(round(wrong.mean() * half)), float(half), new, _TIED)
@@ -56,14 +67,14 @@ def from_left_out(problem: Trained, outputs: Float[np.ndarray, "n C"]) -> Float[
 
 def on_new_rows(problem: Trained, machine: KernelMachine) -> Float[np.ndarray, "3"]:
     """The machine's error on held-out rows that are not copies of training rows."""
-    new = problem.fresh
-    wrong = problem.task.errors(machine.outputs[new], problem.held_rows[1][new])
+    new = fresh_rows(problem)
+    wrong = problem.task.errors(machine.outputs[new], held_rows(problem)[1][new])
     if not problem.task.is_classification:
         return mean_limits(wrong, 1 / len(wrong))
     return measured_share(int(wrong.sum()), len(wrong))
 
 
-class ErrorOfTheStartKernel(Claim[Trained]):
+class ErrorOfTheStartKernel(AbstractGauge):
     """Let K be the tangent kernel of a model at the parameters theta0 that its training began with,
 
         K(x, z) = (1/C) sum_c <df_c(theta0, x)/dtheta, df_c(theta0, z)/dtheta>,
@@ -84,10 +95,10 @@ class ErrorOfTheStartKernel(Claim[Trained]):
     controls = "the error that training would reach if the model stayed linear in its parameters"
     unexplained = "what the model gains or loses by leaving the tangent"
     traced = False
-    shared = ("start_kernel",)
+    shared = (start_kernel,)
 
     def passes(self, problem: Trained) -> float:
-        return _passes(problem, "start_kernel")
+        return _passes(problem, start_kernel)
 
     def bytes(self, problem: Trained) -> int:
         return _bytes(problem)
@@ -96,11 +107,11 @@ class ErrorOfTheStartKernel(Claim[Trained]):
         return [*few_rows(problem), *begun(problem)]
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, problem.start_kernel.left_out))
+        return jnp.asarray(from_left_out(problem, start_kernel(problem).left_out))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The kernel machine on held-out rows that are not copies of training rows."""
-        return jnp.asarray(on_new_rows(problem, problem.start_kernel))
+        return jnp.asarray(on_new_rows(problem, start_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
         """The share that always guessing the most frequent class gets wrong; of values, their variance."""
@@ -128,18 +139,18 @@ class EndKernelLeavesRowsOut(Claim[Trained]):
     trials = 40
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, problem.end_kernel.left_out))
+        return jnp.asarray(from_left_out(problem, end_kernel(problem).left_out))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The kernel machine on held-out rows."""
-        return jnp.asarray(on_new_rows(problem, problem.end_kernel))
+        return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
         """The share that always guessing the most frequent class gets wrong."""
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
-class ErrorOfTheEndKernel(Claim[Trained]):
+class ErrorOfTheEndKernel(AbstractGauge):
     """Ridge regression with the tangent kernel of a model at its trained parameters errs on new rows as the model does:
     its error there is predicted by leaving one row out of the *model*, by one Newton step each, which takes the row out
     of the kernel too. The central 97 % of the beta-binomial law that half of the rows imply hold the number of wrong
@@ -157,24 +168,24 @@ class ErrorOfTheEndKernel(Claim[Trained]):
     controls = "whether the model is worth more than ridge regression with its own gradients"
     unexplained = "how training found these gradients"
     traced = False
-    shared = ("polished", "left_out", "end_kernel")
+    shared = (polished_copy, rows_left_out, end_kernel)
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes + _passes(problem, "end_kernel")
+        return leaving_out_passes(problem) + _passes(problem, end_kernel)
 
     def bytes(self, problem: Trained) -> int:
-        return max(_bytes(problem), problem.leaving_out_bytes)
+        return max(_bytes(problem), leaving_out_bytes(problem))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         few = few_rows(problem)
         return [few[0], *stationary(problem)] if bool(few[0].holds) else few
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, problem.left_out.outputs))
+        return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The kernel machine on held-out rows that are not copies of training rows."""
-        return jnp.asarray(on_new_rows(problem, problem.end_kernel))
+        return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
 
     def trivial(self, problem: Trained) -> Array:
         """The share that always guessing the most frequent class gets wrong; of values, their variance."""

@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._last_features import last_features, readout_places
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._gauge import AbstractGauge
+from ._outputs import training_outputs
 from .start import at_start, begun
 
 ABOUT = {"tool": "statistics", "architecture": "dense network", "object": "spectrum"}
@@ -59,7 +61,7 @@ def both_features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.
     return last_features(at_start(problem), places, problem.x), last_features(model, places, problem.x)
 
 
-class AbstractLastFeatures(Claim[Trained]):
+class AbstractLastFeatures(AbstractGauge):
     """A statement about the last features, beside those of the start."""
 
     stated = Kind.OWN
@@ -78,7 +80,9 @@ class AbstractLastFeatures(Claim[Trained]):
         found += begun(problem)
         if not all(bool(own.holds) for own in found):
             return found
-        error = float(problem.task.errors(problem.f, problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300))
+        error = float(
+            problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
+        )
         learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
         seen = both_features(problem)
         name = f"a last matrix of 2 to {_MOST} features that training has changed"

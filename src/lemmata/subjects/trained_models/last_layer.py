@@ -12,6 +12,9 @@ from lemmata.subjects.trained_models import Trained, leave_one_out, part_of
 from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
 from lemmata.subjects.trained_models._trained_networks import stationary
 
+from ._leave_one_out import rows_left_out
+from ._linear_layers import linear_parameters
+from ._polish import objective_of, polished_copy
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows
 
@@ -20,13 +23,13 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 def from_the_last_layer(problem: Trained) -> Array:
     """What leaving rows out of the readout alone says of new rows."""
-    readout = part_of(problem.polished.model, problem.linear_in)
-    found = leave_one_out(readout, problem.x, problem.y, problem.task, problem.objective.decay)
+    readout = part_of(polished_copy(problem).model, linear_parameters(problem))
+    found = leave_one_out(readout, problem.x, problem.y, problem.task, objective_of(problem).decay)
     return jnp.asarray(from_left_out(problem, found.outputs))
 
 
 def _rests_on(problem: Trained) -> list[Hypothesis]:
-    share = float(problem.linear_in.mean())
+    share = float(linear_parameters(problem).mean())
     readout = Hypothesis("share of parameters in which the outputs are linear", share, ">", 0.0, "the readout")
     below = Hypothesis("the same share, of a network", share, "<", 1.0, "there are features below the readout")
     found = [readout, below]
@@ -90,7 +93,7 @@ class LeavingOutOfAllLayers(Claim[Trained]):
         return _rests_on(problem)
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, problem.left_out.outputs))
+        return jnp.asarray(from_left_out(problem, rows_left_out(problem).outputs))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The network on held-out rows."""

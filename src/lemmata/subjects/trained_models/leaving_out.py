@@ -10,9 +10,16 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 
 from lemmata.answers import share_interval
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
+
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._nearby import unsettled_nearby
+from ._outputs import held_outputs, held_rows
+from ._polish import polished_copy
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
 
@@ -81,11 +88,11 @@ def _guessing(problem: Trained) -> float:
 
 def _unseen(problem: Trained) -> int:
     """For how many rows a prediction is made: the held-out rows that are no copies; as many as trained without any."""
-    held = 0 if problem.held is None else int(problem.fresh.sum())
+    held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     return held or len(problem.x)
 
 
-class HeldOutErrorFromTrainingRows(Claim[Trained]):
+class HeldOutErrorFromTrainingRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|². One Newton step of leaving a
     row out, with the curvature H = sum_i J_i' Lambda_i J_i + n delta of Gauss and Newton, J_i the Jacobian of the
     outputs at row i and Lambda_i = diag p_i - p_i p_i', changes the outputs there to
@@ -113,29 +120,31 @@ class HeldOutErrorFromTrainingRows(Claim[Trained]):
     unexplained = "rows of another law; copies among the rows; why this model has this error"
     traced = False
     trials = 320
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes
+        return leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return stationary(problem)
 
     def predict(self, problem: Trained) -> Array:
-        wrong = problem.task.errors(problem.left_out.outputs, problem.y)
+        wrong = problem.task.errors(rows_left_out(problem).outputs, problem.y)
         new = _unseen(problem)
         if not problem.task.is_classification:
             return jnp.asarray(mean_limits(wrong, 1 / len(wrong) + 1 / new, self.level))
         rows = independent_rows(len(wrong), float(wrong.mean()), _guessing(problem))
-        return jnp.asarray(predicted_share(float(wrong.mean() * rows), rows, new, self.level, problem.unsettled))
+        return jnp.asarray(
+            predicted_share(float(wrong.mean() * rows), rows, new, self.level, unsettled_nearby(problem))
+        )
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The model on held-out rows that are not copies of training rows."""
-        new = problem.fresh
-        wrong = problem.task.errors(problem.f_held[new], problem.held_rows[1][new])
+        new = fresh_rows(problem)
+        wrong = problem.task.errors(held_outputs(problem)[new], held_rows(problem)[1][new])
         if not problem.task.is_classification:
             return jnp.asarray(mean_limits(wrong, 1 / len(wrong)))
         return jnp.asarray(measured_share(int(wrong.sum()), len(wrong)))
@@ -161,7 +170,7 @@ def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"
     return float(of_others.mean()), float(of_members.var(ddof=1)), float(of_others.var(ddof=1))
 
 
-class MembershipFromTrainingRows(Claim[Trained]):
+class MembershipFromTrainingRows(AbstractGauge):
     """An attacker who sees the log loss of a row guesses that the model has seen it where the loss is small. The area
     under the curve of that attack, the probability that a training row has a smaller loss than a new one, is predicted
     by putting the losses of training rows left out (one Newton step each, from a stationary point) in the place of
@@ -183,22 +192,22 @@ class MembershipFromTrainingRows(Claim[Trained]):
     unexplained = "attacks that know more than one loss, or train models of their own"
     traced = False
     trials = 160
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     trivial = 0.5  # the area of guessing
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes
+        return leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return stationary(problem, movement=0.1)
 
     def predict(self, problem: Trained) -> Array:
-        model, task = problem.polished.model, problem.task
+        model, task = polished_copy(problem).model, problem.task
         seen = task.losses(model.outputs(problem.x), problem.y)
-        area, of_members, of_others = attack_area(seen, task.losses(problem.left_out.outputs, problem.y))
+        area, of_members, of_others = attack_area(seen, task.losses(rows_left_out(problem).outputs, problem.y))
         n = len(seen)
         new = _unseen(problem)
         reach = stats.norm.ppf((1 + self.level) / 2) * np.sqrt(2 * of_members / n + of_others * (1 / n + 1 / new))
@@ -206,8 +215,8 @@ class MembershipFromTrainingRows(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Losses of the polished copy on training rows against held-out ones that are not copies of them."""
-        model, task = problem.polished.model, problem.task
-        x, y = (part[problem.fresh] for part in problem.held_rows)
+        model, task = polished_copy(problem).model, problem.task
+        x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)
         area, of_members, of_others = attack_area(seen, new)
         reach = stats.norm.ppf((1 + _LEVEL) / 2) * np.sqrt(of_members / len(seen) + of_others / len(new))

@@ -9,10 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._outputs import held_rows
+from ._polish import polished_copy
 from .leaving_out import measured_share
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "memory"}
@@ -46,7 +51,7 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
     return np.array([np.mean(seen <= threshold) for threshold in thresholds])
 
 
-class MembersFoundAtOnePercent(Claim[Trained]):
+class MembersFoundAtOnePercent(AbstractGauge):
     """An attacker calls rows members where their log loss is at most the k-th smallest loss of m rows that the model
     has not seen, k = m/100 rounded down and at least 1: about 1 % of other rows are called so. Were the losses of n
     training rows left out (one Newton step each, from a stationary point) exchangeable with those of the m rows, the
@@ -66,29 +71,29 @@ class MembersFoundAtOnePercent(Claim[Trained]):
     controls = "how many training rows one loss gives away, where the attacker must hardly ever be wrong"
     unexplained = "attacks that know more than one loss, or train models of their own"
     traced = False
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     trivial = 1.0  # all of them
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes
+        return leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list:
         return stationary(problem, movement=0.1)
 
     def predict(self, problem: Trained) -> Array:
         task = problem.task
-        seen = task.losses(problem.polished.model.outputs(problem.x), problem.y)
-        left_out = task.losses(problem.left_out.outputs, problem.y)
-        new = 0 if problem.held is None else int(problem.fresh.sum())
+        seen = task.losses(polished_copy(problem).model.outputs(problem.x), problem.y)
+        left_out = task.losses(rows_left_out(problem).outputs, problem.y)
+        new = 0 if problem.held is None else int(fresh_rows(problem).sum())
         return jnp.asarray(found_members(seen, left_out, new or len(seen)))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Losses of the polished copy, on training rows and on held-out ones that are no copies, with exact limits."""
-        model, task = problem.polished.model, problem.task
-        x, y = (part[problem.fresh] for part in problem.held_rows)
+        model, task = polished_copy(problem).model, problem.task
+        x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         seen, new = task.losses(model.outputs(problem.x), problem.y), task.losses(model.outputs(x), y)
         threshold = np.sort(new)[allowed(len(new)) - 1]
         return jnp.asarray(measured_share(int((seen <= threshold).sum()), len(seen)))

@@ -15,6 +15,9 @@ from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, 
 from lemmata.subjects.trained_models import SmallestCurvature, Trained, leave_one_out, smallest_curvature
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_passes
+from ._polish import objective_of, polished_copy, vectors_bytes
 from .kernel_machines import from_left_out
 from .leaving_out import HeldOutErrorFromTrainingRows
 
@@ -30,11 +33,11 @@ _VECTORS = 6
 @functools.lru_cache(maxsize=1)  # hypotheses and measurement ask for the same
 def lowest(problem: Trained) -> SmallestCurvature:
     """The smallest eigenvalue of the Hessian of the objective at the polished copy."""
-    objective = dataclasses.replace(problem.objective, model=problem.polished.model)
+    objective = dataclasses.replace(objective_of(problem), model=polished_copy(problem).model)
     return smallest_curvature(objective, _NEAR * objective.decay, seed=problem.seed)
 
 
-class DecayOutweighsNegativeCurvature(Claim[Trained]):
+class DecayOutweighsNegativeCurvature(AbstractGauge):
     """Where steps of L-BFGS on mean loss plus (delta/2) |theta|² end, from the weights of a trained model, all
     eigenvalues of the Hessian of this objective are at least 0: the loss alone may have negative curvature, but no more
     of it than delta. Laplace's approximation, of which the curvature of Gauss and Newton is a part, asks for no less.
@@ -55,16 +58,16 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
     predict = 1.0
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes + 3.0 * _PRODUCTS
+        return leaving_out_passes(problem) + 3.0 * _PRODUCTS
 
     def bytes(self, problem: Trained) -> int:
-        return problem.vectors_bytes + _VECTORS * 8 * len(problem.model.theta)
+        return vectors_bytes(problem) + _VECTORS * 8 * len(problem.model.theta)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        decay = problem.objective.decay
+        decay = objective_of(problem).decay
         found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
         if bool(found[-1].holds):
-            residual = problem.polished.residual
+            residual = polished_copy(problem).residual
             why = "a stationary point; descent ends before one where units have kinks"
             found.append(Hypothesis("residual of the polished copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
@@ -75,12 +78,12 @@ class DecayOutweighsNegativeCurvature(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Lanczos' method from products with the Hessian, at the polished copy."""
-        return jnp.asarray(1 - lowest(problem).value / problem.objective.decay)
+        return jnp.asarray(1 - lowest(problem).value / objective_of(problem).decay)
 
 
 def by_the_hessian(problem: Trained) -> Float[np.ndarray, "n C"]:
     """Outputs of rows left out with the Hessian of the objective in the place of the curvature of Gauss and Newton."""
-    model, objective = problem.polished.model, problem.objective
+    model, objective = polished_copy(problem).model, objective_of(problem)
     n, size = len(problem.x), len(model.theta)
     product = lambda v: model.hvp(v, problem.x, problem.y, problem.task.loss)
     whole = np.array([product(v) for v in np.eye(size)]) + n * objective.decay * np.eye(size)
@@ -144,6 +147,6 @@ class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
 
     def predict(self, problem: Trained) -> Array:
         found = leave_one_out(
-            problem.polished.model, problem.x, problem.y, problem.task, problem.objective.decay
+            polished_copy(problem).model, problem.x, problem.y, problem.task, objective_of(problem).decay
         )  # not the one that hypotheses have computed: the two claims differ in nothing but the curvature
         return jnp.asarray(from_left_out(problem, found.outputs))

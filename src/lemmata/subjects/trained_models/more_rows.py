@@ -11,11 +11,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.forecasts import forecast
 from lemmata.subjects.trained_models import Refits, Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
+from ._refit import refits_of, wider_refits
 from .leaving_out import measured_share
 from .refits import trainable
 
@@ -50,7 +54,7 @@ def curve_of(problem: Trained) -> Curve:
     The rows are dealt into four folds; each run of neighbouring folds, in a circle, trains once and the others are
     scored. Opposite runs of two are each other's complement, and only two of the four are taken.
     """
-    n, refits, found = len(problem.x), problem.refits, []
+    n, refits, found = len(problem.x), refits_of(problem), []
     folds = np.array_split(np.random.default_rng([problem.seed, 16]).permutation(n), _FOLDS)
     for taken in _TAKEN:
         shares = []
@@ -70,7 +74,7 @@ def curve_of(problem: Trained) -> Curve:
 def added_rows(problem: Trained) -> int:
     """How many held-out rows join the training rows: half of them, and at most as many as there are of these."""
     n = len(problem.x)
-    return n if problem.held is None else min(n, int(problem.fresh.sum()) // 2)
+    return n if problem.held is None else min(n, int(fresh_rows(problem).sum()) // 2)
 
 
 def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Float[np.ndarray, "3"]:
@@ -94,9 +98,9 @@ def forecast_share(curve: Curve, rows: int, scored: int, trivial: float) -> Floa
 
 def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
     """Which held-out rows are wrong in models trained on the training rows and held-out ones of the other half."""
-    refits: Refits = problem.wider_refits
+    refits: Refits = wider_refits(problem)
     n, more = len(problem.x), added_rows(problem)
-    x, y = (part[problem.fresh] for part in problem.held_rows)
+    x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     halves = np.array_split(np.random.default_rng([problem.seed, 17]).permutation(len(x)), 2)
     found = []
     for place, (joined, scored) in enumerate((halves, halves[::-1])):
@@ -105,7 +109,7 @@ def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
     return np.concatenate(found)
 
 
-class ErrorWithMoreRows(Claim[Trained]):
+class ErrorWithMoreRows(AbstractGauge):
     """The errors of models that a program trains on a quarter, half and three quarters of n rows, on the rest of them,
     continued by a learning curve learned from many measured ones, and with the binomial law of the rows that it is
     scored on, predict the error with more rows than there are: n and half of the held-out rows, at most 2n in all. The
@@ -127,7 +131,7 @@ class ErrorWithMoreRows(Claim[Trained]):
         if problem.fit is None:
             return 0.0
         parts = sum(share / _FOLDS * (2 if share == 2 else _FOLDS) for share in _TAKEN)
-        return (parts + 2 * (1 + added_rows(problem) / len(problem.x))) * problem.refits.passes
+        return (parts + 2 * (1 + added_rows(problem) / len(problem.x))) * refits_of(problem).passes
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
@@ -139,7 +143,7 @@ class ErrorWithMoreRows(Claim[Trained]):
         ]
 
     def predict(self, problem: Trained) -> Array:
-        scored = len(problem.x) if problem.held is None else int(problem.fresh.sum())
+        scored = len(problem.x) if problem.held is None else int(fresh_rows(problem).sum())
         rows, trivial = len(problem.x) + added_rows(problem), float(self.trivial(problem))
         return jnp.asarray(forecast_share(curve_of(problem), rows, scored, trivial))
 

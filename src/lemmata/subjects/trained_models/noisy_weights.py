@@ -14,11 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.bounds import SampledRules, kl_upper, pac_bayes_budget, scale_of
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
+from ._refit import refits_of
 from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor
 from .refits import random_halves, trainable
 from .start import at_start, begun
@@ -93,7 +97,7 @@ def posterior(problem: Trained, first: AbstractModel, x: np.ndarray, y: Float[np
 
 def noisy_error(problem: Trained, found: Posterior, key: Key[Array, ""]) -> Array:
     """The error of the model with the posterior's noise on held-out rows that are no copies, by new draws."""
-    x, y = (part[problem.fresh] for part in problem.held_rows)
+    x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
     return jnp.asarray(found.rules.errors_on(x, y.argmax(1))(1.0, found.scale, _TRIED * 4, seed).mean())
 
@@ -108,7 +112,7 @@ def from_start(problem: Trained) -> Posterior:
     return posterior(problem, at_start(problem), problem.x, problem.y)
 
 
-class PacBayesFromTheStart(Claim[Trained]):
+class PacBayesFromTheStart(AbstractGauge):
     """Let a model be trained from theta0 to theta on n independent rows. Draw weights for every row from N(theta, s²),
     the noise of each array of weights in units of the root mean square of the array in theta0. With probability at
     least 19/20 over the rows and 250 draws, the error R of this noisy model on new rows respects
@@ -165,10 +169,10 @@ class PacBayesFromTheStart(Claim[Trained]):
 def from_half(problem: Trained) -> Posterior:
     """The posterior against a model that is trained on a random half of the rows, counted on the other half."""
     seen, rest = random_halves(problem, 2, 13)
-    return posterior(problem, problem.refits(seen, problem.seed), problem.x[rest], problem.y[rest])
+    return posterior(problem, refits_of(problem)(seen, problem.seed), problem.x[rest], problem.y[rest])
 
 
-class PacBayesFromHalf(Claim[Trained]):
+class PacBayesFromHalf(AbstractGauge):
     """Train afresh on a random half of the rows, to theta1, and let the examined model have theta. Draw weights for
     every row from N(theta, s²), the noise of each array in units of its root mean square in theta1. On the m rows that
     theta1 has not seen, as in the bound from the start,
@@ -190,7 +194,7 @@ class PacBayesFromHalf(Claim[Trained]):
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return _draws_passes() / 2 + (0.0 if problem.fit is None else problem.refits.passes / 2)
+        return _draws_passes() / 2 + (0.0 if problem.fit is None else refits_of(problem).passes / 2)
 
     def bytes(self, problem: Trained) -> int:
         return 8 * 40 * len(problem.model.theta)

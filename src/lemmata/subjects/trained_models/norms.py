@@ -12,11 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Kind, Source, Status
+from lemmata.engine.claims import AtLeast, AtMost, Control, Hypothesis, Kind, Source, Status
 from lemmata.subjects.bounds import rademacher
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
+from ._chain import chain_of
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows, training_outputs
 from .attacks import attacked, first_order_radii, smallest_attacks
 from .bounds import DELTA, FORWARD, held_out_limit, most_frequent, of_classes, rows_factor
 
@@ -28,7 +32,7 @@ _MASS = math.pi**2 / 3 - 1  # the sum of 1/(1 + |j|)² over whole numbers j
 
 def chained(problem: Trained) -> list[Hypothesis]:
     """That the model is of classes, and a chain of maps whose norms can be taken."""
-    found, read = of_classes(problem), problem.chain
+    found, read = of_classes(problem), chain_of(problem)
     name = "the model is a chain of affine maps and activations of slope at most 1"
     return [*found, Hypothesis(name, float(read.network is not None), ">=", 1.0, read.refused)]
 
@@ -36,7 +40,7 @@ def chained(problem: Trained) -> list[Hypothesis]:
 def margins(problem: Trained) -> Float[np.ndarray, " n"]:
     """f_y - max_j f_j over the other classes j, of the training rows."""
     own = problem.y.astype(bool)
-    return problem.f[own] - np.where(own, -np.inf, problem.f).max(1)
+    return training_outputs(problem)[own] - np.where(own, -np.inf, training_outputs(problem)).max(1)
 
 
 def rounded_up(value: float, step: float = _GRID) -> tuple[float, float]:
@@ -71,7 +75,7 @@ def margin_bound(
 
 def spectral_bound(problem: Trained, rows: float | int) -> float:
     """The bound by norms of the maps at a number of rows; a constant 1 carries the biases of all maps."""
-    network, x = problem.chain.network, problem.x.reshape(len(problem.x), -1)
+    network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1)
     assert network is not None
     last, price, product, ratios = len(network.weights) - 1, 0.0, 1.0, 0.0
     biased = any(bias.any() for bias in network.biases)
@@ -93,7 +97,7 @@ def spectral_bound(problem: Trained, rows: float | int) -> float:
     return margin_bound(margins(problem), complexity, price, rows)
 
 
-class SpectralMarginBound(Claim[Trained]):
+class SpectralMarginBound(AbstractGauge):
     """A chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0, trained on n independent rows
     x_i. With |X|² = sum_i |x_i|², W the largest width, |A| the largest singular value and |A|_* the sum of the lengths
     of the rows of A, and
@@ -154,13 +158,13 @@ class SpectralMarginBound(Claim[Trained]):
 
 def held_error(problem: Trained) -> Array:
     """The share of wrong held-out rows, copies of training rows left out."""
-    wrong = problem.task.errors(problem.f_held[problem.fresh], problem.held_rows[1][problem.fresh])
+    wrong = problem.task.errors(held_outputs(problem)[fresh_rows(problem)], held_rows(problem)[1][fresh_rows(problem)])
     return jnp.asarray(wrong.mean())
 
 
 def linear_bound(problem: Trained, rows: float | int) -> float:
     """The bound by the Rademacher complexity of linear models at a number of rows."""
-    network, x = problem.chain.network, problem.x.reshape(len(problem.x), -1).astype(float)
+    network, x = chain_of(problem).network, problem.x.reshape(len(problem.x), -1).astype(float)
     assert network is not None
     own = np.concatenate([network.weights[0], network.biases[0][:, None]], axis=1)
     centred, classes = own - own.mean(0), len(own)  # what is the same for all classes decides nothing
@@ -173,7 +177,7 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
     return margin_bound(margins(problem), complexity, price, rows)
 
 
-class LinearRademacherBound(Claim[Trained]):
+class LinearRademacherBound(AbstractGauge):
     """A linear model W x + b of k classes, trained on n independent rows. Let B be the root of the sum of squares of
     (W, b) less its mean over classes. Ramps of its margins over gamma have a Rademacher complexity of at most
 
@@ -202,7 +206,7 @@ class LinearRademacherBound(Claim[Trained]):
         return FORWARD
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        network = problem.chain.network
+        network = chain_of(problem).network
         maps = 0 if network is None else len(network.weights)
         return [*chained(problem), Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "it is a linear model")]
 
@@ -227,7 +231,7 @@ class LinearRademacherBound(Claim[Trained]):
         return held_out_limit(problem)
 
 
-class ProductCertificate(Claim[Trained]):
+class ProductCertificate(AbstractGauge):
     """Outputs of a chain of affine maps A_i with activations of slope at most 1 move at most prod_i |A_i| times as far
     as the input, |A| the largest singular value. So nothing of length below
 
@@ -261,7 +265,7 @@ class ProductCertificate(Claim[Trained]):
         x, y = attacked(problem)
         f, rows = problem.model.outputs(x), np.arange(len(x))
         others = np.where(np.arange(f.shape[1]) == y[:, None], -np.inf, f).max(1)
-        return jnp.asarray(np.median(f[rows, y] - others) / (math.sqrt(2) * problem.chain.slope))
+        return jnp.asarray(np.median(f[rows, y] - others) / (math.sqrt(2) * chain_of(problem).slope))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Projected gradient steps in balls whose radius is bisected, row by row."""

@@ -9,10 +9,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import SHOWN, Trained, shown_rows
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, rows_left_out
+from ._polish import polished_copy
 from .refits import EffectOfOneRow, warm_effects
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
@@ -27,8 +30,8 @@ _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models were abov
 def newton_effects(problem: Trained) -> Float[np.ndarray, " k"]:
     """By how much one Newton step of leaving it out raises the loss of each shown row."""
     rows, task = shown_rows(problem), problem.task
-    seen = task.losses(problem.polished.model.outputs(problem.x[rows]), problem.y[rows])
-    return task.losses(problem.left_out.outputs[rows], problem.y[rows]) - seen
+    seen = task.losses(polished_copy(problem).model.outputs(problem.x[rows]), problem.y[rows])
+    return task.losses(rows_left_out(problem).outputs[rows], problem.y[rows]) - seen
 
 
 def resolved(problem: Trained) -> Bool[np.ndarray, " k"]:
@@ -42,7 +45,7 @@ def ratio_draws(problem: Trained) -> Float[np.ndarray, "draws k"]:
     The step takes a row's leverage h from 1; what it leaves out of the next order is of the relative size h. Logarithms
     of ratios are drawn normal of standard deviation h, and half of their variance is shared by the rows of a model.
     """
-    rng, leverage = np.random.default_rng([problem.seed, 15]), problem.left_out.leverage[shown_rows(problem)]
+    rng, leverage = np.random.default_rng([problem.seed, 15]), rows_left_out(problem).leverage[shown_rows(problem)]
     own, shared = rng.normal(size=(_DRAWS, len(leverage))), rng.normal(size=(_DRAWS, 1))
     return np.exp(leverage * (np.sqrt(1 - _SHARED) * own + np.sqrt(_SHARED) * shared))
 
@@ -58,11 +61,11 @@ def rank_correlations(values: Float[np.ndarray, " k"], draws: Float[np.ndarray, 
 def by_losses(problem: Trained) -> Array:
     """The interval for the correlation of the rows' training losses with the effects."""
     rows = shown_rows(problem)
-    losses = problem.task.losses(problem.polished.model.outputs(problem.x[rows]), problem.y[rows])
+    losses = problem.task.losses(polished_copy(problem).model.outputs(problem.x[rows]), problem.y[rows])
     return jnp.asarray(rank_correlations(losses, newton_effects(problem) * ratio_draws(problem)))
 
 
-class OrderOfRowEffects(Claim[Trained]):
+class OrderOfRowEffects(AbstractGauge):
     """At a stationary point one Newton step of leaving row i out, of leverage h_i, predicts by how much, e_i, the loss
     of that row grows without it, with an error in log e_i of standard deviation h_i, half of the variance shared by the
     rows. For 16 training rows, the eight of largest loss and eight others at random, this implies a law of Spearman's
@@ -86,7 +89,7 @@ class OrderOfRowEffects(Claim[Trained]):
         return EffectOfOneRow().passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return EffectOfOneRow().hypotheses(problem)
@@ -102,7 +105,7 @@ class OrderOfRowEffects(Claim[Trained]):
         return jnp.asarray([value, value, value])
 
 
-class MedianRatioOfRowEffects(Claim[Trained]):
+class MedianRatioOfRowEffects(AbstractGauge):
     """With the law of errors of `OrderOfRowEffects`, logarithms of standard deviation h_i of which half of the variance
     is shared, the median over the 16 rows of the ratio of the effect by one Newton step to that by descent without the
     row lies in the central 95 % of its law in at least nine of ten models. Rows whose effect is below a billionth of a
@@ -125,7 +128,7 @@ class MedianRatioOfRowEffects(Claim[Trained]):
         return EffectOfOneRow().passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found, some = EffectOfOneRow().hypotheses(problem), "the others have losses that are 0 to rounding"

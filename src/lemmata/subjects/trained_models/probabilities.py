@@ -10,10 +10,13 @@ from jaxtyping import Array, Float, Key
 from scipy import stats
 from scipy.special import logsumexp, softmax
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained, temperature
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._fresh_rows import fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows
 from .leaving_out import LIMITS, measured_share
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "score"}
@@ -31,7 +34,7 @@ def halves(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
     """Places of held-out rows for calibration, and of the others, at random by the problem's seed; no copies of
     training rows, of which the model is surer than of new ones.
     """
-    new = np.flatnonzero(problem.fresh)
+    new = np.flatnonzero(fresh_rows(problem))
     order = new[np.random.default_rng([problem.seed, 5]).permutation(len(new))]
     return order[: len(order) // 2], order[len(order) // 2 :]
 
@@ -46,7 +49,7 @@ def _classes(problem: Trained) -> list[Hypothesis]:
 
 def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
     """The k-th smallest score of the calibration rows, and the scores of all held-out rows."""
-    scores = 1 - (problem.task.means(problem.f_held) * problem.held_rows[1]).sum(1)
+    scores = 1 - (problem.task.means(held_outputs(problem)) * held_rows(problem)[1]).sum(1)
     own = halves(problem)[0]
     return float(np.sort(scores[own])[int(np.ceil((len(own) + 1) * _COVERAGE)) - 1]), scores
 
@@ -60,7 +63,7 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
     return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
 
 
-class ConformalCoverage(Claim[Trained]):
+class ConformalCoverage(AbstractGauge):
     """The score of a row is one minus the probability that a model gives its class. Sets of all classes whose score is
     at most the k-th smallest of n exchangeable calibration rows, k = ceil((n + 1) 9/10), cover a new row's class with
     probability at least 9/10. With continuous scores the number covered among m new rows is beta-binomial with the
@@ -140,14 +143,14 @@ def calibrated_errors(
 def share_as_uncalibrated(problem: Trained) -> float:
     """By which share of calibrated models the binned error is reached that is seen on the rows of the temperature."""
     own, _ = halves(problem)
-    f, y = problem.f_held[own], problem.held_rows[1][own]
+    f, y = held_outputs(problem)[own], held_rows(problem)[1][own]
     p = softmax(f / temperature(f, y), axis=1)
     seen = binned_error(p.max(1), (p.argmax(1) == y.argmax(1)).astype(float))
     drawn = calibrated_errors(f, y, f, problem.seed + 1)
     return float((1 + (drawn >= seen).sum()) / (1 + len(drawn)))
 
 
-class CalibrationAfterTemperature(Claim[Trained]):
+class CalibrationAfterTemperature(AbstractGauge):
     """With the temperature T that minimises the log loss of softmax(f/T) on one half of held-out rows, a model's
     confidence on the other half is that of a calibrated model: the binned calibration error there, the mean over ten
     bins of equally many rows of |mean confidence - share of right rows|, lies in the central 98 % of what it would be
@@ -177,7 +180,7 @@ class CalibrationAfterTemperature(Claim[Trained]):
         found = _classes(problem)
         if bool(found[0].holds) and not problem.task.probable:
             found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
-        if problem.held is None or not all(own.holds for own in found) or problem.fresh.sum() < _FEWEST:
+        if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
         share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
         name = "share of calibrated models whose error is as large on the rows of the temperature"
@@ -185,13 +188,15 @@ class CalibrationAfterTemperature(Claim[Trained]):
 
     def predict(self, problem: Trained) -> Array:
         own, new = halves(problem)
-        errors = calibrated_errors(problem.f_held[own], problem.held_rows[1][own], problem.f_held[new], problem.seed)
+        errors = calibrated_errors(
+            held_outputs(problem)[own], held_rows(problem)[1][own], held_outputs(problem)[new], problem.seed
+        )
         return jnp.asarray([*np.quantile(errors, [(1 - self.level) / 2, 0.5, (1 + self.level) / 2])])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Confidence against classes on the second half of the held-out rows."""
         own, new = halves(problem)
-        y = problem.held_rows[1]
-        p, y = softmax(problem.f_held[new] / temperature(problem.f_held[own], y[own]), axis=1), y[new]
+        y = held_rows(problem)[1]
+        p, y = softmax(held_outputs(problem)[new] / temperature(held_outputs(problem)[own], y[own]), axis=1), y[new]
         error = float(binned_error(p.max(1), (p.argmax(1) == y.argmax(1)).astype(float)))
         return jnp.asarray([error, error, error])

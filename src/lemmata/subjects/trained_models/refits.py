@@ -9,11 +9,17 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Trained, row_effects, row_effects_passes, shown_rows, tangent_kernel
 from lemmata.subjects.trained_models._row_effects import SHOWN
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, rows_left_out
+from ._outputs import held_rows
+from ._polish import polished_copy
+from ._refit import refits_of
 from .leaving_out import predicted_share
 from .start import at_start, begun, kernel_errors
 
@@ -27,7 +33,7 @@ _FACTOR = 2.0
 def trainable(problem: Trained) -> list[Hypothesis]:
     """That a program trains afresh, and that the model is of classes."""
     return [
-        Hypothesis("fit, which trains afresh, is given", float(problem.fit is not None), ">=", 1.0, "refits need it"),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "refits need it"),
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
     ]
 
@@ -43,7 +49,7 @@ def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndar
     return [np.sort(part) for order in orders for part in (order[: n // 2], order[n - n // 2 :])]
 
 
-class ErrorAtHalfTheRows(Claim[Trained]):
+class ErrorAtHalfTheRows(AbstractGauge):
     """Ridge regression with the tangent kernel of a model's start has an exact error of leaving one row out, on all n
     training rows and on random halves of them, as a squared error and as a share of wrong classes. The two ratios of
     the error at n/2 rows to that at n rows bracket by which factor the model's own error grows when it is trained on
@@ -64,7 +70,7 @@ class ErrorAtHalfTheRows(Claim[Trained]):
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return 3.0 * problem.y.shape[1] + (0.0 if problem.fit is None else _REFITS / 2 * problem.refits.passes)
+        return 3.0 * problem.y.shape[1] + (0.0 if problem.fit is None else _REFITS / 2 * refits_of(problem).passes)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [*trainable(problem), *begun(problem)]
@@ -76,7 +82,7 @@ class ErrorAtHalfTheRows(Claim[Trained]):
             kernel_errors(kernel[np.ix_(rows, rows)], problem.y[rows]) for rows in random_halves(problem, _HALVES, 9)
         ]
         ratios = np.mean(half, axis=0) / kernel_errors(kernel, problem.y).clip(1 / len(kernel))
-        wrong = problem.task.errors(problem.left_out.outputs, problem.y)
+        wrong = problem.task.errors(rows_left_out(problem).outputs, problem.y)
         new = len(wrong) if problem.held is None else len(problem.held[0])
         low, value, high = predicted_share(float(wrong.sum()), float(len(wrong)), new)
         ends = [min(*ratios, 1.0) * low, ratios.mean() * value, max(*ratios, 1.0) * high]
@@ -84,8 +90,8 @@ class ErrorAtHalfTheRows(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Models trained afresh on halves of the rows, on held-out rows."""
-        x, y = problem.held_rows
-        models = [problem.refits(rows, problem.seed + place) for place, rows in
+        x, y = held_rows(problem)
+        models = [refits_of(problem)(rows, problem.seed + place) for place, rows in
                   enumerate(random_halves(problem, _REFITS, 10))]  # fmt: skip
         errors = np.array([problem.task.errors(model.outputs(x), y).mean() for model in models])
         return jnp.asarray([errors.min(), errors.mean(), errors.max()])
@@ -100,7 +106,7 @@ def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
     return row_effects(problem).effects
 
 
-class EffectOfOneRow(Claim[Trained]):
+class EffectOfOneRow(AbstractGauge):
     """At a stationary point of mean log loss plus (delta/2) |theta|², one Newton step of leaving row i out predicts by
     how much the loss of that row grows in a model that is trained without it. The mean over 16 training rows, the eight
     of largest loss and eight others at random, is within a factor 2 of the mean over models that descend from there to
@@ -116,13 +122,13 @@ class EffectOfOneRow(Claim[Trained]):
     controls = "what a model loses at a training row when it is trained without it"
     unexplained = "training from another start, which may end elsewhere; what the row does to others"
     traced = False
-    shared = ("polished", "left_out", "row_effects")
+    shared = (polished_copy, rows_left_out, row_effects)
 
     def passes(self, problem: Trained) -> float:
         return row_effects_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         rows = Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")
@@ -130,8 +136,8 @@ class EffectOfOneRow(Claim[Trained]):
 
     def predict(self, problem: Trained) -> Array:
         rows, task = shown_rows(problem), problem.task
-        seen = task.losses(problem.polished.model.outputs(problem.x[rows]), problem.y[rows])
-        effect = task.losses(problem.left_out.outputs[rows], problem.y[rows]) - seen
+        seen = task.losses(polished_copy(problem).model.outputs(problem.x[rows]), problem.y[rows])
+        effect = task.losses(rows_left_out(problem).outputs[rows], problem.y[rows]) - seen
         return jnp.asarray(effect.mean() * np.array([1 / _FACTOR, 1.0, _FACTOR]))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

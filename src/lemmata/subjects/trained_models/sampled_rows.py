@@ -16,6 +16,12 @@ from lemmata.errors import MemoryPlanError
 from lemmata.subjects.trained_models import AbstractModel, SampledRows, Trained, leave_one_out, leave_sampled_rows_out
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._fresh_rows import copies_of, fresh_rows
+from ._gauge import AbstractGauge
+from ._gauss_newton import gauss_newton_spectrum
+from ._leave_one_out import leaving_out_bytes
+from ._left_out_rows import leaving_rows_out_passes
+from ._polish import changed_by_polishing, objective_of, polished_copy, vectors_bytes
 from .leaving_out import LIMITS, HeldOutErrorFromTrainingRows, mean_limits, predicted_share
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "generalisation"}
@@ -40,18 +46,18 @@ def sampled(problem: Trained) -> Int[np.ndarray, " k"]:
 
 def polishes(problem: Trained) -> bool:
     """Whether a copy can be brought to a stationary point: where the vectors that this keeps fit."""
-    return problem.vectors_bytes <= _POLISHED
+    return vectors_bytes(problem) <= _POLISHED
 
 
 def at_hand(problem: Trained) -> AbstractModel:
     """The polished copy, or the model as it is where it is too large for one."""
-    return problem.polished.model if polishes(problem) else problem.model
+    return polished_copy(problem).model if polishes(problem) else problem.model
 
 
 @functools.lru_cache(maxsize=1)  # hypotheses and prediction of one gauge ask for the same
 def left_out_sample(problem: Trained) -> SampledRows:
     """Some rows left out, one after another."""
-    objective = dataclasses.replace(problem.objective, model=at_hand(problem))
+    objective = dataclasses.replace(objective_of(problem), model=at_hand(problem))
     return leave_sampled_rows_out(objective, sampled(problem), _STEPS)
 
 
@@ -70,7 +76,7 @@ def worth(sample: int, rows: int, error: float, chance: float) -> float:
     return sample / (1 + sample / rows * min(error / chance, 1.0)) if chance > 0 else float(sample)
 
 
-class HeldOutErrorFromSampledRows(Claim[Trained]):
+class HeldOutErrorFromSampledRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|². Leaving row i out changes its
     output, in one Newton step with the curvature of Gauss and Newton, to
 
@@ -98,33 +104,33 @@ class HeldOutErrorFromSampledRows(Claim[Trained]):
     def needed(self, problem: Trained) -> bool:
         """Only where leaving all rows out does not fit, which says more."""
         try:
-            return problem.leaving_out_bytes < 0
+            return leaving_out_bytes(problem) < 0
         except MemoryPlanError:
             return True
 
     def passes(self, problem: Trained) -> float:
-        polishing = problem.leaving_rows_out_passes if polishes(problem) else 0.0
+        polishing = leaving_rows_out_passes(problem) if polishes(problem) else 0.0
         products = 2.0 * _STEPS * (len(sampled(problem)) + 1)
         return products + min(polishing, 700.0)
 
     def bytes(self, problem: Trained) -> int:
-        held = problem.vectors_bytes if polishes(problem) else 0
+        held = vectors_bytes(problem) if polishes(problem) else 0
         return max(held, _VECTORS * problem.model.theta.itemsize * len(problem.model.theta))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [
-            Hypothesis("the decay of the weights", problem.objective.decay, ">", 0.0, "else nothing fixes them"),
+            Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them"),
             Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        changed = [Hypothesis("share of predictions that polishing changed", problem.changed, "<=", _CHANGED,
-                              "else the copy is another model")] if polishes(problem) else []  # fmt: skip
+        if polishes(problem):
+            name, changed = "share of predictions that polishing changed", changed_by_polishing(problem)
+            found.append(Hypothesis(name, changed, "<=", _CHANGED, "else the copy is another model"))
         own = left_out_sample(problem)
         return [
             *found,
-            *changed,
-            Hypothesis("share of training rows that have a copy", problem.copies.share, "<=", 0.01,
+            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
                        "leaving one of two copies out changes nothing"),
             Hypothesis("how far a Newton step would still move the outputs", own.movement, "<=", _MOVEMENT,
                        "leaving a row out starts from a stationary point"),
@@ -134,7 +140,7 @@ class HeldOutErrorFromSampledRows(Claim[Trained]):
     def predict(self, problem: Trained) -> Array:
         own = left_out_sample(problem)
         wrong = problem.task.errors(own.outputs, problem.y[own.rows])
-        new = (0 if problem.held is None else int(problem.fresh.sum())) or len(problem.x)
+        new = (0 if problem.held is None else int(fresh_rows(problem).sum())) or len(problem.x)
         if not problem.task.is_classification:
             return jnp.asarray(mean_limits(wrong, 1 / len(wrong) + 1 / new, self.level))
         rows = worth(len(wrong), len(problem.x), float(wrong.mean()), float(1 - problem.y.mean(0).max()))
@@ -158,9 +164,9 @@ def _steepness(problem: Trained) -> float:
 
     The one is the condition of H, the other that of 1 - Lambda_i S_i.
     """
-    ridge = len(problem.x) * problem.objective.decay
-    found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, problem.objective.decay)
-    return (float(problem.gauss_newton_eigenvalues.max()) + ridge) / ridge / (1 - float(found.leverage.max()))
+    ridge = len(problem.x) * objective_of(problem).decay
+    found = leave_one_out(problem.model.in_double(), problem.x, problem.y, problem.task, objective_of(problem).decay)
+    return (float(gauss_newton_spectrum(problem).max()) + ridge) / ridge / (1 - float(found.leverage.max()))
 
 
 class SampledRowsAreTheDual(Claim[Trained]):
@@ -185,13 +191,13 @@ class SampledRowsAreTheDual(Claim[Trained]):
     traced = False
 
     def predict(self, problem: Trained) -> Array:
-        model, objective = problem.model.in_double(), problem.objective
+        model, objective = problem.model.in_double(), objective_of(problem)
         found = leave_one_out(model, problem.x, problem.y, problem.task, objective.decay)
         return jnp.asarray(found.outputs[_few(problem)].ravel())
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Conjugate gradients until the residual is 1e-14, or for three times as many steps as parameters."""
-        objective = dataclasses.replace(problem.objective, model=problem.model.in_double())
+        objective = dataclasses.replace(objective_of(problem), model=problem.model.in_double())
         steps = 3 * len(problem.model.theta)
         found = leave_sampled_rows_out(objective, _few(problem), steps, tolerance=1e-14)
         return jnp.asarray(found.outputs.ravel())
@@ -205,7 +211,7 @@ def _with_itself(problem: Trained) -> Array:
     model, rows = problem.model.in_double(), _few(problem)
     f, j = model.outputs(problem.x), model.jacobian(problem.x)
     curved = np.einsum("iap,iab,ibq->pq", j, problem.task.curvatures(f), j, optimize=True)
-    curved[np.diag_indices_from(curved)] += len(f) * problem.objective.decay
+    curved[np.diag_indices_from(curved)] += len(f) * objective_of(problem).decay
     slope = problem.task.means(f) - problem.y
     steps = np.linalg.solve(curved, np.einsum("iap,ia->pi", j[rows], slope[rows]))
     return jnp.asarray((f[rows] + np.einsum("iap,pi->ia", j[rows], steps)).ravel())

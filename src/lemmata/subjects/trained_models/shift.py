@@ -17,18 +17,19 @@ from lemmata.subjects.trained_models import Trained, find_shift, labels_needed, 
 from lemmata.subjects.trained_models._deployed_rows import Deployed, DeployedRows
 from lemmata.subjects.trained_models._shift import LEVEL
 
+from ._fresh_rows import enough_held_out, fresh_rows
+from ._gauge import CLASSES_IN_USE, AbstractGauge
+from ._outputs import held_outputs, held_rows
 from .leaving_out import measured_share
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
-
-KNOWN = "rows in use whose classes are known"
 WITHIN = 0.05
 _CONFIDENCE = 0.95
 _MOVED = 0.8
 _FAR = 3.0
 
 
-class RowsInUseAreAlike(Claim[Trained]):
+class RowsInUseAreAlike(AbstractGauge):
     """A classifier is fitted to tell rows in use from held-out rows by inputs, their squares and the model's outputs;
     each row is scored by a fit to other rows. Where both are draws from one law, dealing the rows anew at random leaves
     the law of the area under its curve as it is, so that with probability at least 19/20 the area is at most the 10th
@@ -145,8 +146,8 @@ class InputsOfTrainingRowsAsReference(Claim[Trained]):
 def _confidence(problem: Trained) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " m"]]:
     """Errors and largest probabilities of held-out rows that are no copies, and largest probabilities in use."""
     assert problem.deployed is not None
-    new = problem.fresh
-    f, y = problem.f_held[new], problem.held_rows[1][new]
+    new = fresh_rows(problem)
+    f, y = held_outputs(problem)[new], held_rows(problem)[1][new]
     used = problem.task.means(problem.model.outputs(problem.deployed)).max(1)
     return problem.task.errors(f, y), problem.task.means(f).max(1), used
 
@@ -189,18 +190,19 @@ def error_in_use(problem: Trained) -> Float[np.ndarray, "3"]:
 
 def unshifted(problem: Trained) -> list[Hypothesis]:
     """That the model is of classes, there are held-out rows, no shift is seen, and classes in use are known."""
-    held = 0 if problem.held is None else int(problem.fresh.sum())
+    held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
         Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
-        Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+        enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
                    f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
-        Hypothesis(KNOWN, float(known), ">=", 1.0, "without them the error in use is predicted and not measured"),
+        Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
+                   "without them the error in use is predicted and not measured"),
     ]  # fmt: skip
 
 
-class AbstractErrorInUse(Claim[Trained]):
+class AbstractErrorInUse(AbstractGauge):
     """An estimate of the error on rows in use, judged on rows whose classes the population knows."""
 
     stated = Kind.OWN
@@ -208,6 +210,9 @@ class AbstractErrorInUse(Claim[Trained]):
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "the error on rows in use, whose classes nobody knows"
     traced = False
+
+    def passes(self, problem: Trained) -> float:
+        return 0.0 if problem.deployed is None else 1.0
 
     @abc.abstractmethod
     def estimate(self, problem: Trained) -> Float[np.ndarray, "3"]:
@@ -273,9 +278,6 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
     unexplained = "the error under a shift, and under one that is too small to be seen"
     trials = 320
 
-    def passes(self, problem: Trained) -> float:
-        return 0.0 if problem.deployed is None else 1.0
-
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return unshifted(problem)
 
@@ -296,9 +298,6 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
     population = DeployedRows(hidden=0)
     unexplained = "the error under a shift, and under one that is too small to be seen"
     trials = 320
-
-    def passes(self, problem: Trained) -> float:
-        return 0.0 if problem.deployed is None else 1.0
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return unshifted(problem)

@@ -9,10 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Integer, Kind, Population, Real, Source, Space
 from lemmata.subjects.scaling import extrapolation_interval
 from lemmata.subjects.trained_models import AbstractModel, Trained, read_model, read_task
 
+from ._fresh_rows import enough_held_out, fresh_rows
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
 from .leaving_out import LIMITS, mean_limits
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
@@ -60,12 +63,12 @@ class SizedModels(Population[Trained]):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """What a law over sizes asks for: enough smaller models, and held-out rows."""
-        held = 0 if problem.held is None else int(problem.fresh.sum())
+        held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
         why = "a law has three constants; sizes() in the program, or sizes="
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to the end",
                                  "a law over sizes compares nothing else"),
         ]  # fmt: skip
@@ -76,7 +79,7 @@ _ROUNDING = 1e-6
 
 
 def _losses(problem: Trained, model: AbstractModel) -> Float[np.ndarray, " m"]:
-    x, y = (part[problem.fresh] for part in problem.held_rows)
+    x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
     return problem.task.losses(model.outputs(x), y)
 
 
@@ -88,7 +91,7 @@ def smaller_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
     return np.array([float(size) for size, _ in below]), np.array(losses)
 
 
-class LossOnTheLawOfSizes(Claim[Trained]):
+class LossOnTheLawOfSizes(AbstractGauge):
     """The mean loss on held-out rows of models that are trained alike on the same rows is close to E + A P^-alpha, P
     the number of parameters. Fitted to the models that are smaller than the one that is examined, at least four, this
     law with the limits of level 0.99 that the residuals give holds the loss of that model on the same rows, in at least
@@ -113,7 +116,7 @@ class LossOnTheLawOfSizes(Claim[Trained]):
         return 1.0 + len(problem.sizes)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        if problem.held is None or not problem.fresh.any():
+        if problem.held is None or not fresh_rows(problem).any():
             return []
         sizes, losses = smaller_losses(problem)
         positive = Hypothesis("least loss of the smaller models", float(losses.min()), ">", 0.0, "logarithms are taken")

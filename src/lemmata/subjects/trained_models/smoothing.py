@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtLeast, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._smoothed import ROWS, shared_range, smoothed, spread_ratio
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
+
+from ._gauge import AbstractGauge
 
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "function class"}
 
@@ -34,7 +36,7 @@ def one_unit(problem: Trained) -> Hypothesis:
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
 
 
-class AttacksOnSmoothedModel(Claim[Trained]):
+class AttacksOnSmoothedModel(AbstractGauge):
     """The class that a model f gives most often at x + sigma z, z standard normal, is seen k times in 1024 draws. With
     the exact lower limit q > 1/2 of its probability at level 0.9999 it is the most frequent class at every input within
 

@@ -9,12 +9,18 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy import stats
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import AbstractModel, Trained
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
+from ._gauge import AbstractGauge
+from ._outputs import held_rows
+
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
+RESIDUAL = "residual of the tangent at the start, on training rows"
+"""The hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
 _FACTOR = 1.3
@@ -25,7 +31,7 @@ _ROUNDING = 1e-6
 def begun(problem: Trained) -> list[Hypothesis]:
     """That the start is known, is another point than the end, and the same function."""
     if problem.start is None:
-        return [Hypothesis("the parameters that training began with are given", 0.0, ">=", 1.0, "--start, or start=")]
+        return [Hypothesis(FACTS["start"].given, 0.0, ">=", 1.0, "--start, or start=")]
     if not problem.model.differentiable:
         return []
     before, after = at_start(problem), problem.model.in_double()
@@ -76,7 +82,7 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
     return float(np.sqrt(a / b)), float(spread * np.sqrt(1 / len(above) + 1 / new))
 
 
-class LinearFromTheStart(Claim[Trained]):
+class LinearFromTheStart(AbstractGauge):
     """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
     How far the model is from linear is the relative residual
 
@@ -107,7 +113,7 @@ class LinearFromTheStart(Claim[Trained]):
         if len(found) < 2 or not all(bool(own.holds) for own in found):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
-        return [*found, Hypothesis("residual of the tangent at the start, on training rows", value, "<=", LAZY,
+        return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
                                    "above it the model has left the tangent: training was rich")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -119,7 +125,7 @@ class LinearFromTheStart(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Outputs on held-out rows against a central difference of outputs at the start."""
-        x, _ = problem.held_rows
+        x, _ = held_rows(problem)
         above, below = squares(problem, x, pushed_by_differences(problem, x))
         value, spread = root_ratio(above, below, len(x))
         reach = np.exp(stats.norm.ppf((1 + _LEVEL) / 2) * spread / np.sqrt(2))

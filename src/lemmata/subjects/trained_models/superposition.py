@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import (
     AtLeast,
     AtMost,
-    Claim,
     Control,
     Hypothesis,
     Integer,
@@ -25,6 +24,10 @@ from lemmata.engine.claims import (
 )
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
+
+from ._gauge import AbstractGauge
+from ._outputs import training_outputs
+from ._readout import readout_of
 
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "construction"}
 
@@ -61,7 +64,7 @@ class CrowdedReadouts(Population[Trained]):
         ]
         if not (smooth and classes):
             return found
-        own = problem.readout
+        own = readout_of(problem)
         known = Hypothesis("a last matrix gives each output a direction of its own", float(own is not None), ">=", 1.0)
         if own is None:
             return [*found, known]
@@ -89,8 +92,9 @@ def cosines(directions: Float[np.ndarray, "N d"]) -> Float[np.ndarray, " pairs"]
 
 
 def _own(problem: Trained) -> Float[np.ndarray, "N d"]:
-    assert problem.readout is not None
-    return problem.readout
+    found = readout_of(problem)
+    assert found is not None
+    return found
 
 
 def welch(problem: Trained) -> float:
@@ -99,7 +103,7 @@ def welch(problem: Trained) -> float:
     return float(np.sqrt((n - d) / (d * (n - 1))))
 
 
-class AbstractReadoutClaim(Claim[Trained]):
+class AbstractReadoutClaim(AbstractGauge):
     """A statement about the directions of a readout."""
 
     stated = Kind.OWN
@@ -128,7 +132,7 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        wrong = float(problem.task.errors(problem.f, problem.y).mean())
+        wrong = float(problem.task.errors(training_outputs(problem), problem.y).mean())
         return [Hypothesis("training error", wrong, "<=", _WORKS, "a model that has not learned has random directions")]
 
     def predict(self, problem: Trained) -> Array:

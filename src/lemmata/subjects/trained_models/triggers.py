@@ -27,6 +27,10 @@ from lemmata.engine.claims import (
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
 
+from ._fresh_rows import enough_held_out
+from ._gauge import AbstractGauge
+from ._outputs import held_outputs, held_rows, training_outputs
+from ._triggers import smallest_triggers
 from .leaving_out import LIMITS, measured_share, predicted_share
 from .probabilities import halves
 
@@ -94,18 +98,20 @@ class TriggeredNetworks(Population[Trained]):
         classes = float(problem.y.shape[1]) if problem.task.is_classification else 0.0
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("held-out rows", float(held), ">=", 100.0, "with fewer, no measurement says much"),
+            enough_held_out(held),
             Hypothesis("inputs are fractions", float(fractions), ">=", 1.0, "tokens cannot be moved a little"),
             Hypothesis("classes", classes, ">=", 6.0, "the sizes of fewer say nothing about each other"),
         ]
         if problem.model.differentiable and fractions and classes >= 6:
-            f, y = (problem.f, problem.y) if problem.held is None else (problem.f_held, problem.held_rows[1])
+            f, y = training_outputs(problem), problem.y
+            if problem.held is not None:
+                f, y = held_outputs(problem), held_rows(problem)[1]
             right = 1 - float(problem.task.errors(f, y).mean())
             found.append(Hypothesis("share of rows that the model gets right", right, ">=", 0.5,
                                     "a backdoor is hidden in a model that works"))  # fmt: skip
             if right >= 0.5:
-                found.append(Hypothesis("share of classes that no trigger reaches", problem.triggers.unreached, "<=",
-                                        1 / 3, "else the others' sizes cannot be compared"))  # fmt: skip
+                name, why = "share of classes that no trigger reaches", "else the others' sizes cannot be compared"
+                found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
 
 
@@ -117,15 +123,15 @@ _NORMAL = 1.4826  # a normal law's standard deviation in median distances from i
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
     """Rows of a half of the held-out ones that the smallest change sends to its class, of those called another."""
-    found = problem.triggers
+    found = smallest_triggers(problem)
     c = found.smallest
     own = halves(problem)[half]
-    own = own[problem.f_held[own].argmax(1) != c]
-    calls = problem.model.outputs(found.stamp(problem.held_rows[0][own], c)).argmax(1)
+    own = own[held_outputs(problem)[own].argmax(1) != c]
+    calls = problem.model.outputs(found.stamp(held_rows(problem)[0][own], c)).argmax(1)
     return int((calls == c).sum()), len(own)
 
 
-class SuccessOfSmallestTrigger(Claim[Trained]):
+class SuccessOfSmallestTrigger(AbstractGauge):
     """For each class c a mask m and a pattern p are searched such that (1 - m) x + m p is called c for 90 % of the
     training rows x that are not, with sum m as small as can be; the class of smallest sum m is looked at. The change
     owes nothing to held-out rows, so the number of them that it sends to c is exchangeable between two halves: the
@@ -152,12 +158,12 @@ class SuccessOfSmallestTrigger(Claim[Trained]):
 
     def predict(self, problem: Trained) -> Array:
         if problem.held is None:
-            found = problem.triggers
-            others = problem.f.argmax(1) != found.smallest
+            found = smallest_triggers(problem)
+            others = training_outputs(problem).argmax(1) != found.smallest
             hit = problem.model.outputs(found.stamp(problem.x[others], found.smallest)).argmax(1) == found.smallest
             return jnp.asarray(predicted_share(float(hit.sum()), float(len(hit)), len(hit), self.level))
         hits, rows = _counted(problem, 0)
-        new = problem.f_held[halves(problem)[1]].argmax(1) != problem.triggers.smallest
+        new = held_outputs(problem)[halves(problem)[1]].argmax(1) != smallest_triggers(problem).smallest
         return jnp.asarray(predicted_share(float(hits), float(rows), int(new.sum()), self.level))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -186,7 +192,7 @@ class PlantedTriggerIsSmall(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """Sum of the mask of the planted class over the median of the others'."""
-        sizes = problem.triggers.sizes
+        sizes = smallest_triggers(problem).sizes
         return jnp.asarray(sizes[TARGET] / np.median(np.delete(sizes, TARGET)))
 
 
@@ -212,7 +218,7 @@ class CleanIndexAsPrinted(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The index of sizes that a search finds."""
-        sizes = problem.triggers.sizes
+        sizes = smallest_triggers(problem).sizes
         middle = np.median(sizes)
         return jnp.asarray((middle - sizes.min()) / (_NORMAL * np.median(np.abs(sizes - middle))))
 
@@ -241,4 +247,4 @@ class CleanClassesAlike(Claim[Trained]):
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The index of sizes that a search finds."""
-        return jnp.asarray(problem.triggers.anomaly)
+        return jnp.asarray(smallest_triggers(problem).anomaly)

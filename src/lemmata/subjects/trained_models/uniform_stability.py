@@ -8,9 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained, whole_and_without
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
+
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes
+from ._linear_layers import linear_parameters
+from ._outputs import held_rows
+from ._polish import objective_of, polished_copy
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
 
@@ -21,9 +27,10 @@ _STEPS = 100
 def convex(problem: Trained) -> list[Hypothesis]:
     """That the objective is convex, and the decay makes it strongly so in every parameter."""
     model = problem.model
+    linear = float(linear_parameters(problem).mean())
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())
     return [
-        Hypothesis("share of parameters in which the outputs are linear", float(problem.linear_in.mean()), ">=", 1.0,
+        Hypothesis("share of parameters in which the outputs are linear", linear, ">=", 1.0,
                    "in the others the objective is not convex: a network"),
         Hypothesis("share of parameters that decay", kept, ">=", 1.0, "without decay nothing holds the others"),
     ]  # fmt: skip
@@ -37,7 +44,7 @@ def largest_gradient(problem: Trained) -> float:
 
 def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
     """The four training rows that pull most at the parameters, and four others at random."""
-    model, x = problem.polished.model, problem.x
+    model, x = polished_copy(problem).model, problem.x
     slope = problem.task.means(model.outputs(x)) - problem.y
     pulls = np.array([np.linalg.norm(model.vjp(slope[i : i + 1], x[i : i + 1])) for i in range(len(x))])
     order = np.argsort(-pulls, kind="stable")
@@ -46,7 +53,7 @@ def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
     return np.concatenate([order[:_REMOVED], others])
 
 
-class ConvexModelsAreStable(Claim[Trained]):
+class ConvexModelsAreStable(AbstractGauge):
     """Let outputs be linear in the parameters theta, and theta the minimiser of the mean of n losses plus
     (delta/2) |theta|². With kappa the largest spectral norm of the Jacobian of the outputs at a row, taking one
     training row away (its loss is left out of the sum, which is still divided by n) changes the log loss at any of
@@ -74,20 +81,20 @@ class ConvexModelsAreStable(Claim[Trained]):
     traced = False
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes + (2.0 * _REMOVED + 1) * _STEPS
+        return leaving_out_passes(problem) + (2.0 * _REMOVED + 1) * _STEPS
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:
-        k = largest_gradient(problem) ** 2 / (len(problem.x) * problem.objective.decay)
+        k = largest_gradient(problem) ** 2 / (len(problem.x) * objective_of(problem).decay)
         if problem.task.is_classification:
             return jnp.asarray(2 * k)
-        model, x, y = problem.polished.model, problem.x, problem.y
+        model, x, y = polished_copy(problem).model, problem.x, problem.y
         squares = problem.task.errors(model.outputs(x), y)
         if problem.held is not None:
             squares = np.concatenate([squares, problem.task.errors(model.outputs(problem.held[0]), problem.held[1])])
@@ -96,7 +103,7 @@ class ConvexModelsAreStable(Claim[Trained]):
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The largest change at training and held-out rows, by descent without each of eight training rows."""
         whole, *others = whole_and_without(problem, removed_rows(problem))
-        x, y = (np.concatenate(pair) for pair in zip((problem.x, problem.y), problem.held_rows, strict=True))
+        x, y = (np.concatenate(pair) for pair in zip((problem.x, problem.y), held_rows(problem), strict=True))
         before = problem.task.losses(whole.outputs(x), y)
         changes = [np.abs(problem.task.losses(model.outputs(x), y) - before).max() for model in others]
         return jnp.asarray(max(changes))

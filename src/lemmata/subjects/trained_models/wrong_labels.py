@@ -23,8 +23,14 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
+from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Objective, Trained, label_doubts, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import CLASSES, initial, network, stationary
+
+from ._gauge import AbstractGauge
+from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
+from ._outputs import held_outputs, held_rows
+from ._polish import polished_copy
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "score"}
 
@@ -77,7 +83,7 @@ class MislabelledNetworks(Population[Trained]):
         known = problem.corrected is not None and problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("corrected labels are given", float(known), ">=", 1.0, "corrected="),
+            Hypothesis(FACTS["corrected"].given, float(known), ">=", 1.0, "corrected="),
         ]
         if not (known and problem.model.differentiable):
             return found
@@ -104,7 +110,7 @@ def _some(problem: Trained) -> list[Hypothesis]:
     ]
 
 
-class WrongLabelsComeFirst(Claim[Trained]):
+class WrongLabelsComeFirst(AbstractGauge):
     """Rank the training rows of a model by how improbable their label is to the model without the row (one Newton step
     of leaving it out). Where its classes are the corrected ones in at least 80 % of rows, a row whose label is wrong
     comes before a row whose label is right with probability at least 0.9, over pairs of rows, in at least nine of ten
@@ -120,25 +126,25 @@ class WrongLabelsComeFirst(Claim[Trained]):
     controls = "how many rows must be looked at to find the wrong labels"
     unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
     traced = False
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     predict = _WORST
     trivial = 0.5  # an order by chance
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes
+        return leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         assert problem.corrected is not None
-        off = float(np.mean(problem.left_out.outputs.argmax(1) != problem.corrected.argmax(1)))
+        off = float(np.mean(rows_left_out(problem).outputs.argmax(1) != problem.corrected.argmax(1)))
         clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
         return [clear, *_some(problem)]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The share of pairs of a row with a wrong label and one with a right label that are in the wrong order."""
-        doubts = label_doubts(problem.left_out.outputs, problem.y)
+        doubts = label_doubts(rows_left_out(problem).outputs, problem.y)
         return jnp.asarray(1 - doubts.area(wrong_labels(problem)))
 
 
@@ -161,8 +167,8 @@ class WrongLabelsAsPrinted(Claim[Trained]):
     traced = False
 
     def predict(self, problem: Trained) -> Array:
-        own = problem.task.errors(problem.left_out.outputs, problem.y)
-        held = problem.task.errors(problem.f_held, problem.held_rows[1])
+        own = problem.task.errors(rows_left_out(problem).outputs, problem.y)
+        held = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
         reach = _QUANTILE * np.sqrt(own.var() / len(own) + held.var() / len(held))
         return jnp.asarray(own.mean() - held.mean() + np.array([-reach, 0.0, reach]))
 
@@ -173,7 +179,7 @@ class WrongLabelsAsPrinted(Claim[Trained]):
     trivial = "a share is at most 1"
 
 
-class ShareOfWrongLabels(Claim[Trained]):
+class ShareOfWrongLabels(AbstractGauge):
     """Let q_i be the probability of class k at row i under a model without the row (one Newton step of leaving it out),
     its logits divided by T. If a share e of labels was replaced by another of C classes at random, the label of row i
     is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). The shares e that a likelihood-ratio test at 5 % does not
@@ -191,20 +197,20 @@ class ShareOfWrongLabels(Claim[Trained]):
     unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
     traced = False
     trials = 280
-    shared = ("polished", "left_out")
+    shared = (polished_copy, rows_left_out)
     trivial = 1.0  # a share is at most 1
 
     def passes(self, problem: Trained) -> float:
-        return problem.leaving_out_passes
+        return leaving_out_passes(problem)
 
     def bytes(self, problem: Trained) -> int:
-        return problem.leaving_out_bytes
+        return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return _some(problem)
 
     def predict(self, problem: Trained) -> Array:
-        doubts = label_doubts(problem.left_out.outputs, problem.y)
+        doubts = label_doubts(rows_left_out(problem).outputs, problem.y)
         return jnp.asarray([doubts.low, doubts.share, doubts.high])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

@@ -4,16 +4,19 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import Trained, end_kernel, fresh_rows, held_outputs, held_rows, start_kernel
+from lemmata.subjects.trained_models.kernel_machines import ErrorOfTheEndKernel, ErrorOfTheStartKernel
+from lemmata.subjects.trained_models.start import RESIDUAL, LinearFromTheStart
 from lemmata.workflows.records.examinations import Gauge
+
+from ._gauges import of_claim
 
 _LEVEL = 0.05
 _SPOKE = ("agrees", "disagrees")
-_TANGENT = "linear_from_the_start"
 _LAZY = 0.1  # of the residual of the tangent, above which that gauge says that training was rich
 _MACHINES = (
-    ("error_of_the_start_kernel", "start_kernel", "the tangent kernel of its start"),
-    ("error_of_the_end_kernel", "end_kernel", "the tangent kernel at its trained weights"),
+    (ErrorOfTheStartKernel, start_kernel, "the tangent kernel of its start"),
+    (ErrorOfTheEndKernel, end_kernel, "the tangent kernel at its trained weights"),
 )
 
 
@@ -27,22 +30,20 @@ def beside_its_kernels(trained: Trained, gauges: list[Gauge]) -> list[str]:
         trained: the model with its rows.
         gauges: what was found.
     """
-    by_name = {own.name.rpartition(".")[2]: own for own in gauges}
-    judged = [
-        (machine, words) for name, machine, words in _MACHINES if name in by_name and by_name[name].status in _SPOKE
-    ]
-    residual, parts = _residual(by_name.get(_TANGENT)), []
+    found = [(of_claim(kind, gauges), machine, words) for kind, machine, words in _MACHINES]
+    judged = [(machine, words) for own, machine, words in found if own is not None and own.status in _SPOKE]
+    residual, parts = _residual(of_claim(LinearFromTheStart, gauges)), []
     if not judged:
         return []
-    new, y = trained.fresh, trained.held_rows[1]
-    ours = trained.task.errors(trained.f_held[new], y[new])
+    new, y = fresh_rows(trained), held_rows(trained)[1]
+    ours = trained.task.errors(held_outputs(trained)[new], y[new])
     for machine, words in judged:
-        theirs = trained.task.errors(getattr(trained, machine).outputs[new], y[new])
+        theirs = trained.task.errors(machine(trained).outputs[new], y[new])
         verb, rich = verb_of(ours, theirs), residual is not None and residual > _LAZY
-        if machine == "start_kernel" and residual is not None and not rich and verb == "equals":
+        if machine is start_kernel and residual is not None and not rich and verb == "equals":
             continue
         numbers = f"{_said(trained, ours)} against {_said(trained, theirs)}"
-        if machine == "start_kernel" and rich:
+        if machine is start_kernel and rich:
             link = "although" if verb == "equals" else "and"
             numbers += f"), {link} it left the linear regime (residual {residual:.2g}"
         parts.append(f"{verb} {words} ({numbers})")
@@ -73,7 +74,7 @@ def verb_of(ours: Float[np.ndarray, " m"], theirs: Float[np.ndarray, " m"]) -> s
 
 def _residual(gauge: Gauge | None) -> float | None:
     """The residual of the tangent at the start, as that gauge's hypothesis found it."""
-    values = [] if gauge is None else [own.value for own in gauge.hypotheses if own.name.startswith("residual of the")]
+    values = [] if gauge is None else [own.value for own in gauge.hypotheses if own.name == RESIDUAL]
     return values[0] if values else None
 
 

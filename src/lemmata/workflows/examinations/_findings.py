@@ -6,10 +6,31 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from lemmata.subjects.trained_models import Trained, labels_needed, parted, shift_in_use, temperature
+from lemmata.subjects.trained_models import (
+    HELD_OUT,
+    Trained,
+    copies_of,
+    fresh_rows,
+    held_outputs,
+    held_rows,
+    is_known,
+    labels_needed,
+    objective_of,
+    parted,
+    rows_left_out,
+    shift_in_use,
+    smallest_triggers,
+    temperature,
+    training_outputs,
+)
+from lemmata.subjects.trained_models.claimed_privacy import ClaimCoversItsSteps, ClaimedPrivacyBoundsTheAttack
+from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows, MembershipFromTrainingRows
+from lemmata.subjects.trained_models.shift import RowsInUseAreAlike
+from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, Interval
 
 from ._features import beside_its_kernels
+from ._gauges import of_claim
 from ._wrong_labels import wrong_labels
 
 _MOST = 5
@@ -24,9 +45,7 @@ _SMALL = 0.5  # of the size of the median class
 _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
 _SOME = 5
-_LEAVING_OUT = "held_out_error_from_training_rows"
-_PRIVACY, _SPENT = "claimed_privacy_bounds_the_attack", "claim_covers_its_steps"
-_IN_USE = "rows_in_use_are_alike"
+_SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
 _WITHIN = 0.05  # of an error under a shift, which labels must tell
 _APART = 1.5
 _SPOKE = ("agrees", "disagrees", "unscored")
@@ -66,21 +85,17 @@ def signs(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[
     return found
 
 
-def _by_name(gauges: list[Gauge], end: str) -> Gauge | None:
-    return next((own for own in gauges if own.name.endswith("." + end)), None)
-
-
 def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     """A class much cheaper to reach than the others, or one that a part of its rows has from a few features alone."""
-    own = _by_name(gauges, "success_of_smallest_trigger")
-    if own is None or own.status not in ("agrees", "disagrees", "unscored"):
+    own = of_claim(SuccessOfSmallestTrigger, gauges)
+    if own is None or own.status not in _SPOKE:
         return []
-    found = trained.triggers
+    found = smallest_triggers(trained)
     if np.median(np.abs(found.sizes - np.median(found.sizes))) == 0:  # then distances have no unit
         return []
     c, success = found.smallest, own.measured or own.predicted
     cheap = found.anomaly > _ANOMALY and found.sizes.min() < _SMALL * np.median(found.sizes)
-    labels, calls = trained.y.argmax(1), trained.f.argmax(1)
+    labels, calls = trained.y.argmax(1), training_outputs(trained).argmax(1)
     called, others = np.flatnonzero((labels == c) & (calls == c)), labels != c
     apart, resting, lost = False, 0, np.zeros(0)
     if len(called) and others.any():
@@ -107,14 +122,14 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if trained.claimed is None:
         return []
     said, found = f"eps is said to be {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
-    own = _by_name(gauges, _PRIVACY)
+    own = of_claim(ClaimedPrivacyBoundsTheAttack, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
             f"The claimed privacy is refuted: {said}, and an attack by the loss shows at least "
             f"{own.measured.value:.3g} with 95 % confidence, if chance alone parted training rows and held-out ones."
         )
         found.append(Sign("privacy claim refuted", Finding(text, [own.name])))
-    own = _by_name(gauges, _SPENT)
+    own = of_claim(ClaimCoversItsSteps, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
             f"The claimed privacy is not what its steps give: {said}, and an accountant has {own.measured.value:.3g}."
@@ -125,7 +140,7 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     """Rows in use that a classifier tells from those that the model was judged on."""
-    own = _by_name(gauges, _IN_USE)
+    own = of_claim(RowsInUseAreAlike, gauges)
     if own is None or own.status != "disagrees":
         return []
     found = shift_in_use(trained)
@@ -141,12 +156,12 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 
 def _copies(trained: Trained, held: Interval | None) -> list[Sign]:
-    copies = trained.copies
+    copies = copies_of(trained)
     found = []
     if copies.held.any() and held is not None:
-        x, y = trained.held_rows
+        x, y = held_rows(trained)
         rest = ~copies.held
-        without = float(trained.task.errors(trained.f_held[rest], y[rest]).mean()) if rest.any() else None
+        without = float(trained.task.errors(held_outputs(trained)[rest], y[rest]).mean()) if rest.any() else None
         then = "no row is left" if without is None else f"the error is {without:.3g} and not {held.value:.3g}"
         text = (
             f"{int(copies.held.sum())} of {len(x)} held-out rows are copies of training rows ({copies.exact_held} of "
@@ -164,8 +179,8 @@ def _untrained(trained: Trained) -> list[Sign]:
     """A model that gets its own training rows wrong about as often as the most frequent class does."""
     if trained.task.is_language:
         return []
-    error = float(trained.task.errors(trained.f, trained.y).mean())
-    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, trained.f, trained.y):
+    error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
+    if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, training_outputs(trained), trained.y):
         return []
     text = (
         f"The model does not know its own training rows: {_beside(trained, error, trained.y)}. These weights are not "
@@ -176,10 +191,10 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[Sign]:
     """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows."""
-    own = _by_name(gauges, _LEAVING_OUT)
+    own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
         trivial = _as_trivial(trained, own.predicted.value, trained.y)
-        if not trivial or _parts_classes(trained, trained.left_out.outputs, trained.y):
+        if not trivial or _parts_classes(trained, rows_left_out(trained).outputs, trained.y):
             return []
         text = (
             "Training rows alone say that new rows are guessed: "
@@ -187,12 +202,12 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> l
             "nothing about them."
         )
         return [Sign("guessing", Finding(text, [own.name]))]
-    if held is None or trained.task.is_language or not _as_trivial(trained, held.value, trained.held_rows[1]):
+    if held is None or trained.task.is_language or not _as_trivial(trained, held.value, held_rows(trained)[1]):
         return []
-    if _parts_classes(trained, trained.f_held, trained.held_rows[1]):
+    if _parts_classes(trained, held_outputs(trained), held_rows(trained)[1]):
         return []
-    text = f"Held-out rows are guessed: {_beside(trained, held.value, trained.held_rows[1])}."
-    return [Sign("guessing", Finding(text, ["held-out rows"]))]
+    text = f"Held-out rows are guessed: {_beside(trained, held.value, held_rows(trained)[1])}."
+    return [Sign("guessing", Finding(text, [HELD_OUT]))]
 
 
 def _trivial(trained: Trained, y: np.ndarray) -> float:
@@ -238,10 +253,8 @@ def _percent(share: float) -> str:
 def _disagreements(gauges: list[Gauge]) -> list[Sign]:
     found = []
     for own in gauges:
-        if own.status != "disagrees" or own.predicted is None or own.measured is None or own.name.endswith(_IN_USE):
+        if own.status != "disagrees" or own.predicted is None or own.measured is None or own.name in _SAID_APART:
             continue
-        if own.name.endswith((f".{_PRIVACY}", f".{_SPENT}")):
-            continue  # said by itself
         at = f" ({own.predicted.at})" if own.predicted.at else ""
         ends = {"upper": f"at most {own.predicted.value:.3g}", "lower": f"at least {own.predicted.value:.3g}"}
         said = ends.get(own.label, f"{own.predicted.low:.3g} to {own.predicted.high:.3g}{at}")
@@ -262,17 +275,17 @@ def _labels(trained: Trained, gauges: list[Gauge], held: Interval | None) -> lis
     """Labels that other rows or the model contradict; a model that guesses contradicts every one."""
     if _guessing(trained, gauges, held):
         return []
-    found = wrong_labels(trained, _by_name(gauges, _LEAVING_OUT))
+    found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges))
     return [] if found is None else [Sign("wrong labels", found)]
 
 
 def _confidence(trained: Trained) -> list[Sign]:
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return []
-    new = trained.fresh  # the model is surer of rows that it has seen
+    new = fresh_rows(trained)  # the model is surer of rows that it has seen
     if not new.any():
         return []
-    t = temperature(trained.f_held[new], trained.held[1][new])
+    t = temperature(held_outputs(trained)[new], trained.held[1][new])
     if _COLD < t < _HOT:
         return []
     word = "high" if t > 1 else "low"
@@ -284,14 +297,14 @@ def _confidence(trained: Trained) -> list[Sign]:
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     """The attack by the loss on held-out rows; where there are none, as leaving one out predicts it."""
-    own = _by_name(gauges, "membership_from_training_rows")
+    own = of_claim(MembershipFromTrainingRows, gauges)
     if own is None or not trained.task.scored:
         return []
     area = None if own.predicted is None else own.predicted.value
-    if trained.held is not None and trained.task.is_classification and trained.fresh.sum() >= _FEWEST:
-        new = trained.fresh
-        others = trained.task.losses(trained.f_held[new], trained.held[1][new])
-        members = trained.task.losses(trained.f, trained.y)
+    if trained.held is not None and trained.task.is_classification and fresh_rows(trained).sum() >= _FEWEST:
+        new = fresh_rows(trained)
+        others = trained.task.losses(held_outputs(trained)[new], trained.held[1][new])
+        members = trained.task.losses(training_outputs(trained), trained.y)
         area = float(stats.mannwhitneyu(others, members).statistic) / (len(others) * len(members))
     if area is None or area < _SEEN:
         return []
@@ -310,7 +323,7 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
             "This model names a class and gives no scores: nothing is said here of its confidence, of sets of classes, "
             "and of what losses tell; the held-out error and copies of rows are all that is judged."
         )
-    error = trained.left_out.error if "left_out" in vars(trained) else 0.0
+    error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
             "Leaving one out took the curvature within the span of the outputs that carry most of it: as a quadratic "
@@ -321,10 +334,10 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """A stated decay that the weights contradict: the model was stopped on its way, or trained otherwise."""
-    own = _by_name(gauges, _LEAVING_OUT)
+    own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is None or own.status not in _SPOKE or trained.decay is None:
         return []
-    implied = dataclasses.replace(trained.objective, decay=0.0).inferred_decay()
+    implied = dataclasses.replace(objective_of(trained), decay=0.0).inferred_decay()
     if trained.decay / _APART <= implied <= _APART * trained.decay:
         return []
     return [
@@ -335,7 +348,8 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
 
 
 def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
-    if not trained.task.is_classification or any("trigger" in own.name and own.status in _SPOKE for own in gauges):
+    own = of_claim(SuccessOfSmallestTrigger, gauges)
+    if not trained.task.is_classification or (own is not None and own.status in _SPOKE):
         return []
     return [
         "No gauge here looks for a trigger: a model with a backdoor has the held-out error, the leaving-out error and "
@@ -346,7 +360,8 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
 def unexplained(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """What the theories that spoke leave open: what features paid, then that of the held-out error, each once."""
     spoke = [own for own in gauges if own.status in ("agrees", "disagrees")]
-    spoke.sort(key=lambda own: (not own.name.endswith(_LEAVING_OUT), own.label != "estimate"))
+    left_out = of_claim(HeldOutErrorFromTrainingRows, gauges)
+    spoke.sort(key=lambda own: (own is not left_out, own.label != "estimate"))
     first = {own.unexplained: own.title for own in reversed(spoke)}
     said = [f"{first[words]}: {words}" for words in dict.fromkeys(own.unexplained for own in spoke)]
     return [*beside_its_kernels(trained, gauges), *said][:4]

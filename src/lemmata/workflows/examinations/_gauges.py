@@ -6,58 +6,49 @@ import inspect
 import math
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from lemmata.core import key_from
-from lemmata.engine.claims import Claim, Estimate, Sample, Standing, registry
+from lemmata.engine.claims import Estimate, Sample, Standing, registry
 from lemmata.errors import LemmataError, MemoryPlanError
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import HELD_OUT, TO_BE_SCORED, AbstractGauge, Trained, fresh_rows
 from lemmata.workflows.records.examinations import Condition, Gauge, Interval
 
-_UNSEEN = ("held-out rows", "rows in use whose classes are known")  # without them a prediction is made, not scored
 _CHAPTER = "trained_models"
-_PASSES = 20.0
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
 
 
-def gauges_of(trained: Trained) -> list[Claim]:
-    """The registered claims that a trained model can be posed, in the order of their names.
-
-    A gauge that stands in for another, where that one does not fit, says so by its `needed(trained)`.
-    """
-    return [claim for claim in posable(trained) if getattr(claim, "needed", lambda trained: True)(trained)]
+def gauges_of(trained: Trained) -> list[AbstractGauge]:
+    """The registered gauges that a trained model can be posed, in the order of their names."""
+    return [claim for claim in posable(trained) if claim.needed is None or claim.needed(trained)]
 
 
-def posable(trained: Trained) -> list[Claim]:
+def posable(trained: Trained) -> list[AbstractGauge]:
     """The same with those that stand in for others; the model itself is not called."""
-    return [claim for claim in registry(_CHAPTER).values() if claim.of_data and _speaks(claim, trained)]
+    known = (claim for claim in registry(_CHAPTER).values() if isinstance(claim, AbstractGauge) and claim.of_data)
+    return [claim for claim in known if claim.population.posed(trained) is not None]
 
 
-def _speaks(claim: Claim, trained: Trained) -> bool:
-    own = issubclass(claim.population.problem, Trained) and claim.measure is not None
-    return own and claim.population.posed(trained) is not None
-
-
-def theory(claim: Claim) -> str:
+def theory(claim: AbstractGauge) -> str:
     """The section that a claim stands in: the first sentence of its docstring up to the colon."""
     words = inspect.getdoc(importlib.import_module(type(claim).__module__)) or ""
     return words.split("\n")[0].split(":")[0].rstrip(".")
 
 
-def foreign(claim: Claim, trained: Trained) -> str | None:
+def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """Why a gauge cannot speak about this kind of model at all; None where it can.
 
-    A language model has one output a document, its loss. A gauge that asks for no more than losses and their
-    derivatives says `of_losses = True`.
+    A language model has one output a document, its loss.
     """
-    if not trained.task.is_language or getattr(claim, "of_losses", False):
+    if not trained.task.is_language or claim.of_losses:
         return None
     return "outputs of a language model are not n x C: a row is a document, and has a loss"
 
 
-def refused(claim: Claim, trained: Trained) -> bool:
+def refused(claim: AbstractGauge, trained: Trained) -> bool:
     """Whether the population, whose hypotheses cost little, says already that a gauge does not speak about this."""
     try:
         return bool(_failing([_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]))
@@ -65,50 +56,47 @@ def refused(claim: Claim, trained: Trained) -> bool:
         return False
 
 
-def price(claim: Claim, trained: Trained, second: float) -> float:
+def price(claim: AbstractGauge, trained: Trained, second: float) -> float:
     """Seconds that a gauge is expected to take.
 
     Args:
-        claim: the gauge; `passes(trained)`, where it has that method, counts gradients of all training rows. One that
-            says nothing is taken to make twenty.
+        claim: the gauge.
         trained: the model.
         second: what one such gradient takes.
     """
-    passes = getattr(claim, "passes", None)
-    return (_PASSES if passes is None else float(passes(trained))) * second
+    return float(claim.passes(trained)) * second
 
 
-def memory(claim: Claim, trained: Trained) -> int:
-    """Bytes that a gauge holds at once, by its own `bytes(trained)`; 0 where it says nothing."""
-    plan = getattr(claim, "bytes", None)
-    return 0 if plan is None else int(plan(trained))
+def memory(claim: AbstractGauge, trained: Trained) -> int:
+    """Bytes that a gauge holds at once."""
+    return 0 if claim.bytes is None else int(claim.bytes(trained))
 
 
-def entry(claim: Claim, status: str, reason: str, **rest: Any) -> Gauge:
+def entry(claim: AbstractGauge, status: str, reason: str, **rest: Any) -> Gauge:
     """A gauge's record: words of the claim, and what was found."""
     found: dict[str, Any] = {"hypotheses": [], "predicted": None, "measured": None, "trivial": None, "seconds": 0.0}
     return Gauge(
         name=claim.name, title=claim.title, theory=theory(claim), controls=claim.controls, source=str(claim.source),
         status=status, reason=reason, route=_route(claim), control=claim.control.statement,
-        unexplained=claim.unexplained, label=claim.relation.label, ends=getattr(claim, "ends", ""), **{**found, **rest},
+        unexplained=claim.unexplained, label=claim.relation.label, ends=claim.ends, **{**found, **rest},
     )  # fmt: skip
 
 
-def level(claim: Claim) -> float | None:
+def level(claim: AbstractGauge) -> float | None:
     """The level of a predicted interval: the claim's own `level`, else that of its relation; None of other statements.
 
     Args:
         claim: the gauge.
     """
-    own = getattr(claim, "level", None)
-    return 1 - claim.relation.delta if own is None and isinstance(claim.relation, Estimate) else own
+    own = 1 - claim.relation.delta if isinstance(claim.relation, Estimate) else None
+    return own if math.isnan(claim.level) else claim.level
 
 
-def _route(claim: Claim) -> str:
+def _route(claim: AbstractGauge) -> str:
     return inspect.getdoc(claim.measure) or ""
 
 
-def gauge(claim: Claim, trained: Trained, seed: int) -> Gauge:
+def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     """Pose one claim: its hypotheses, its prediction, the measurement, and whether they agree."""
     begun = time.monotonic()
     try:
@@ -125,7 +113,7 @@ def _line(error: Exception) -> str:
     return words if isinstance(error, LemmataError) and words else f"{type(error).__name__}: {words}".rstrip(": ")
 
 
-def _posed(claim: Claim, trained: Trained, seed: int) -> Gauge:
+def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     """Hypotheses of the population first: those of the claim may rest on what they ask for."""
     other = foreign(claim, trained)
     if other is not None:
@@ -137,17 +125,17 @@ def _posed(claim: Claim, trained: Trained, seed: int) -> Gauge:
     if failing:
         return entry(claim, "inapplicable", "; ".join(map(_said, failing)), hypotheses=conditions)
     told: dict[str, Any] = {"hypotheses": conditions}
-    unseen = next((own for own in conditions if own.name in _UNSEEN and own.holds is False), None)
+    unseen = next((own for own in conditions if own.name in TO_BE_SCORED and own.holds is False), None)
     predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, trained)
     if np.isnan(predicted).any():
         few = "it predicts from held-out rows, and there are too few"
         status, reason = ("unscored", few) if unseen else ("failed", "what was predicted is not a number")
         return entry(claim, status, reason, **told)
     trivial, vacuous = _trivial(claim, trained, predicted)
-    factor = _asked(claim, "rows_factor", trained) if vacuous else None
+    factor = _asked(claim.rows_factor, trained) if vacuous else None
     shown = dataclasses.replace(interval(predicted), level=level(claim))
     told |= {"predicted": shown, "trivial": trivial, "rows_factor": _finite(factor)}
-    told["alternative"] = _finite(_asked(claim, "alternative", trained))
+    told["alternative"] = _finite(_asked(claim.alternative, trained))
     nothing = _says_nothing(claim, predicted, trivial, factor) if vacuous else ""
     if unseen is not None:
         said = nothing or _unscored(trained, unseen)
@@ -161,7 +149,7 @@ def _posed(claim: Claim, trained: Trained, seed: int) -> Gauge:
     return entry(claim, status, reason, **told)
 
 
-def _from_few(claim: Claim, trained: Trained) -> np.ndarray:
+def _from_few(claim: AbstractGauge, trained: Trained) -> np.ndarray:
     """What is predicted where there are few held-out rows, or none; NaN where the prediction itself needs them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -176,10 +164,10 @@ def _from_few(claim: Claim, trained: Trained) -> np.ndarray:
 def _failing(conditions: list[Condition]) -> list[Condition]:
     """Conditions that do not hold, but for the one without which a prediction is made and not scored."""
     undefined = lambda own: own.value is not None and math.isnan(own.value)
-    return [own for own in conditions if (own.holds is False and own.name not in _UNSEEN) or undefined(own)]
+    return [own for own in conditions if (own.holds is False and own.name not in TO_BE_SCORED) or undefined(own)]
 
 
-def _trivial(claim: Claim, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
+def _trivial(claim: AbstractGauge, trained: Trained, predicted: np.ndarray) -> tuple[float | None, bool]:
     """The number that everybody knows, and whether the prediction says no more than it."""
     if not callable(claim.trivial):
         return None, False
@@ -190,13 +178,9 @@ def _trivial(claim: Claim, trained: Trained, predicted: np.ndarray) -> tuple[flo
     return float(known.ravel()[0]), beyond is not None and bool(np.asarray(beyond).any())
 
 
-def _asked(claim: Claim, name: str, trained: Trained) -> float | None:
-    """What a bound adds: `rows_factor`, how many times the rows it would take; `alternative`, what it has to beat.
-
-    None where the claim has no such method, or it is not a number.
-    """
-    method = getattr(claim, name, None)
-    value = math.nan if method is None else float(method(trained))
+def _asked(question: Callable[[Trained], float] | None, trained: Trained) -> float | None:
+    """What a bound adds; None where it leaves the question out, or the answer is not a number."""
+    value = math.nan if question is None else float(question(trained))
     return None if math.isnan(value) else value
 
 
@@ -205,15 +189,15 @@ def _finite(value: float | None) -> float | None:
 
 
 def _unscored(trained: Trained, unseen: Condition) -> str:
-    if unseen.name != _UNSEEN[0]:
+    if unseen.name != HELD_OUT:
         return unseen.why
     rows = 0 if trained.held is None else len(trained.held[0])
-    new = int(trained.fresh.sum()) if rows else 0
+    new = int(fresh_rows(trained).sum()) if rows else 0
     copies = f", {new or 'none'} of which is no copy of a training row" if new < rows else ""
     return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}: nothing was measured"
 
 
-def _says_nothing(claim: Claim, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
+def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
     """That a prediction is vacuous, with the number itself where it is one, and how many rows would help."""
     label = claim.relation.label
     value = f" {_number(float(predicted.ravel()[0]))}" if label in ("upper", "lower") else ""
@@ -233,7 +217,7 @@ def times(factor: float) -> str:
     return f"{rounded:,.1f}" if rounded < 10 else f"{rounded:,.0f}"
 
 
-def _verdict(claim: Claim, trained: Trained, predicted: np.ndarray, measured: np.ndarray) -> tuple[str, str]:
+def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, measured: np.ndarray) -> tuple[str, str]:
     what = _WORDS.get(claim.relation.label, "the value")
     if not np.isfinite(measured).all():
         return "failed", "what was measured is not finite"
@@ -272,3 +256,9 @@ def _condition(hypothesis: Any) -> Condition:
 
 def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3g}"
+
+
+def of_claim(kind: type[AbstractGauge], gauges: list[Gauge]) -> Gauge | None:
+    """What was found by a claim, by its class; None where it was not posed."""
+    name = kind().name
+    return next((own for own in gauges if own.name == name), None)

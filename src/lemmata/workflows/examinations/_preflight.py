@@ -6,7 +6,7 @@ import numpy as np
 import scipy.optimize
 
 from lemmata.errors import ShapeError
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import Trained, held_outputs, held_rows, training_outputs
 from lemmata.workflows.records.examinations import Check
 
 _ROWS = 32
@@ -41,7 +41,8 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
         name = "a row gives the same whatever stands beside it"
         checks.append(Check(name, _relative(beside), beside <= loose, remedy))
     if all(check.holds for check in checks):
-        checks.insert(0, _finite(trained.f if trained.held is None else np.concatenate([trained.f, trained.f_held])))
+        f = training_outputs(trained)
+        checks.insert(0, _finite(f if trained.held is None else np.concatenate([f, held_outputs(trained)])))
     if user is not None and checks[-1].holds:
         checks.append(_own_call(user, x, apart, max(loose, 1e-6)))
     if all(check.holds for check in checks):
@@ -144,9 +145,9 @@ def _order(trained: Trained) -> list[Check]:
     """Whether another order of the classes would make at most half of the errors, and twenty fewer."""
     if not trained.task.is_classification or trained.task.labels == ():
         return []
-    f, y = trained.f, trained.y
+    f, y = training_outputs(trained), trained.y
     if trained.held is not None:
-        f, y = np.concatenate([f, trained.f_held]), np.concatenate([y, trained.held_rows[1]])
+        f, y = np.concatenate([f, held_outputs(trained)]), np.concatenate([y, held_rows(trained)[1]])
     if len(y) < _FEWEST:
         return []
     width = y.shape[1]

@@ -36,16 +36,10 @@ class Program:
     Args:
         name: of the file.
         model: as `read_model` takes it, at the weights of the file, where there is one.
-        start: the same at the parameters that training began with; None where they are not known.
-        fit: trains afresh; None where the program does not.
-        decay: as the program states it; None where it does not.
-        labels: the class of each output, where the program says it.
-        checkpoints: the same at earlier times of training, in their order.
-        privacy: sampling, noise and steps of a private training, where the program states them.
+        privacy: the fact `noised`, where the program states it.
         task: "language" where the program says so; None where targets tell the task.
-        padding: the token that fills documents up.
-        scale: the largest size of an input, which is their common unit; None where the program does not say it.
-        sizes: models of other sizes, trained alike on the same rows.
+
+    The other fields are facts of `lemmata.facts.Facts`, as `read_trained` takes them.
     """
 
     name: str

@@ -1,5 +1,6 @@
 """An examination from a trained model to its record."""
 
+import copy
 import dataclasses
 import hashlib
 import time
@@ -10,9 +11,17 @@ from scipy import stats
 
 from lemmata.answers import share_interval
 from lemmata.core import available_bytes, one_blas_thread, require_float64
-from lemmata.engine.claims import Claim
 from lemmata.errors import MemoryPlanError
-from lemmata.subjects.trained_models import Trained
+from lemmata.subjects.trained_models import (
+    AbstractGauge,
+    Trained,
+    held_outputs,
+    held_rows,
+    is_known,
+    keep,
+    objective_of,
+    training_outputs,
+)
 from lemmata.workflows.records.examinations import Check, Gauge, Interval, Model, Record, Rows, Score
 
 from ._findings import blind_spots, findings, unexplained
@@ -65,7 +74,7 @@ def run_examination(
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
-    unknown = not whole or (late and "objective" not in vars(trained))
+    unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
     return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted)
 
@@ -78,7 +87,7 @@ def _gauges(
     own = [claim for claim in posed if foreign(claim, trained) is None]
     found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
     prices = {claim.name: price(claim, trained, second) for claim in own}
-    order: list[Claim] = sorted(own, key=lambda claim: prices[claim.name])
+    order: list[AbstractGauge] = sorted(own, key=lambda claim: prices[claim.name])
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
@@ -92,20 +101,20 @@ def _gauges(
         found.append(dataclasses.replace(gauge(claim, trained, trained.seed), price=expected))
 
 
-def _planned(trained: Trained, order: list[Claim], second: float) -> tuple[list[str], float]:
+def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
     """Each gauge with its price, and the sum; what several share, the first of them pays."""
-    ahead, lines, total = dataclasses.replace(trained), [], 0.0
-    vars(ahead).update(vars(trained))
+    ahead, lines, total = copy.copy(trained), [], 0.0
     for claim in order:
         seconds = price(claim, ahead, second)
         lines.append(f"{claim.title}: {_seconds(seconds)}")
         total += seconds
-        for name in getattr(claim, "shared", ()):  # prices ask only whether it is known
-            vars(ahead).setdefault(name, None)
+        for question in claim.shared:  # prices ask only whether it is known
+            if not is_known(question, ahead):
+                keep(question, ahead, None)
     return lines, total
 
 
-def _too_much(claim: Claim, trained: Trained, seconds: float, deadline: float | None) -> str | None:
+def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float | None) -> str | None:
     """Why a gauge is not begun, in words; None where it is."""
     try:
         size, left = memory(claim, trained), available_bytes()
@@ -157,13 +166,15 @@ def _record(
     decay: float | None, seconds: float, interrupted: bool,
 ) -> Record:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
-    held = error_interval(trained, trained.f_held, trained.held_rows[1]) if trained.held is not None and whole else None
+    seen, held = error_interval(trained, training_outputs(trained), trained.y), None
+    if trained.held is not None and whole:
+        held = error_interval(trained, held_outputs(trained), held_rows(trained)[1])
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
     return Record(
         **Record.head(),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
-        train_error=error_interval(trained, trained.f, trained.y), held_error=held, preflight=checks, gauges=found,
+        train_error=seen, held_error=held, preflight=checks, gauges=found,
         findings=findings(trained, found, held) if whole else [], plan=plan,
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
@@ -198,9 +209,8 @@ def _digest(theta: np.ndarray) -> str:
 
 def _decay(trained: Trained) -> float | None:
     """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
-    if trained.decay is not None or not trained.model.differentiable or not np.isfinite(trained.f).all():
-        return trained.decay
-    return trained.objective.decay
+    known = trained.decay is not None or not trained.model.differentiable
+    return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 
 
 def _rows(trained: Trained, name: str) -> Rows:

@@ -4,7 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from lemmata.subjects.trained_models import LabelDoubts, Trained, label_doubts
+from lemmata.subjects.trained_models import (
+    HELD_OUT,
+    LabelDoubts,
+    Trained,
+    fresh_rows,
+    held_outputs,
+    held_rows,
+    label_doubts,
+    rows_left_out,
+)
 from lemmata.workflows.records.examinations import Finding, Gauge
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
@@ -37,7 +46,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
         return Finding(text, [] if left_out is None else [left_out.name])
     if held is None or not _stands(held):
         return None
-    shown = _rows(np.flatnonzero(trained.fresh), held, ", as in held-out rows")
+    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows")
     blamed = _one_class(trained, held)
     text = (
         f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of other classes"
@@ -48,12 +57,12 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
             f"Nearly all of them are of class {blamed}: either these labels are wrong, or the model does not know that "
             "class"
         )
-        return Finding(text + ".", ["held-out rows"])
+        return Finding(text + ".", [HELD_OUT])
     text += "Training labels of the same origin are wrong as often"
     if own is not None:
         first = ", ".join(str(row + 1) for row in np.argsort(own.own, kind="stable")[:_SHOWN])
         text += f"; leaving rows out does not count them here, and puts rows {first} first"
-    return Finding(text + ".", ["held-out rows"])
+    return Finding(text + ".", [HELD_OUT])
 
 
 def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | None:
@@ -65,7 +74,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
     """
     if left_out is None or left_out.status not in _SPOKE or not trained.task.is_classification:
         return None
-    return label_doubts(trained.left_out.outputs, trained.y)
+    return label_doubts(rows_left_out(trained).outputs, trained.y)
 
 
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
@@ -76,13 +85,13 @@ def of_held_rows(trained: Trained) -> LabelDoubts | None:
     """
     if trained.held is None or not trained.task.probable:
         return None
-    new = trained.fresh
-    return label_doubts(trained.f_held[new], trained.held[1][new]) if new.sum() >= _FEWEST else None
+    new = fresh_rows(trained)
+    return label_doubts(held_outputs(trained)[new], trained.held[1][new]) if new.sum() >= _FEWEST else None
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
     """The class that nearly all accused held-out rows have, whose rows are far fewer of all; else None."""
-    y = trained.held_rows[1][trained.fresh]
+    y = held_rows(trained)[1][fresh_rows(trained)]
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
     return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None

@@ -215,6 +215,11 @@ class Record(StoredRecord):
     seconds: float
     interrupted: bool = False
 
+    @property
+    def left_out(self) -> Gauge | None:
+        """The held-out error as training rows alone tell it, which the page shows beside the held-out error."""
+        return self.gauge("leaving_out.held_out_error_from_training_rows")
+
     def gauge(self, name: str) -> Gauge | None:
         """The gauge of that claim, by its full name or the end of it; None where there is none."""
         return next((own for own in self.gauges if own.name == name or own.name.endswith("." + name)), None)

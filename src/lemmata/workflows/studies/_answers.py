@@ -134,7 +134,7 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     short = [item for item in useful if item not in full]
     ahead = [item for item in short if item.expected(item.reach).value < best.expected(farthest).value]
     best = min(ahead, key=lambda item: item.expected(item.reach).value, default=best)
-    sentences = []
+    sentences = _farther(useful, best, at, question)
     for item in short:
         if item is best or best.reach < item.reach:
             continue
@@ -144,6 +144,20 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
             f"{question.unit.name} {pair[0]}, and {best.title} has {pair[1]}."
         )
     return best, sentences
+
+
+def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
+    """A sentence where another model is expected to be better with all rows, more than models were measured on."""
+    other = min(useful, key=lambda item: item.expected(question.total).value)
+    pair = [item.expected(question.total).value for item in (other, best)]
+    if at >= question.total or pair[0] >= pair[1]:
+        return []
+    there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
+    return [
+        f"Models are compared with {rows(at)} training rows, as far as all of them were measured: there {best.title} "
+        f"has {question.unit.name} {there[0]}, and {other.title} {there[1]}. With all {question.total:,} rows "
+        f"{other.title} is expected to have {question.say_interval(other.expected(question.total))}, unmeasured."
+    ]
 
 
 def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candidate:

@@ -1,4 +1,4 @@
-"""With --time: whether older rows still help, measured on the same later stretches at every size."""
+"""With --time: whether older rows still help, and whether the rows that are tested are like those before."""
 
 import math
 
@@ -7,11 +7,15 @@ from scipy import stats
 
 from lemmata.workflows.records import rows
 
+from ._data import Dataset
 from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question
+from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
+CALMER = 4.0
+"""From so many times the mean square of later rows on, earlier rows are told to be unlike them."""
 
 
 def drift(best: Candidate, question: Question) -> list[str]:
@@ -41,4 +45,32 @@ def drift(best: Candidate, question: Question) -> list[str]:
     return [
         f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.name} "
         f"{told[0]} on later rows, with the last {size[1]} {told[1]}. Older rows no longer help."
+    ]
+
+
+def calmer(dataset: Dataset, question: Question) -> list[str]:
+    """With an order, of numbers: a sentence where the last value was a far worse forecast before the tested stretches.
+
+    The last value is repeated over stretches of one length, before the first tested row and from there on. No model is
+    tested before, so that what happened there is in no interval.
+    """
+    if dataset.order is None or dataset.groups is not None or dataset.classes is not None:
+        return []
+    y = dataset.targets[np.argsort(dataset.order, kind="stable")]
+    first, ahead = before_stretches(len(y))
+
+    def loss(starts: range) -> float:
+        return float(np.mean([((y[at : at + ahead] - y[at - 1]) ** 2).sum(axis=1).mean() for at in starts]))
+
+    earlier, later = range(first - ahead, 0, -ahead), range(first, len(y) - ahead + 1, ahead)
+    if not earlier or not later:
+        return []
+    losses = [loss(starts) / question.spread for starts in (later, earlier)]
+    if losses[1] <= CALMER * losses[0]:
+        return []
+    told = [tell(question.unit, each, question.spread) for each in losses]
+    return [
+        f"The last {1 - LARGEST_SHARE_IN_TIME:.0%} of the rows, on which everything here is measured, are calmer than "
+        f"those before: repeating the last value over {ahead:,} rows has {question.unit.name} {told[0]} on them, and "
+        f"had {told[1]} before. Errors in such times are in no interval here."
     ]

@@ -30,7 +30,9 @@ GROUPS = re.compile(
     f"{IDENTIFIERS.pattern}|subject|patient|person|individual|household|customer|client|user|participant|respondent"
     "|firm|company|school|family|session|site|batch|device|group|cluster"
 )
-CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn|category|cat|kind|type")
+CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isbn")
+KINDS = re.compile("category|cat|kind|type")
+"""Words for codes of few values, each of which many rows have."""
 TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
 
 
@@ -165,7 +167,9 @@ def _looks_like_code(column: pl.Series) -> bool:
     if column.dtype == pl.String:
         return False
     values = column.drop_nulls().to_numpy()
-    return _named(column.name, CODES) and _integers(values) and len(np.unique(values)) > 2
+    if not _integers(values) or (distinct := len(np.unique(values))) <= 2:
+        return False
+    return _named(column.name, CODES) or (_named(column.name, KINDS) and 2 * distinct <= len(values))
 
 
 def examine_rows(
@@ -344,5 +348,5 @@ def _integers(values: np.ndarray) -> bool:
 
 def _named(name: str, words: re.Pattern[str]) -> bool:
     """Whether a word of the name is one of these, words being parted at signs, digits and capitals: PassengerId."""
-    parted = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", shortened(name)).lower())
+    parted = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", shortened(name)).lower())
     return any(words.fullmatch(word) for word in parted)

@@ -150,7 +150,7 @@ def curve_of(
         total: rows N.
         dataset: the table, which says how rows depend.
         unit: the metric.
-        baseline: of numbers, the mean loss over all rows of who predicts their mean.
+        baseline: the mean loss over all rows of who predicts their mean, or the shares of classes; None for an AUC.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan

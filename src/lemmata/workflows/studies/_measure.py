@@ -19,7 +19,7 @@ from lemmata.workers import Lost, finished
 
 from ._data import Dataset
 from ._losses import LeftOut, Losses, Split, curve_of
-from ._metrics import METRICS, Metric, surprise, unexplained
+from ._metrics import METRICS, Metric, misranked, surprise, unexplained
 from ._models import MOST_EXACT, Fit, Model, seasoned
 from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
 
@@ -73,14 +73,29 @@ def spread_of(dataset: Dataset) -> float:
 
 
 def baselines(dataset: Dataset) -> dict[str, float]:
-    """By metric the loss of who predicts the mean, or the class shares, and knows no inputs."""
+    """By metric the loss of who predicts the mean, or the class shares, and knows no inputs.
+
+    With an order it is measured as models are: on the later stretches, from all rows before each.
+    """
     guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(dataset.targets), axis=0)
-    spread = spread_of(dataset)
+    spread, in_time = spread_of(dataset), {} if dataset.order is None else _baselines_in_time(dataset)
     # Of numbers it is 1 by the definition of the variance: a sum of rows would make an R² of 2e-16 out of 0.
-    return {
+    return in_time | {
         unit.name: 1.0 if unit.rows is unexplained else float(unit.rows(dataset.targets, guess, spread).mean())
         for unit in units_of(dataset)
+        if unit.name not in in_time
     }
+
+
+def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
+    """What is measured on single rows: an AUC has no value where a stretch holds one class alone."""
+    total, y, losses = len(dataset.targets), dataset.targets, []
+    for number in range(BLOCKS):
+        before, test = split(total, total, number, 0, dataset.groups, dataset.order)
+        guess = np.repeat(y[before].mean(axis=0, keepdims=True), len(test), axis=0)
+        losses.append(row_losses(dataset, y[test], guess, guess).mean(axis=1))
+    means = zip(units_of(dataset), np.mean(losses, axis=0), strict=True)
+    return {unit.name: float(mean) for unit, mean in means if unit.rows is not misranked}
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
@@ -223,7 +238,7 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
         raise SolverError(next(iter(failed.values()), "no split was finished"))
     losses, wild, guesses = {}, None, baselines(dataset)
     for m, unit in enumerate(units_of(dataset)):
-        known = guesses[unit.name] if unit.rows is unexplained else None
+        known = None if unit.rows is misranked else guesses[unit.name]
         losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit, known)
         wild = wild or said
     learned = [own.learns for own in fitted[kept[-1]]]

@@ -162,7 +162,8 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
     """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
 
-    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error.
+    Each is repeated so many rows ahead from the same starts; 1 (the last value) where that has the smallest error. The
+    median over starts decides: a few stretches out of the ordinary hide no season.
 
     Args:
         y: rows that come before all that are predicted, from early to late.
@@ -172,7 +173,11 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
     ahead = max(1, min(ahead, len(y) // 3))
     candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
     starts = range(len(y) - ahead, max(candidates) - 1, -ahead)
-    error = lambda period: sum(float(((repeated(y[:s], period, ahead) - y[s : s + ahead]) ** 2).sum()) for s in starts)
+
+    def error(period: int) -> float:
+        apart = [repeated(y[:start], period, ahead) - y[start : start + ahead] for start in starts]
+        return float(np.median([(each**2).sum() for each in apart]))
+
     return min(dict.fromkeys(candidates), key=error)
 
 

@@ -8,13 +8,16 @@ def copies(dataset: Dataset) -> int:
     """How many rows repeat an earlier one in every input, the target and the time, as the cells of the table stand.
 
     With groups and no time they are rows that equal an earlier one of another group: those of one group are never
-    split. 0 where every column has so few values that equal rows are to be expected.
+    split.
     """
+    whole, across = copied_rows(dataset.inputs, dataset.pooled, dataset.y, dataset.groups, dataset.order)
+    return whole if dataset.groups is None or dataset.order is not None else across
+
+
+def few_values(dataset: Dataset) -> bool:
+    """Whether every column has so few values that equal rows are to be expected."""
     numbers = [j for j, names in enumerate(dataset.categories) if names is None]
     columns = [dataset.inputs[:, j] for j in numbers] + (
         [] if dataset.task == "classification" else [*dataset.targets.T]
     )
-    if not any(map(many_values, columns)):
-        return 0
-    whole, across = copied_rows(dataset.inputs, dataset.pooled, dataset.y, dataset.groups, dataset.order)
-    return whole if dataset.groups is None or dataset.order is not None else across
+    return not any(map(many_values, columns))

@@ -34,7 +34,7 @@ from lemmata.workflows.records.studies import (
 from ._all_rows import spectral_rows, with_all_rows
 from ._answers import RARE, answers, beats_guessing, eligible
 from ._data import Dataset
-from ._drift import drift
+from ._drift import calmer, drift
 from ._kernel_theory import spectral, theory
 from ._losses import say_left_out
 from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
@@ -229,7 +229,7 @@ class _Job:
             if best is None or found.needed is None
             else unit.understood(found.asked, self.question.spread)
         )
-        in_time = drifts + self.about_time(best)
+        in_time = drifts + calmer(self.dataset, question) + self.about_time(best)
         if in_time:
             found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
         measured = [item.measured for item in self.candidates if item.measured.model.kernels]

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ._data import Dataset
-from ._repeats import copies
+from ._repeats import copies, few_values
 from ._signal_groups import of_groups
 from ._signal_held import of_held_out
 from ._signal_power import Powers, either, hardest
@@ -32,8 +32,7 @@ class Signal:
         rows: rows that were tested.
         grouped: whether groups were declared.
         copies: rows of the whole table that repeat an earlier one, target included, of another group where there are
-            groups; 0 where every column has so few values that equal rows are to be expected. The test takes rows for
-            independent, which copies are not.
+            groups. The test takes rows for independent, which copies are not.
         total: rows of the whole table.
         kind: what was exchanged: "rows", "held-out rows" where models of other rows were tested on these, "both" where
             neither shows a signal; targets "within groups", the targets of "whole groups", "groups" where both were
@@ -49,6 +48,7 @@ class Signal:
         between: about the means of the groups; nan where whole groups were not exchanged beside their rows.
         powers: the same for each kind of signal (`_signal_power`); empty where a signal was found.
         held: rows on which models of as many others were tested, too; 0 where they were not.
+        alike: whether every column has so few values that equal rows are to be expected.
     """
 
     found: bool
@@ -67,6 +67,7 @@ class Signal:
     between: float = math.nan
     powers: Powers = dataclasses.field(default_factory=dict)
     held: int = 0
+    alike: bool = False
 
 
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
@@ -97,6 +98,7 @@ def signal(dataset: Dataset, seed: int = 0) -> Signal:
         found.p_value <= LEVEL * (1 + 1e-9), found.p_value, found.error, found.by_chance, found.rows,
         dataset.groups is not None, copies(dataset), len(dataset.targets),
         found.kind, found.least, found.shuffles, found.groups, found.visible, found.between, found.powers, found.held,
+        few_values(dataset),
     )  # fmt: skip
 
 

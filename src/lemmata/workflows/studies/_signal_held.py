@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from ._copies import first_equal
 from ._data import Dataset
-from ._repeats import copies
+from ._repeats import copies, few_values
 from ._signal_power import TABLES, Powers, bent, made, powers
 from ._signal_statistics import Outcome, scored
 
@@ -59,7 +59,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
 def _halves(dataset: Dataset, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Two halves of the rows; of rows that repeat others, where that is no accident, one each."""
     rows = np.arange(len(dataset.targets))
-    if copies(dataset):
+    if copies(dataset) and not few_values(dataset):
         rows = np.unique(first_equal(dataset.inputs, dataset.targets))
     most = min(_MOST_ROWS, max(_LEAST_ROWS, _CELLS // dataset.targets.shape[1]))
     rows = rng.permutation(rows)[:most]

@@ -62,6 +62,12 @@ def copied(found: Signal) -> str:
             "different cases, they count more than once in every number here."
         )
     same = "equal an earlier row of another group" if found.grouped else "repeat an earlier row"
+    if found.alike:
+        return (
+            f"{rows} {same} in every input and the target. Where all columns have few values, different cases may be "
+            "equal. If these rows are copies, every number here is too good: a copy among the training rows gives away "
+            "the held-out row."
+        )
     return (
         f"{rows} {same} in every input and the target. A held-out row with a duplicate among the training rows "
         "does not test a model, so every number here is too good unless these rows are different cases."

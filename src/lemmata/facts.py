@@ -1,0 +1,203 @@
+"""What may be known of a trained model and of its training: each fact is stated here, and nowhere else.
+
+The command line, Python, the page and the documentation take their words from here. All of it may be left out.
+"""
+
+import dataclasses
+import difflib
+import inspect
+import textwrap
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypedDict, TypeVar
+
+from lemmata.errors import SettingError
+
+F = TypeVar("F", bound=Callable[..., Any])
+DOCUMENTS = "rows are documents, of a language model"
+"""The hypothesis of gauges that ask for a language model."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Fact:
+    """Something that may be known of a trained model.
+
+    Args:
+        what: it is, in words.
+        note: what else is to be said of it in Python.
+        command: how the command line is told.
+        given: the hypothesis of gauges that cannot do without it, in words; empty where none is such.
+        default: what leaving it out means.
+    """
+
+    what: str
+    note: str = ""
+    command: str = ""
+    given: str = ""
+    default: Any = None
+
+    @property
+    def sentence(self) -> str:
+        """What it is, with a capital letter, for a text that goes on."""
+        return self.what[0].upper() + self.what[1:]
+
+
+class Facts(TypedDict, total=False):
+    """What may be known of a trained model, by its keyword in Python; the words stand in `FACTS`."""
+
+    held: Annotated[
+        Any,
+        Fact(
+            "rows and targets, or documents, that training has not seen",
+            "without them predictions are not scored",
+            "--held FILE",
+        ),
+    ]
+    labels: Annotated[
+        tuple[Any, ...] | None,
+        Fact(
+            "the class of each output, where whole numbers from 0 or the sorted classes are not it",
+            "",
+            "labels in the program",
+        ),
+    ]
+    decay: Annotated[
+        float | None,
+        Fact(
+            "weight decay: delta in mean loss + (delta/2) |theta|²",
+            "without it, as the weights imply",
+            "--decay NUMBER (0, if there was none)",
+            "the decay of the weights is stated as 0",
+        ),
+    ]
+    start: Annotated[
+        Any,
+        Fact(
+            "the model at the parameters that training began with",
+            "",
+            "--start FILE",
+            "the parameters that training began with are given",
+        ),
+    ]
+    fit: Annotated[
+        Callable[..., Any] | None,
+        Fact(
+            "how to train again",
+            "fit(x, y, seed) or fit(x, y, seed, start=None), which returns a model",
+            "def fit(x, y, seed) in the program",
+            "fit, which trains afresh, is given",
+        ),
+    ]
+    rate: Annotated[
+        float | None,
+        Fact(
+            "the step of the gradient descent on all rows that trained the model",
+            "",
+            "--rate NUMBER",
+            "the rate of descent is given",
+        ),
+    ]
+    deployed: Annotated[
+        Any,
+        Fact("rows that the model meets in use, without targets", "", "--deploy FILE", "rows in use are given"),
+    ]
+    checkpoints: Annotated[
+        tuple[Any, ...],
+        Fact(
+            "the model at earlier times of its training, in their order",
+            "",
+            "--checkpoint FILE, repeated",
+            "checkpoints",
+            (),
+        ),
+    ]
+    claimed: Annotated[
+        tuple[float, float] | None,
+        Fact(
+            "the differential privacy that the training is said to have",
+            "(epsilon, delta)",
+            "--epsilon NUMBER",
+            "a privacy of the training is claimed",
+        ),
+    ]
+    noised: Annotated[
+        Any,
+        Fact(
+            "the noisy steps that should give that privacy",
+            '{"sampling": probability with which a row took part in a step, "noise": standard deviation of the noise '
+            'in units of the clipping norm, "steps": how many}',
+            "privacy in the program",
+            "the program states its noisy steps",
+        ),
+    ]
+    corrected: Annotated[
+        Any,
+        Fact(
+            "right targets of the training rows, where somebody has looked at them",
+            "",
+            "--corrected COLUMN or FILE",
+            "corrected labels are given",
+        ),
+    ]
+    padding: Annotated[
+        int | None,
+        Fact("the token that fills documents up", "-1 is padding always", "padding in the program"),
+    ]
+    scale: Annotated[
+        float | None,
+        Fact(
+            "the largest size of an input, where all inputs have one unit",
+            "255 for pixels, say",
+            "scale in the program",
+        ),
+    ]
+    sizes: Annotated[
+        tuple[Any, ...],
+        Fact(
+            "models of other sizes, trained alike on the same rows",
+            "in any order",
+            "sizes() in the program, and --size FILE, repeated, for their weights",
+            default=(),
+        ),
+    ]
+    seed: Annotated[int, Fact("the seed of all that is chosen at random", "", "--seed NUMBER", default=0)]
+
+
+def _read() -> dict[str, tuple[Any, Fact]]:
+    hints = typing.get_type_hints(Facts, include_extras=True)
+    return {name: typing.get_args(hint)[:2] for name, hint in hints.items()}
+
+
+FACTS: dict[str, Fact] = {name: fact for name, (_, fact) in _read().items()}
+"""Each fact by its keyword."""
+
+
+def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """All facts, those that are not given at their defaults.
+
+    Raises:
+        SettingError: there is no such fact.
+    """
+    for name in facts:
+        if name not in FACTS:
+            near = difflib.get_close_matches(name, FACTS, n=1)
+            remedy = f"did you mean {near[0]!r}?" if near else None
+            raise SettingError(f"there is no fact {name!r}", rule=f"one of {', '.join(FACTS)}", remedy=remedy)
+    return {name: fact.default for name, fact in FACTS.items()} | dict(facts)
+
+
+def states_facts(function: F) -> F:
+    """A function of **facts, whose signature and documentation name each of them."""
+    own = inspect.signature(function)
+    plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    named = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=fact.default, annotation=kind)
+        for name, (kind, fact) in _read().items()
+    ]
+    function.__signature__ = own.replace(parameters=[*plain, *named])  # pyright: ignore[reportFunctionMemberAccess]
+    words = [f"{name}: {fact.what}{f'; {fact.note}' if fact.note else ''}." for name, fact in FACTS.items()]
+    lines = [textwrap.fill(line, 120, initial_indent=8 * " ", subsequent_indent=12 * " ") for line in words]
+    first, mark, rest = (function.__doc__ or "").partition("        **facts: ")
+    if mark:
+        function.__doc__ = first + "\n".join(lines) + "\n" + rest.partition("\n")[2]
+    return function

@@ -1,0 +1,33 @@
+"""Which rows of a trained model stand in its data twice, and which held-out ones it has not seen."""
+
+import numpy as np
+from jaxtyping import Bool
+
+from lemmata.engine.claims import Hypothesis
+
+from ._copies import Copies, find_copies
+from ._document_copies import find_document_copies
+from ._once import once
+from ._trained import Trained
+
+HELD_OUT = "held-out rows"
+"""The hypothesis that there are enough of them."""
+_ENOUGH = 100.0
+
+
+@once
+def copies_of(trained: Trained) -> Copies:
+    """Rows that stand in the data twice."""
+    find = find_document_copies if trained.task.is_language else find_copies
+    return find(trained.x, None if trained.held is None else trained.held[0])
+
+
+@once
+def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
+    """Which held-out rows are not copies of training rows: what is said of unseen rows is measured on these."""
+    return ~copies_of(trained).held
+
+
+def enough_held_out(rows: int) -> Hypothesis:
+    """That there are enough held-out rows to measure on, of which a copy of a training row is none."""
+    return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer, no measurement says much")

@@ -1,0 +1,50 @@
+"""What makes a claim a gauge: an examination poses it a user's trained model, and asks it a few questions more."""
+
+import abc
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from lemmata.engine.claims import Claim
+
+from ._fresh_rows import HELD_OUT
+from ._trained import Trained
+
+CLASSES_IN_USE = "rows in use whose classes are known"
+"""The hypothesis that an error in use can be measured."""
+TO_BE_SCORED = (HELD_OUT, CLASSES_IN_USE)
+"""Hypotheses without which a gauge predicts all the same, and its prediction is not scored."""
+
+
+class AbstractGauge(Claim[Trained]):
+    """A claim that an examination poses a trained model.
+
+    Questions of a gauge, beside those of a claim. All but the first may be left out; what that means is said last.
+        passes(problem): gradients of all training rows that it is expected to take as long as; what is known costs 0.
+        bytes(problem): that it holds at once; 0.
+        needed(problem): whether it is posed this model. One that stands in for another, where that one does not fit,
+            says False where it does; True.
+        rows_factor(problem): of a bound that says nothing, how many times the rows it would take; unknown.
+        alternative(problem): of a bound, the limit from held-out rows alone, which it has to beat; none.
+
+    Attributes:
+        of_losses: True where it asks a language model, which has one output a document, for no more than losses and
+            their derivatives.
+        level: of the predicted interval; NaN: that of the relation.
+        ends: what the ends of the measured interval are; empty where the measurement has none.
+        shared: questions about the model that other gauges ask, too: the first that is asked pays for the answer.
+    """
+
+    of_losses: ClassVar[bool] = False
+    level: ClassVar[float] = math.nan
+    ends: ClassVar[str] = ""
+    shared: ClassVar[tuple[Callable[[Trained], Any], ...]] = ()
+
+    bytes: ClassVar[Callable[..., int] | None] = None
+    needed: ClassVar[Callable[..., bool] | None] = None
+    rows_factor: ClassVar[Callable[..., float] | None] = None
+    alternative: ClassVar[Callable[..., float] | None] = None
+
+    @abc.abstractmethod
+    def passes(self, problem: Trained) -> float:
+        """Gradients of all training rows that it is expected to take as long as."""

@@ -1,0 +1,32 @@
+"""What a trained model says of its training rows and of held-out ones."""
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SettingError
+
+from ._once import once
+from ._trained import Trained
+
+
+@once
+def training_outputs(trained: Trained) -> Float[np.ndarray, "n C"]:
+    """Outputs on the training rows."""
+    return trained.model.outputs(trained.x)
+
+
+@once
+def held_outputs(trained: Trained) -> Float[np.ndarray, "m C"]:
+    """Outputs on the held-out rows."""
+    return trained.model.outputs(held_rows(trained)[0])
+
+
+def held_rows(trained: Trained) -> tuple[np.ndarray, Float[np.ndarray, "m C"]]:
+    """Held-out rows and their targets.
+
+    Raises:
+        SettingError: where there are none.
+    """
+    if trained.held is None:
+        raise SettingError("held-out rows", found="none", rule="rows that training has not seen", remedy="--held")
+    return trained.held
