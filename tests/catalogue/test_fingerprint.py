@@ -135,6 +135,9 @@ SAME = {
     "layout": [("return value + 1", "return (\n        value\n        + 1\n    )")],
     "a docstring": [('"""Twice."""', '"""Thrice."""'), ('"""It holds."""', '"""It may hold."""')],
     "annotations": [("def smooth(value):", "def smooth(value: float) -> float:")],
+    "what type checkers alone read": [
+        ("    degree: int = 2", "    if TYPE_CHECKING:\n        degree: float\n    else:\n        degree: int = 2"),
+    ],
     "an error's words": [('rule="at least 0"', 'rule="not below 0"'), ("{what}: {found}", "{what} was {found}")],
     "an error's class": [("super().__init__", "self.what = what\n        super().__init__")],
     "titles and controls in words": [('"A bound"', '"Bound"'), ("twice as much", "double"), ("no nearer", "no near")],
@@ -156,6 +159,9 @@ OTHER = {
     "another function": [("- smooth(", "- rough("), ("import Kernel, Wide, smooth", "import Kernel, rough")],
     "a method below": [("x**self.degree", "x**self.degree + 1")],
     "a field's default": [("degree: int = 2", "degree: int = 3")],
+    "a default that type checkers do not read": [
+        ("    degree: int = 2", "    if TYPE_CHECKING:\n        degree: int = 2\n    else:\n        degree: int = 3"),
+    ],
     "a condition that raises": [("factor < 0", "factor < 1")],
     "which error": [("raise SettingError", "raise ValueError")],
     "a hypothesis's threshold": [('">", 1.0', '">", 2.0')],

@@ -59,7 +59,7 @@ class SklearnKernel(Kernel):
         self.value_bounds = value_bounds
         self.values = values
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(self, X, Y=None, eval_gradient=False) -> Any:
         """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also its derivatives by theta, (n, n, k).
 
         Args:
@@ -82,12 +82,12 @@ class SklearnKernel(Kernel):
                 return matrix, np.empty((*matrix.shape, 0))
             return matrix, np.array(_slopes(self._whole(), self._paths(), jnp.asarray(self.theta), x))
 
-    def diag(self, X):
+    def diag(self, X) -> Any:
         """The diagonal K(x_i, x_i), (n,)."""
         with jax.enable_x64(True):
             return np.array(self._current().diagonal(jnp.asarray(np.asarray(X, float))))
 
-    def is_stationary(self):
+    def is_stationary(self) -> Any:
         """False, since nothing is known of the kernel."""
         return False
 

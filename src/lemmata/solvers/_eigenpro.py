@@ -151,7 +151,7 @@ def eigenpro(
                 rule="an error that falls",
                 remedy="use more centres, or a smaller batch",
             )
-    alpha = mean.reshape(centres, *y.shape[1:])
+    alpha = mean.reshape(centres, *y.shape[1:])  # pyright: ignore[reportPossiblyUnboundVariable]  # epochs > 0
     time, level = epochs * (n // rows) * rate, len(precondition.weights)
     return CentredSolution(kernel, z, alpha, epochs, rows, rate, time, level, jitter, np.asarray(errors), plan)
 

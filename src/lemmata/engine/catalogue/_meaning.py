@@ -95,6 +95,12 @@ def _types_only(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.If) and ast.unparse(statement.test).endswith("TYPE_CHECKING")
 
 
+def _running(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a class, without those that type checkers alone read."""
+    for each in body:
+        yield from each.orelse if isinstance(each, ast.If) and _types_only(each) else [each]
+
+
 @functools.cache
 def _speaks(node: Node) -> bool:
     """Whether a class is a claim or a population, by the names of its bases."""
@@ -177,7 +183,7 @@ class _Writer:
         self.tokens.append("class")
         for each in (*part.decorator_list, *_counted_bases(self.module, part), *part.keywords):
             self.write(each)
-        for each in part.body:
+        for each in _running(part.body):
             if isinstance(each, ast.ClassDef):
                 self.write(each)
             elif isinstance(each, Function) or _is_docstring(each) or (claim and _is_words(each)):

@@ -1,6 +1,7 @@
 """Questions of a class whose answer is one value: written as a value or as a method, they mean the same."""
 
 import ast
+import copy
 import math
 
 VALUES = ("predict", "trivial", "condition", "settings")
@@ -15,7 +16,9 @@ def with_values(part: ast.ClassDef) -> ast.ClassDef:
         return part
     kept = [each for each in part.body if _asked(each) not in values]
     told = [ast.Assign([ast.Name(name, ast.Store())], values[name]) for name in sorted(values)]
-    return ast.ClassDef(**{**dict(ast.iter_fields(part)), "body": [*kept, *map(ast.fix_missing_locations, told)]})
+    whole = copy.copy(part)
+    whole.body = [*kept, *map(ast.fix_missing_locations, told)]
+    return whole
 
 
 def _asked(statement: ast.stmt) -> str:
@@ -48,7 +51,7 @@ def _number(value: ast.expr) -> ast.expr:
     folded = _folded(value)
     if folded is None:
         return value.args[0] if _made_by(value, "asarray", "array") else value  # pyright: ignore[reportAttributeAccessIssue]
-    return ast.Constant(folded)
+    return ast.Constant(folded)  # pyright: ignore[reportArgumentType]  # a constant may be a tuple
 
 
 def _folded(value: ast.expr) -> float | tuple[float, ...] | None:

@@ -52,6 +52,7 @@ from ._order import by_information as by_information
 from ._order import longest_first as longest_first
 from ._order import nearness as nearness
 from ._population import Population as Population
+from ._question import Question as Question
 from ._registry import file_of as file_of
 from ._registry import find as find
 from ._registry import load_file as load_file

@@ -3,16 +3,19 @@
 import dataclasses
 import enum
 import inspect
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
+from jaxtyping import Array, Key
 
 from lemmata.engine.catalogue import spelled
 
 from ._answers import answer_by_values
+from ._hypothesis import Hypothesis
 from ._kind import Kind
 from ._population import Population
+from ._question import Question
 from ._relations import Relation
 from ._source import Source
 
@@ -113,12 +116,20 @@ class Claim(eqx.Module, Generic[P]):
     expected: ClassVar[Status] = Status.SUPPORTED
     corrects: "ClassVar[type[Claim] | None]" = None
 
-    predict: ClassVar[Any] = None
-    measure: ClassVar[Any] = None
-    measure_at: ClassVar[Any] = None
-    hypotheses: ClassVar[Any] = None
-    trivial: ClassVar[Any] = None
-    condition: ClassVar[Any] = None
+    if TYPE_CHECKING:  # no class variables here: to type checkers, a method does not override one
+        predict: Any = eqx.field(init=False)
+        measure: Question[[P, Key[Array, ""]], Any] | None = eqx.field(init=False)
+        measure_at: Question[[P, Key[Array, ""], Any], Any] | None = eqx.field(init=False)
+        hypotheses: Question[[P], Sequence[Hypothesis]] | None = eqx.field(init=False)
+        trivial: Any = eqx.field(init=False)
+        condition: Any = eqx.field(init=False)
+    else:
+        predict: ClassVar[Any] = None
+        measure: ClassVar[Any] = None
+        measure_at: ClassVar[Any] = None
+        hypotheses: ClassVar[Any] = None
+        trivial: ClassVar[Any] = None
+        condition: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)

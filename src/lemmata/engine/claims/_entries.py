@@ -35,7 +35,8 @@ def prints_of(cls: type[Claim]) -> Fingerprint:
 
     Of a claim outside lemmata its own code is its whole file, and not what the file imports.
     """
-    file = inspect.getsourcefile(cls.measure or cls.measure_at)
+    measures = filter(None, (getattr(cls, name) for name in ("measure", "measure_at")))
+    file = inspect.getsourcefile(next(measures, cls))
     besides = ""
     if file is not None and cls.__module__.partition(".")[0] != "lemmata":
         besides = Path(file).read_text(encoding="utf-8")

@@ -2,14 +2,14 @@
 
 import abc
 import typing
-from collections.abc import Callable
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import equinox as eqx
 from jaxtyping import Array, Key
 
 from ._answers import answer_by_values
 from ._hypothesis import Hypothesis
+from ._question import Question
 
 P = TypeVar("P")
 
@@ -31,10 +31,16 @@ class Population(eqx.Module, Generic[P]):
             selection by hypotheses changes what a verdict is about.
     """
 
-    settings: ClassVar[Any]
-    drops: ClassVar[float] = 0.05
-    pose: ClassVar[Callable[..., Any] | None] = None
-    culprit: ClassVar[Callable[..., str | None] | None] = None
+    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+        settings: Any = eqx.field(init=False)
+        drops: ClassVar[float]
+        pose: Question[[Any], P | None] | None = eqx.field(init=False)
+        culprit: Question[[P], str | None] | None = eqx.field(init=False)
+    else:
+        settings: ClassVar[Any]
+        drops: ClassVar[float] = 0.05
+        pose: ClassVar[Any] = None
+        culprit: ClassVar[Any] = None
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)

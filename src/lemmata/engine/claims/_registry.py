@@ -42,7 +42,7 @@ def _complete(cls: type[Claim]) -> type[Claim]:
     lacking = [name for name in _ASKED if not hasattr(cls, name)] + sorted(getattr(cls, "__abstractmethods__", ()))
     if not callable(cls.predict):
         lacking.append("predict")
-    if cls.measure is None and cls.measure_at is None:
+    if not any(getattr(cls, name) for name in ("measure", "measure_at")):
         lacking.append("measure")
     if lacking:
         missing = ", ".join(sorted(lacking))

@@ -54,7 +54,10 @@ def measured(claim: Claim, problem: Any, key: jax.Array) -> jax.Array:
         return jnp.asarray(claim.measure(problem, key), float)
     rungs = claim.relation.rungs
     keys = jax.random.split(key, len(rungs))
-    values = [claim.measure_at(problem, own, rung) for own, rung in zip(keys, rungs, strict=True)]
+    values = [
+        claim.measure_at(problem, own, rung)  # pyright: ignore[reportOptionalCall]  # a claim has one of the two
+        for own, rung in zip(keys, rungs, strict=True)
+    ]
     return jnp.stack([jnp.asarray(value, float) for value in values])
 
 

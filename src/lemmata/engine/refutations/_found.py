@@ -148,7 +148,8 @@ def address(claim: Claim) -> str:
     """By which name `find` returns a claim: its own where it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
-    return f"{file_of(claim) or inspect.getsourcefile(claim.measure or claim.measure_at)}:{type(claim).__name__}"
+    file = file_of(claim) or inspect.getsourcefile(claim.measure or claim.measure_at or type(claim))
+    return f"{file}:{type(claim).__name__}"
 
 
 def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counterexample:

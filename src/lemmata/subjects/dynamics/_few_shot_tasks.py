@@ -164,7 +164,7 @@ class UnsolvedTasks(Population[FewShotTask]):
             task = FewShotTasks().sample(setting, jax.random.fold_in(key, number))
             if loss_before(task) > UNTIL:
                 break
-        return task
+        return task  # pyright: ignore[reportPossiblyUnboundVariable]  # _DRAWS > 0
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
         """Those of `FewShotTasks`, and a loss that training has to lower."""

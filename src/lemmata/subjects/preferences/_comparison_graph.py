@@ -65,7 +65,7 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
         rewards = rewards - rewards.mean()
     raise SolverError(
         "fit of rewards",
-        found=f"a gradient of {np.abs(gradient).max():.3g} after {_STEPS} steps",
+        found=f"a gradient of {np.abs(gradient).max():.3g} after {_STEPS} steps",  # pyright: ignore[reportPossiblyUnboundVariable]  # _STEPS > 0
         rule="it vanishes at the largest likelihood",
         remedy="look for items that nearly always win or lose",
     )

@@ -68,7 +68,7 @@ def _fit(
         weights = weights + size * step
         if np.abs(step).max() < 1e-12:
             break
-    return weights, hessian
+    return weights, hessian  # pyright: ignore[reportPossiblyUnboundVariable]  # _NEWTON > 0
 
 
 class InfluenceErrsToSecondOrder(Claim[LogisticRows]):

@@ -160,8 +160,8 @@ def _beta_region(found: np.ndarray, trials: np.ndarray, k: int, level: float) ->
         steps = (box[:, 1] - box[:, 0]) / (_GRID - 1)
         ends = [(axis[inside_region].min(), axis[inside_region].max()) for axis in (logit, size)]
         box = np.array([[low - 2 * step, high + 2 * step] for (low, high), step in zip(ends, steps, strict=True)])
-    best = np.unravel_index(likelihood.argmax(), likelihood.shape)
+    best = np.unravel_index(likelihood.argmax(), likelihood.shape)  # pyright: ignore[reportPossiblyUnboundVariable]  # _ZOOMS > 0
     worse = lambda logs: -float(_log_likelihood(found, trials, *np.exp(logs)[:, None])[0])
-    shapes = np.exp(minimize(worse, np.log([a[best], b[best]]), method="Nelder-Mead").x)
-    values = _beta_pass(a, b, k)[inside_region]
+    shapes = np.exp(minimize(worse, np.log([a[best], b[best]]), method="Nelder-Mead").x)  # pyright: ignore[reportPossiblyUnboundVariable]  # _ZOOMS > 0
+    values = _beta_pass(a, b, k)[inside_region]  # pyright: ignore[reportPossiblyUnboundVariable]  # _ZOOMS > 0
     return float(shapes[0]), float(shapes[1]), float(values.min()), float(values.max())

@@ -126,7 +126,7 @@ class Hyperoctahedron(AbstractConstellation):
             raise SettingError("size", found=repr(self.size), rule="a whole number, at least 1")
 
     @property
-    def points(self) -> Float[Array, "N p"]:
+    def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
         """The centre first."""
         axes = np.eye(self.size)
         return jnp.asarray(np.concatenate([np.zeros((1, self.size)), axes, -axes]), float)

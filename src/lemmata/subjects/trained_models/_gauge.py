@@ -3,9 +3,11 @@
 import abc
 import math
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lemmata.engine.claims import Claim
+import equinox as eqx
+
+from lemmata.engine.claims import Claim, Question
 
 from ._fresh_rows import HELD_OUT
 from ._trained import Trained
@@ -40,10 +42,16 @@ class AbstractGauge(Claim[Trained]):
     ends: ClassVar[str] = ""
     shared: ClassVar[tuple[Callable[[Trained], Any], ...]] = ()
 
-    bytes: ClassVar[Callable[..., int] | None] = None
-    needed: ClassVar[Callable[..., bool] | None] = None
-    rows_factor: ClassVar[Callable[..., float] | None] = None
-    alternative: ClassVar[Callable[..., float] | None] = None
+    if TYPE_CHECKING:  # as in `Claim`, questions are no class variables here
+        bytes: Question[[Trained], int] | None = eqx.field(init=False)
+        needed: Question[[Trained], bool] | None = eqx.field(init=False)
+        rows_factor: Question[[Trained], float] | None = eqx.field(init=False)
+        alternative: Question[[Trained], float] | None = eqx.field(init=False)
+    else:
+        bytes: ClassVar[Any] = None
+        needed: ClassVar[Any] = None
+        rows_factor: ClassVar[Any] = None
+        alternative: ClassVar[Any] = None
 
     @abc.abstractmethod
     def passes(self, problem: Trained) -> float:

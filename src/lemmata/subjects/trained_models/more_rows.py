@@ -66,7 +66,7 @@ def curve_of(problem: Trained) -> Curve:
             shares.append(float(problem.task.errors(model.outputs(problem.x[rest]), problem.y[rest]).mean()))
         error = (np.mean(shares) * n + 0.5) / (n + 1)
         apart = np.var(shares, ddof=1) / len(shares)
-        found.append((len(rows), error, np.sqrt(error * (1 - error) / n + apart)))
+        found.append((len(rows), error, np.sqrt(error * (1 - error) / n + apart)))  # pyright: ignore[reportPossiblyUnboundVariable]  # _FOLDS > 0
     sizes, errors, se = (np.array(part) for part in zip(*found, strict=True))
     return Curve(sizes, errors, se)
 

@@ -140,7 +140,8 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     if unseen is not None:
         said = nothing or _unscored(trained, unseen)
         return entry(claim, "vacuous" if vacuous else "unscored", said, **told)
-    measured = np.asarray(claim.measure(trained, key_from(seed, "gauge", claim.name)), float)
+    key = key_from(seed, "gauge", claim.name)
+    measured = np.asarray(claim.measure(trained, key), float)  # pyright: ignore[reportOptionalCall]  # a gauge has one
     told["measured"] = interval(measured)
     status, reason = ("vacuous", nothing) if vacuous else _verdict(claim, trained, predicted, measured)
     beaten = told["alternative"]

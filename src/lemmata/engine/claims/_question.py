@@ -1,0 +1,20 @@
+"""The type of a question: what a class leaves to a method of its subclasses, or leaves out."""
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer", covariant=True)
+
+
+class Question(Protocol[Asked, Answer]):
+    """A method, by what it is asked and what it answers.
+
+    A class that declares `measure: Question[[P, Key[Array, ""]], Any] | None` lets its subclasses define the method
+    `measure(self, problem, key)`, whatever they name the arguments, or none. `Callable` does not say so: type checkers
+    take `self` for the first argument of a method that stands for it.
+    """
+
+    def __call__(self, owner: Any, /, *asked: Asked.args, **named: Asked.kwargs) -> Answer: ...
+
+    def __get__(self, owner: object, kind: type | None = None, /) -> Callable[Asked, Answer]: ...
