@@ -1,15 +1,15 @@
 """Modules of Flax, and of Equinox with code of their own, are read from what they compute."""
 
 import equinox as eqx
-import flax.linen as nn
 import jax
 import numpy as np
 import pytest
-from flax import nnx
 
 from lemmata.errors import SettingError, ShapeError
 from lemmata.subjects.robustness import certify, largest_radius, read_network
 
+nn = pytest.importorskip("flax.linen", reason="the extra `oracles` is not installed")
+nnx = pytest.importorskip("flax.nnx")
 SHAPE = (6, 6, 2)
 IMAGES = np.random.default_rng(0).normal(size=(5, *SHAPE))
 ONES = np.ones(4)

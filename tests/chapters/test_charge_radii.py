@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from lemmata.errors import DataError, UnknownNameError
+from lemmata.errors import DataError, MissingDataError, UnknownNameError
 from lemmata.kernels import RBF, OddEvenKernel, gram
 from lemmata.solvers import leave_one_out_residuals
 from lemmata.subjects.regression import _charge_radii as room
@@ -24,13 +24,18 @@ from lemmata.subjects.regression._charge_radii import (
 )
 from lemmata.subjects.regression.odd_even import StaggeredCurves, TwoTermFits
 
+with_data = pytest.mark.skipif(
+    importlib.util.find_spec("nucleardatapy") is None, reason="the extra `nuclei` is not installed"
+)
+
 
 def chosen(kind):
     setting = _radii_fits.CHOSEN[kind]
     return _radii_fits.matrix(kind, setting, radii_table("isospin").points), setting[-1]
 
 
-def test_the_table_and_its_absence(monkeypatch):
+@with_data
+def test_the_table(monkeypatch):
     nuclei = measured_radii()
     assert len(nuclei.z) == 885
     assert nuclei.z.min() == 8
@@ -39,16 +44,20 @@ def test_the_table_and_its_absence(monkeypatch):
     assert len(measured_radii(1).z) > 885
     with pytest.raises(UnknownNameError, match="one of BSkG1, BSkG2, BSkG3, BSkG4"):
         model_radii("RCHB", nuclei)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     room.measured_radii.cache_clear()
-    with pytest.raises(DataError, match=r"no package nucleardatapy.*pip install 'lemmata\[nuclei\]'"):
-        measured_radii()
-    monkeypatch.undo()
     monkeypatch.setattr(room, "_RADII", "nuclei/radch/none.csv")
     with pytest.raises(DataError, match=r"no nuclei/radch/none.csv in"):
         measured_radii()
 
 
+def test_without_the_package_what_installs_it_is_said(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    room.measured_radii.cache_clear()
+    with pytest.raises(MissingDataError, match=r"no package nucleardatapy.*pip install 'lemmata\[nuclei\]'"):
+        measured_radii()
+
+
+@with_data
 def test_the_isospin_formula_is_the_least_squares_one():
     nuclei = measured_radii()
     mass, excess = nuclei.z + nuclei.n, nuclei.n - nuclei.z
@@ -58,6 +67,7 @@ def test_the_isospin_formula_is_the_least_squares_one():
     assert found.x == pytest.approx([0.9936, 0.2700], abs=1e-4)
 
 
+@with_data
 def test_errors_at_hidden_nuclei_are_those_of_refits():
     table, (matrix, ridge) = radii_table("isospin"), chosen("odd-even")
     rng = np.random.default_rng(0)
@@ -68,6 +78,7 @@ def test_errors_at_hidden_nuclei_are_those_of_refits():
     assert np.allclose(_radii_fits.missed(table, "odd-even", hidden), refitted, atol=1e-9)
 
 
+@with_data
 def test_the_numbers_of_the_page():
     table, found = radii_table("isospin"), {}
     for kind in _radii_fits.CHOSEN:
@@ -77,6 +88,7 @@ def test_the_numbers_of_the_page():
     assert found == pytest.approx({"smooth": 0.01675, "odd-even": 0.00984, "two scales": 0.00961}, abs=2e-5)
 
 
+@with_data
 def test_parity_of_one_coordinate_alone():
     table = radii_table("isospin")
     x, y = jnp.asarray(table.points), jnp.asarray(table.rest)
@@ -87,6 +99,7 @@ def test_parity_of_one_coordinate_alone():
         assert error(OddEvenKernel(3.0, 3.0, weight, parities=(1,)), 0.005) > 0.99 * gaussian
 
 
+@with_data
 def test_what_is_chosen_on_the_known_nuclei_is_what_refits_choose(monkeypatch):
     few = {"odd-even": [(2.25, 3.0, 0.3, 0.0016), (1.5, 2.25, 1.0, 0.005)]}
     monkeypatch.setattr(_radii_fits, "GRIDS", few)
@@ -108,6 +121,7 @@ def test_what_is_chosen_on_the_known_nuclei_is_what_refits_choose(monkeypatch):
     assert np.allclose(errors, best[2], atol=1e-9)
 
 
+@with_data
 def test_extrapolation_with_all_long_chains_cut(key):
     problem = HiddenEndsOfChains().sample({"share": 1.0}, key)
     step = np.asarray(problem.step)
@@ -120,6 +134,7 @@ def test_extrapolation_with_all_long_chains_cut(key):
         assert [float(np.sqrt(np.mean(part**2))) for part in parts] == pytest.approx(numbers, abs=6e-5)
 
 
+@with_data
 def test_the_chosen_settings_are_the_best_of_their_grids():
     table = radii_table("isospin")
     for kind, setting in _radii_fits.CHOSEN.items():
@@ -127,6 +142,7 @@ def test_the_chosen_settings_are_the_best_of_their_grids():
         assert _radii_fits.GRIDS[kind][int(np.argmin(errors))] == setting
 
 
+@with_data
 def test_the_staggering_of_calcium_by_refits():
     table = radii_table("isospin")
     nobody = HiddenRadii(jnp.zeros(len(table.radius), bool), table)

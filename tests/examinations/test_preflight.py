@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 
 from lemmata.subjects.trained_models import read_trained
 from lemmata.workflows.examinations import run_examination
@@ -83,6 +82,8 @@ def trained_on(labels):
 
 
 def test_batch_normalisation_of_flax_in_training_mode():
+    nnx = pytest.importorskip("flax.nnx", reason="the extra `oracles` is not installed")
+
     class Normalised(nnx.Module):
         def __init__(self):
             self.norm = nnx.BatchNorm(4, rngs=nnx.Rngs(0))

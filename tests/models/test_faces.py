@@ -3,12 +3,10 @@
 import dataclasses
 
 import equinox as eqx
-import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.multioutput import MultiOutputClassifier
@@ -40,29 +38,17 @@ def own_equinox():
     return eqx.tree_at(at, mlp, [jnp.asarray(value) for value in values])
 
 
-class Linen(linen.Module):
-    @linen.compact
-    def __call__(self, x):
-        hidden = jnp.tanh(linen.Dense(H, param_dtype=jnp.float64)(x))
-        return linen.Dense(C, param_dtype=jnp.float64)(hidden)
+def flax_modules():
+    return pytest.importorskip("tests.models.flax_modules", reason="the extra `oracles` is not installed")
 
 
 def own_linen():
     dense = lambda i: {"kernel": jnp.asarray(WEIGHTS[f"w{i}"]), "bias": jnp.asarray(WEIGHTS[f"b{i}"])}
-    return Linen(), {"params": {"Dense_0": dense(1), "Dense_1": dense(2)}}
-
-
-class Nnx(nnx.Module):
-    def __init__(self):
-        self.first = nnx.Linear(D, H, rngs=nnx.Rngs(0), param_dtype=jnp.float64)
-        self.second = nnx.Linear(H, C, rngs=nnx.Rngs(1), param_dtype=jnp.float64)
-
-    def __call__(self, x):
-        return self.second(jnp.tanh(self.first(x)))
+    return flax_modules().Linen(H, C), {"params": {"Dense_0": dense(1), "Dense_1": dense(2)}}
 
 
 def own_nnx():
-    module = Nnx()
+    module = flax_modules().Nnx(D, H, C)
     for layer, i in ((module.first, 1), (module.second, 2)):
         layer.kernel[...], layer.bias[...] = jnp.asarray(WEIGHTS[f"w{i}"]), jnp.asarray(WEIGHTS[f"b{i}"])
     return module
@@ -240,15 +226,16 @@ def test_tied_parameters_count_once():
     ("make", "message"),
     [
         (lambda: 3, "a int"),
-        (lambda: Linen(), r"without its variables.*module\.bind"),
+        (lambda: flax_modules().Linen(H, C), r"without its variables.*module\.bind"),
         (lambda: (lambda p, x: x, {}), "at least one such array"),
         (lambda: (lambda p, x: x, {"a": jnp.arange(3)}), "floating point"),
         (lambda: LogisticRegression(), r"without coefficients.*model\.fit"),
     ],
 )
 def test_refusals(make, message):
+    model = make()
     with pytest.raises(SettingError, match=message):
-        read_model(make())
+        read_model(model)
 
 
 def test_whatever_the_users_own_function_raises_is_told():

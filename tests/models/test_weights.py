@@ -1,13 +1,12 @@
 """Parameters by name through a file of weights and back, for every kind of module."""
 
 import equinox as eqx
-import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from safetensors.numpy import load_file, save_file
+from tests.models.test_faces import flax_modules
 
 from lemmata.errors import SettingError, ShapeError
 from lemmata.subjects.trained_models import read_model, weights, with_weights
@@ -25,28 +24,17 @@ def equinox(seed):
     return eqx.nn.MLP(4, 3, 6, 1, key=jax.random.key(seed))
 
 
-class Normalised(linen.Module):
-    @linen.compact
-    def __call__(self, x):
-        return linen.Dense(3)(linen.BatchNorm(use_running_average=True)(linen.Dense(6)(x)))
-
-
 def flax_pair(seed):
-    variables = Normalised().init(jax.random.key(seed), X)
-    return Normalised(), jax.tree.map(lambda leaf: leaf + 0.1 * seed, variables)
+    return flax_modules().normalised_pair(seed, X)
 
 
-class Nnx(nnx.Module):
-    def __init__(self, seed):
-        rngs = nnx.Rngs(seed)
-        self.first = nnx.Linear(4, 6, rngs=rngs)
-        self.norm = nnx.BatchNorm(6, use_running_average=True, rngs=rngs)
-        self.norm.mean[...] = jnp.full(6, 0.1 * seed)
-        self.dropped = nnx.Dropout(0.5, deterministic=True, rngs=rngs)
-        self.second = nnx.Linear(6, 3, rngs=rngs)
+def bound(seed):
+    module, variables = flax_pair(seed)
+    return module.bind(variables)
 
-    def __call__(self, x):
-        return self.second(self.dropped(self.norm(self.first(x))))
+
+def nnx(seed):
+    return flax_modules().NormalisedNnx(seed)
 
 
 def torch_tied(seed):
@@ -66,29 +54,35 @@ def torch_tied(seed):
     return Tied().double().eval()
 
 
-def test_save_and_load_give_the_same_outputs(tmp_path):
-    bound = lambda seed: Normalised().bind(flax_pair(seed)[1])
-    for make in (function, equinox, flax_pair, bound, Nnx, torch_tied):
-        first, other = make(1), make(2)
-        path = tmp_path / "net.safetensors"
-        save_file(weights(first), path)
-        before = read_model(first).outputs(X)
-        assert np.abs(read_model(other).outputs(X) - before).max() > 0.01, make
-        np.testing.assert_array_equal(read_model(with_weights(other, load_file(path))).outputs(X), before, str(make))
+@pytest.mark.parametrize("make", [function, equinox, flax_pair, bound, nnx, torch_tied])
+def test_save_and_load_give_the_same_outputs(tmp_path, make):
+    first, other = make(1), make(2)
+    path = tmp_path / "net.safetensors"
+    save_file(weights(first), path)
+    before = read_model(first).outputs(X)
+    assert np.abs(read_model(other).outputs(X) - before).max() > 0.01
+    np.testing.assert_array_equal(read_model(with_weights(other, load_file(path))).outputs(X), before)
 
 
 def test_names_are_paths():
     assert set(weights(equinox(0))) == {f"layers.{i}.{name}" for i in (0, 1) for name in ("weight", "bias")}
-    names = set(weights(flax_pair(0)))
-    assert {"params.Dense_0.kernel", "batch_stats.BatchNorm_0.mean"} <= names
-    assert {"first.kernel", "norm.mean"} <= set(weights(Nnx(0)))
-    tied = weights(torch_tied(0))
-    assert "one.weight" in tied
-    assert "two.weight" not in tied
     assert all(array.flags.c_contiguous for array in weights(function(0)).values())
 
 
+def test_names_are_paths_in_flax():
+    names = set(weights(flax_pair(0)))
+    assert {"params.Dense_0.kernel", "batch_stats.BatchNorm_0.mean"} <= names
+    assert {"first.kernel", "norm.mean"} <= set(weights(nnx(0)))
+
+
+def test_tied_weights_have_one_name():
+    tied = weights(torch_tied(0))
+    assert "one.weight" in tied
+    assert "two.weight" not in tied
+
+
 def test_names_of_flax_with_and_without_their_collection():
+    linen = flax_modules().linen
     first = linen.Dense(3), linen.Dense(3).init(jax.random.key(0), X)
     given = {name.removeprefix("params."): np.zeros_like(array) for name, array in weights(first).items()}
     assert not read_model(with_weights(first, given)).theta.any()
@@ -111,6 +105,7 @@ def test_the_first_three_differences_are_named():
 
 def test_a_program_of_dataclasses_and_its_neighbours(tmp_path):
     """A module of Flax in a file with postponed annotations, which imports another file while it builds."""
+    flax_modules()
     (tmp_path / "widths.py").write_text("WIDTH = 3\n")
     (tmp_path / "net.py").write_text(
         "from __future__ import annotations\n"

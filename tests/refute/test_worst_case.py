@@ -11,7 +11,7 @@ from tests.refute.battery.optimisation import DescentWorstCase, DescentWorstCase
 
 def worst_case(steps):
     """The largest f(x_n) - f* over convex functions with 1-Lipschitz gradients and |x0 - x*| <= 1, of any dimension."""
-    pepit = pytest.importorskip("PEPit", reason="the extra worst-case is not installed")
+    pepit = pytest.importorskip("PEPit", reason="the extra `worst-case` is not installed")
     functions = pytest.importorskip("PEPit.functions")
     program = pepit.PEP()
     f = program.declare_function(functions.SmoothConvexFunction, L=1.0)

@@ -15,10 +15,10 @@ _PLACES = ("chromium", "chromium-browser", "google-chrome")
 @functools.cache
 def axe():
     """The text of axe, which checks a page against WCAG."""
-    pytest.importorskip("selenium", reason="the extra `test` is not installed")
+    pytest.importorskip("selenium", reason="the extra `oracles` is not installed")
     found = importlib.util.find_spec("selenium_axe_python")
     if found is None:
-        pytest.skip("the extra `test` is not installed: it brings axe")
+        pytest.skip("the extra `oracles` is not installed: it brings axe")
     folder = pathlib.Path(next(iter(found.submodule_search_locations)))
     return (folder / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
 
@@ -26,7 +26,7 @@ def axe():
 @contextlib.contextmanager
 def browser(width=WIDE, dark=False):
     """A driver of headless Chromium; the test is skipped where the machine has none."""
-    pytest.importorskip("selenium", reason="the extra `test` is not installed")
+    pytest.importorskip("selenium", reason="the extra `oracles` is not installed")
     program = next(filter(None, map(shutil.which, _PLACES)), None)
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
