@@ -11,6 +11,7 @@ from lemmata.subjects.dynamics import REVIEWS, fine_tuning
 from lemmata.subjects.dynamics._few_shot_tasks import (
     UNRELATED,
     UNTIL,
+    FewShotTask,
     FewShotTasks,
     UnsolvedTasks,
     loss_before,
@@ -41,9 +42,25 @@ def test_a_task_is_fine_tuned_to_its_loss_in_every_way():
 
 @pytest.fixture(scope="module")
 def films():
+    """Unsolved tasks, each of which is fine-tuned with its prompt, and has its kernels, once for all tests."""
     population = UnsolvedTasks("film")
     setting = population.settings().default
-    return [population.sample(setting, jax.random.fold_in(jax.random.key(31), number)) for number in range(48)]
+    tasks = [population.sample(setting, jax.random.fold_in(jax.random.key(31), number)) for number in range(48)]
+    plain, ways = FewShotTask.prompt, {id(task): task.prompt() for task in tasks}
+    of_way, kernels = fine_tuning._kernels, {}
+
+    def prompt(task, *words):
+        return plain(task, *words) if words else ways.get(id(task)) or plain(task)
+
+    def kernels_once(way):
+        if id(way) not in kernels:
+            kernels[id(way)] = of_way(way)
+        return kernels[id(way)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FewShotTask, "prompt", prompt)
+        patch.setattr(fine_tuning, "_kernels", kernels_once)
+        yield tasks
 
 
 def judged(claim, predicted, measured):

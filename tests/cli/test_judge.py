@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import multiprocessing
 import pathlib
 import resource
 import shutil
@@ -20,6 +19,7 @@ from lemmata.errors import DataError, UnknownNameError
 from lemmata.interfaces.cli import _refute, app
 from lemmata.interfaces.cli._compilations import kept_compilations
 from lemmata.interfaces.cli._family import Family
+from tests.executors import ready_processes
 
 RUNNER = CliRunner()
 HERE = pathlib.Path(__file__).parent
@@ -70,7 +70,7 @@ def run(*words, code=None):
 @pytest.fixture
 def quick_processes(monkeypatch):
     """Processes from one that has imported everything and computed nothing."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["lemmata.engine.claims", "lemmata.engine.ledger"])
+    ready_processes()
     monkeypatch.setattr(keyed, "_METHOD", "forkserver")
 
 

@@ -1,7 +1,6 @@
 """What the ledger keeps, survives, refuses and tells."""
 
 import json
-import multiprocessing
 import os
 import random
 import signal
@@ -18,19 +17,13 @@ from lemmata.engine.claims._trials import run_trials
 from lemmata.engine.ledger import compare_runs, open_ledger, recorded_trials, replay
 from lemmata.errors import DataError
 from lemmata.interfaces.cli import app
+from tests.executors import ready_processes
 
 from . import slow
 
 CLAIM = "hoeffding_held_out"
 TRIALS = 60
 RUNNER = CliRunner()
-
-
-def children():
-    """Processes that start in a moment, from one that has imported everything and computed nothing."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.ledger.slow"])
-    return context
 
 
 def same(one, other):
@@ -65,7 +58,7 @@ def test_a_verdict_from_the_ledger_is_the_verdict(tmp_path):
 
 
 def killed_at(path, moment):
-    child = children().Process(target=slow.judge, args=(str(path), TRIALS))
+    child = ready_processes().Process(target=slow.judge, args=(str(path), TRIALS))
     child.start()
     time.sleep(moment)
     os.kill(child.pid, signal.SIGKILL)
@@ -90,7 +83,7 @@ def test_a_killed_process_loses_trials_in_flight_and_nothing_else(kills, tmp_pat
 
 def test_two_processes_write_at_once(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    both = [children().Process(target=slow.judge, args=(str(path), TRIALS)) for _ in range(2)]
+    both = [ready_processes().Process(target=slow.judge, args=(str(path), TRIALS)) for _ in range(2)]
     for child in both:
         child.start()
     for child in both:

@@ -9,7 +9,8 @@ from lemmata.engine.refutations._confirm import confirm
 from lemmata.engine.refutations._pressure import searchable
 from tests.refute.battery import CASES
 
-SECONDS = 120.0  # of the processor
+SECONDS = 120.0  # of the processor, at most
+SPARED = 6.0  # for what is true, as in the table of docs/trust.md; what is false falls after 3.4 in the median
 FALSE = {type(case.false).__name__: case.false for case in CASES}
 TRUE = {type(case.true).__name__: case.true for case in CASES}
 QUICK = ("BirthdaysWithADayMore", "HarmonicNumberTooSmall", "McDiarmidByHalfTheRange", "DistributionFunctionOneSided",
@@ -18,8 +19,8 @@ ATTAINED = ("RademacherLinear", "PowerIterationRate", "SumNorm")
 BEYOND = ("HoeffdingATenthTooGood", "ShapiroForAllSizes")  # not found in 30 s
 
 
-def is_refuted(claim, directory=None):
-    found = refute(claim, SECONDS, clock=time.process_time, simplify=1.0)
+def is_refuted(claim, directory=None, simplify=0.1):
+    found = refute(claim, SECONDS, clock=time.process_time, simplify=simplify)
     if not isinstance(found, Counterexample):
         return False
     assert found.confirmed
@@ -36,7 +37,7 @@ def is_refuted(claim, directory=None):
 
 @pytest.mark.parametrize("name", QUICK)
 def test_what_is_false_falls(name, tmp_path):
-    assert is_refuted(FALSE[name], tmp_path)
+    assert is_refuted(FALSE[name], tmp_path, simplify=1.0)
 
 
 @pytest.mark.parametrize("name", sorted(set(FALSE) - set(QUICK) - set(BEYOND)))
@@ -57,9 +58,9 @@ def is_spared(claim, seconds):
 
 @pytest.mark.parametrize("name", ATTAINED)
 def test_what_is_attained_is_nearly_reached_and_never_passed(name):
-    assert is_spared(TRUE[name], 8.0).tightness >= 0.99
+    assert is_spared(TRUE[name], SPARED).tightness >= 0.99
 
 
 @pytest.mark.parametrize("name", sorted(set(TRUE) - set(ATTAINED)))
 def test_what_is_true_stands(name):
-    is_spared(TRUE[name], SECONDS / 4)
+    is_spared(TRUE[name], SPARED)

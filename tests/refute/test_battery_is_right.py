@@ -81,5 +81,5 @@ def test_the_true_one_is_not_violated_too_often_there(case):
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_the_true_one_is_not_refuted_on_random_problems(case):
-    verdict = verify(case.true, budget=64, corners=1, progress=False)
+    verdict = verify(case.true, budget=64, corners=0, progress=False)  # the search goes to other settings
     assert verdict.status not in ("refuted", "failed"), verdict.reason

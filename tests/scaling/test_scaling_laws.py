@@ -3,13 +3,16 @@
 import numpy as np
 import pytest
 from scipy.optimize import curve_fit, minimize_scalar
+from scipy.stats import binom
 from scipy.stats import t as student
 
 from lemmata.engine.claims import registry
 from lemmata.errors import DataError, LemmataError, SettingError, ShapeError
 from lemmata.subjects.scaling import extrapolation_interval, fit_scaling_law
-from lemmata.subjects.scaling._fit import fit_law
+from lemmata.subjects.scaling._fit import fit_law, without_each_scale
 from lemmata.subjects.scaling._laws import Design
+from lemmata.subjects.scaling._numbers import loss_at
+from lemmata.subjects.scaling._profile import both_intervals, jackknife_interval
 from lemmata.subjects.scaling._residuals import runs_test
 
 from . import curves
@@ -63,50 +66,57 @@ def test_outliers_move_least_squares_and_not_the_robust_fit():
     assert np.mean(errors[False]) > 2 * np.mean(errors[True])
 
 
-def coverage(noise, count, seed):
-    """The share of curves whose law at 10 and at 100 times the largest size lies in the interval."""
-    rng, held = np.random.default_rng(seed), []
-    for _ in range(count):
-        curve = curves.drawn(rng, noise)
-        for factor in (10, 100):
-            at = factor * curve.sizes[-1]
-            low, high = extrapolation_interval(curve.sizes, curve.losses, at, level=LEVEL)
-            held.append(low <= curve.law(at) <= high)
-    return np.reshape(held, (count, 2)).mean(axis=0)
+LEAST = 2.3e-4  # a normal number is 3.5 standard errors below its mean as rarely
 
 
-# A coverage of 0.9 lies within 4 standard errors of what so many curves show; the docstring's 0.94 is the upper end.
-@pytest.mark.parametrize(("noise", "count"), [("normal", 30)])
-def test_intervals_hold_the_law(noise, count):
-    found = coverage(noise, count, 20_001)
-    print(f"coverage at 10 and 100 times the largest size: {found}")
-    assert (found > LEVEL - 4 * np.sqrt(0.09 / count)).all()
+def fitted(curve):
+    """A curve's fit, and the law's logarithm at a size."""
+    design = Design.of(np.log(curve.sizes)[:, None], True)
+    return fit_law(design, np.log(curve.losses)), lambda at: loss_at(design, np.log([at]))
+
+
+def test_the_interval_alone_is_that_of_the_law():
+    curve = curves.drawn(np.random.default_rng(1))
+    at = 100 * curve.sizes[-1]
+    fit, law_at = fitted(curve)
+    alone = extrapolation_interval(curve.sizes, curve.losses, at, level=LEVEL)
+    whole = fit_scaling_law(curve.sizes, curve.losses, level=LEVEL).extrapolate(at)
+    assert alone == pytest.approx(whole.interval)
+    assert both_intervals(fit, without_each_scale(fit), law_at(at), LEVEL) == (
+        pytest.approx(alone),
+        pytest.approx(whole.leave_one_out),
+    )
 
 
 @pytest.mark.parametrize("noise", ["normal", "heavy", "normal outlier"])
 def test_intervals_hold_the_law_as_often_as_the_docstring_says(noise):
-    count = 400
-    found = coverage(noise, count, 30_001)
-    print(f"{noise}: coverage at 10 and 100 times the largest size: {found}")
-    spare = 3.5 * np.sqrt(0.09 / count)
-    assert (found > 0.90 - spare).all()
-    assert (found < 0.94 + spare).all()
+    """In turn at 10 and 100 times the largest size, between 0.90 and 0.94, by the binomial law of so many curves."""
+    rng, count, held = np.random.default_rng(30_001), 80, np.zeros(2, int)
+    for number in range(2 * count):
+        curve = curves.drawn(rng, noise)
+        fit, law_at = fitted(curve)
+        at = (10, 100)[number % 2] * curve.sizes[-1]
+        low, high = both_intervals(fit, [], law_at(at), LEVEL)[0]
+        held[number % 2] += low <= curve.law(at) <= high
+    print(f"{noise}: {held} of {count} held at 10 and 100 times the largest size")
+    assert (binom.cdf(held, count, 0.90) > LEAST).all()
+    assert binom.sf(held.sum() - 1, 2 * count, 0.94) > LEAST
 
 
 def test_leaving_sizes_out_holds_the_law_too():
-    rng, held = np.random.default_rng(40_001), []
-    for _ in range(100):
+    rng, held, count = np.random.default_rng(40_001), 0, 60
+    for _ in range(count):
         curve = curves.drawn(rng)
         at = 100 * curve.sizes[-1]
-        low, high = fit_scaling_law(curve.sizes, curve.losses, level=LEVEL).extrapolate(at).leave_one_out
-        held.append(low <= curve.law(at) <= high)
-    print(f"coverage {np.mean(held)}")
-    assert np.mean(held) > 0.9 - 3.5 * 0.03
+        fit, law_at = fitted(curve)
+        low, high = np.exp(jackknife_interval(fit, without_each_scale(fit), law_at(at), LEVEL))
+        held += bool(low <= curve.law(at) <= high)
+    assert binom.cdf(held, count, LEVEL) > LEAST, f"{held} of {count}"
 
 
 def test_allocations_hold_the_best_one():
-    rng, held = np.random.default_rng(50_001), []
-    for _ in range(60):
+    rng, held, count = np.random.default_rng(50_001), [], 16
+    for _ in range(count):
         law, (n, d), losses = curves.surface(rng)
         plan = fit_scaling_law(n, losses, d).allocate(1e23)
         best = minimize_scalar(lambda log, law=law: law(np.exp(log), 1e23 / 6 / np.exp(log)), bounds=(15, 40)).x
@@ -114,8 +124,7 @@ def test_allocations_hold_the_best_one():
         held.append(
             (plan.n_interval[0] <= np.exp(best) <= plan.n_interval[1], plan.interval[0] <= least <= plan.interval[1])
         )
-    print(f"coverage of n and of the loss {np.mean(held, axis=0)}")
-    assert (np.mean(held, axis=0) > 0.9 - 3.5 * 0.04).all()
+    assert (binom.cdf(np.sum(held, axis=0), count, LEVEL) > LEAST).all(), "of n and of the loss"
 
 
 def test_a_fit_without_the_floor_is_wrong_and_says_why():

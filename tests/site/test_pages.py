@@ -36,7 +36,8 @@ def small(tmp_path_factory):
         return write_site(tmp_path_factory.mktemp("few") / "site").parent
 
 
-@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True), (WIDE, True), (NARROW, False)])
+# What the style sheet says by width names no colour, so each page is seen once at each width and once in each scheme.
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True)])
 def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(small, width, dark):
     with browser(width, dark) as driver:
         for page in KINDS:

@@ -1,7 +1,6 @@
 """Executors: results and losses by key, processes that share the cores, and what is refused."""
 
 import concurrent.futures
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -25,9 +24,8 @@ SQUARES = {number: number**2 for number in range(6)}
 
 
 @pytest.fixture
-def pool(clean):
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, context) as executor:
+def pool(clean, imported):
+    with concurrent.futures.ProcessPoolExecutor(1, imported) as executor:
         yield executor
 
 
