@@ -24,7 +24,7 @@ def ready_processes() -> ForkServerContext:
     There is one such process for all test files that a worker of pytest runs: the first that asks names the modules.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.workers.tasks", "tests.ledger.slow"])
+    context.set_forkserver_preload(["tests.workers.tasks", "tests.engine.ledger.slow"])
     return context
 
 

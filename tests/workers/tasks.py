@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from lemmata.engine.claims import AtMost, EqualInMean
-from tests.claims.synthetic import Synthetic
+from tests.engine.claims.synthetic import Synthetic
 
 PATIENCE = 200.0
 

@@ -15,7 +15,7 @@ from lemmata.engine.claims import Status, calibrate, verdicts_of, verify
 from lemmata.engine.claims._families import FAMILIES
 from lemmata.errors import SettingError
 from lemmata.workers import ATTEMPTS, Lost, Processes, finished, workers
-from tests.claims.synthetic import SureBound
+from tests.engine.claims.synthetic import SureBound
 
 from . import tasks
 
@@ -104,7 +104,8 @@ def test_a_claim_of_a_file_is_verified_by_workers(processes, tmp_path):
     from lemmata.engine.claims import find
 
     path = tmp_path / "own_claim.py"
-    path.write_text("from tests.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n")
+    program = "from tests.engine.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n"
+    path.write_text(program)
     (claim,) = find(str(path))
     apart = verify(claim, executor=processes, progress=False).to_json() | {"seconds": 0}
     assert apart == verify(claim, progress=False).to_json() | {"seconds": 0}
