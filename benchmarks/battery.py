@@ -2,10 +2,10 @@
 
     python -m benchmarks.battery [--seconds 120] [--simplify 48] [--seed 0] [--only NAME ...] [--true] [--out FILE]
 
-Each false statement of `tests/refute/battery` is searched for at most the given seconds of processor time; with --true
-it is the true neighbours. With --out a finished statement is a line of that file at once: a run that ended early goes
-on where it was, and one with more seconds searches again what survived. To be run from the repository's root, with
-OMP_NUM_THREADS=1.
+Each false statement of `tests/engine/refutations/battery` is searched for at most the given seconds of processor time;
+with --true it is the true neighbours. With --out a finished statement is a line of that file at once: a run that ended
+early goes on where it was, and one with more seconds searches again what survived. To be run from the root of the
+repository, with OMP_NUM_THREADS=1.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from tests.refute.battery import CASES
+from tests.engine.refutations.battery import CASES
 
 from lemmata.engine.claims import Claim
 from lemmata.engine.refutations import Counterexample, refute

@@ -8,11 +8,13 @@ another is still writing; what a process holds of it is bounded. Python looks fo
 ones, not in 700: each look passes over all that JAX holds.
 """
 
+import ctypes
 import gc
 import importlib.metadata
 import json
 import os
 import pathlib
+import resource
 import tempfile
 
 from lemmata.interfaces.cli import solve_in_turn
@@ -31,8 +33,9 @@ from lemmata.engine.claims import Claim  # noqa: E402
 from lemmata.files import replace_text  # noqa: E402
 from tests import budget  # noqa: E402
 
-# Bytes that a worker may hold before it forgets its compiled functions.
-_HELD = 5 * 2**28
+# Bytes that a worker may hold before it forgets its compiled functions, and by which it may grow after that.
+_HELD, _GROWN = 5 * 2**28, 2**29
+_LIMIT = [_HELD]
 
 os.environ["LEMMATA_CACHE_DIR"] = ""  # commands that tests start keep no compilations
 _DATA = tempfile.TemporaryDirectory(prefix="lemmata-tests-")  # nor do they touch the ledger of whoever runs them
@@ -152,17 +155,34 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def _resident() -> int:
-    """The bytes this process holds in memory; without Linux's table of processes, as many as there are."""
+    """The bytes this process holds in memory; without Linux's table of processes, the most that it ever held."""
     table = pathlib.Path("/proc/self/statm")
-    return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if table.exists() else 2**62
+    if not table.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(table.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@pytest.fixture(scope="module", autouse=True)
+def _give_back() -> None:
+    """Forget compiled functions, and give their memory back to the system, which glibc does not by itself."""
+    jax.clear_caches()
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def relieve() -> None:
+    """Give memory back where the process holds much; where that does not help, not again before it has grown."""
+    if _resident() > _LIMIT[0]:
+        _give_back()
+        _LIMIT[0] = max(_HELD, _resident() + _GROWN)
+
+
+@pytest.fixture(autouse=True)
 def forget_compilations():
-    """Compiled functions are forgotten at the end of a file where they hold gigabytes, as those of all files would."""
+    """Compiled functions are forgotten after a test where they hold gigabytes, as those of all tests would."""
     yield
-    if _resident() > _HELD:
-        jax.clear_caches()
+    relieve()
 
 
 @pytest.fixture

@@ -11,10 +11,21 @@ import subprocess
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.context import ForkServerContext
 
 import pytest
 
 PATIENCE = 120.0  # seconds until a test gives up on an event
+
+
+def ready_processes() -> ForkServerContext:
+    """Processes that start in a moment, from one that has imported everything and computed nothing.
+
+    There is one such process for all test files that a worker of pytest runs: the first that asks names the modules.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.workers.tasks", "tests.engine.ledger.slow"])
+    return context
 
 
 def two_processes() -> ProcessPoolExecutor:

@@ -7,19 +7,19 @@ from lemmata.answers import Condition, inside, positive, probability, share_inte
 from lemmata.errors import SettingError
 from lemmata.subjects.preferences import fit_rewards
 
-sm = pytest.importorskip("statsmodels.api")
+ABSENT = "the extra `oracles` is not installed"
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
 def test_limits_of_a_share_are_those_of_statsmodels(level):
-    from statsmodels.stats.proportion import proportion_confint
-
+    proportion = pytest.importorskip("statsmodels.stats.proportion", reason=ABSENT)
     for count, n in ((0, 7), (1, 1), (3, 20), (499, 500), (20, 20)):
-        expected = proportion_confint(count, n, 1 - level, "beta")
+        expected = proportion.proportion_confint(count, n, 1 - level, "beta")
         np.testing.assert_allclose(share_interval(float(count), float(n - count), level), expected, rtol=1e-12)
 
 
 def test_rewards_are_those_of_a_logistic_regression():
+    sm = pytest.importorskip("statsmodels.api", reason=ABSENT)
     rng = np.random.default_rng(0)
     truth = np.array([0.0, 0.4, 1.1, -0.5])
     pairs = [tuple(rng.choice(4, 2, replace=False)) for _ in range(300)]

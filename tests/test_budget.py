@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests import budget
+from tests import budget, conftest
 from tests.budget import Case, chosen, told
 
 COSTS = [0.01] * 300 + [0.3] * 100 + [2.0] * 40 + [30.0] * 10
@@ -114,3 +114,16 @@ def test_the_seed_is_that_of_the_commit_or_of_the_caller(monkeypatch):
     budget.seed.cache_clear()
     assert 0 <= budget.seed() < 2**24
     budget.seed.cache_clear()
+
+
+def test_a_worker_gives_memory_back_where_it_holds_much_and_not_after_every_test(monkeypatch):
+    """Half a gigabyte more than what could not be given back; a worker that gave nothing back grew without end."""
+    held, given = conftest._HELD, []
+    monkeypatch.setattr(conftest, "_LIMIT", [held])
+    monkeypatch.setattr(conftest, "_give_back", lambda: given.append(True))
+    counts = []
+    for resident in (held, held + 1, held + 2, held + 2 + conftest._GROWN):
+        monkeypatch.setattr(conftest, "_resident", lambda resident=resident: resident)
+        conftest.relieve()
+        counts.append(len(given))
+    assert counts == [0, 1, 1, 2]

@@ -229,7 +229,7 @@ def on_sphere(dtype="float64"):
 
 
 SPHERE = {
-    "erf": fully_connected(Erf(), 4, bias_std=0.3, parameterization="standard"),
+    "erf": fully_connected(Erf(), 2, bias_std=0.3, parameterization="standard"),
     "relu-bias": relu_network(10, bias_std=0.2),
     "tanh": fully_connected(Elementwise(jnp.tanh, degree=32), 2),
 }

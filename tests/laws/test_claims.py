@@ -9,6 +9,7 @@ import pytest
 
 from lemmata.engine.catalogue import costs, entries
 from lemmata.engine.claims import (
+    UNSEEN,
     Status,
     bibliography,
     check_verdict,
@@ -57,6 +58,8 @@ def test_a_claim_is_judged_at_a_seed_of_its_own(claim):
     """At another seed the budget may be too small; what is never allowed is the opposite verdict, or a failure."""
     print(f"LEMMATA_SEED={SEED} replays this case")
     verdict = verify(claim, seed=SEED % 2**31, progress=False)
+    if verdict.status is Status.INAPPLICABLE and verdict.reason.startswith(UNSEEN):
+        pytest.skip(verdict.reason)
     assert verdict.status in (claim.expected, Status.INCONCLUSIVE), verdict.reason
 
 

@@ -44,6 +44,8 @@ def test_the_examples_of_the_docstrings_are_right(name, tmp_path, monkeypatch):
         pytest.importorskip("zarr", reason="the extra `disk` is not installed")
     if name.endswith(("privacy._spent", "privacy._noise_for")):
         pytest.importorskip("dp_accounting", reason="the extra `privacy` is not installed")
+    if name.endswith("regression._charge_radii"):
+        pytest.importorskip("nucleardatapy", reason="the extra `nuclei` is not installed")
     monkeypatch.chdir(tmp_path)
     said, ran = failures(docstrings(MODULES[name]), vars(importlib.import_module(name)))
     assert not said, said

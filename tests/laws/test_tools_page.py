@@ -9,6 +9,7 @@ import pytest
 from tests.programs import printed, started_in_float32
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
+ABSENT = [name for name in ("torch", "flax") if importlib.util.find_spec(name) is None]
 # A program, at most a few words, and what it prints.
 PROGRAMS = re.findall(r"```python\n(.*?)```\n+(?:prints\n+)?```(?:text)?\n(.*?)```", PAGE, re.S)
 
@@ -23,6 +24,6 @@ def test_the_page_prints_what_it_says(chapter):
     here: dict = {}
     with started_in_float32():
         for program, expected in PROGRAMS:
-            if program not in part or ("import torch" in program and importlib.util.find_spec("torch") is None):
-                continue  # of another chapter, or for those who have PyTorch
+            if program not in part or any(f"import {name}" in program for name in ABSENT):
+                continue  # of another chapter, or for those who have PyTorch or Flax
             assert printed(program, here) == expected.strip()

@@ -1,13 +1,11 @@
 """Kernels of any function: dense Jacobians, modules of other libraries, plans, errors."""
 
 import equinox as eqx
-import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import jaxtyping
 import numpy as np
 import pytest
-from flax import nnx
 
 import lemmata.architectures._tangent as tangent
 import lemmata.core._result_plan as result_plan
@@ -145,14 +143,25 @@ def test_velocity_is_the_derivative_along_gradient_flow():
     np.testing.assert_allclose(kernel.relative_change(after, X), expected, rtol=100 * EPS)
 
 
-def test_modules_of_other_libraries():
+@pytest.fixture(scope="module")
+def one_layer():
+    """Rows, the weights and biases of a layer with a hyperbolic tangent, and its kernel."""
     x = jnp.asarray(RANDOM.normal(size=(3, 4)))
     weights, biases = jnp.asarray(RANDOM.normal(size=(2, 4))), jnp.asarray(RANDOM.normal(size=2))
-    expected = EmpiricalKernel(lambda p, a: jnp.tanh(p[0] @ a + p[1]), (weights, biases)).gram(x)
+    return x, weights, biases, EmpiricalKernel(lambda p, a: jnp.tanh(p[0] @ a + p[1]), (weights, biases)).gram(x)
 
+
+def test_modules_of_equinox(one_layer):
+    x, weights, biases, expected = one_layer
     module = eqx.tree_at(lambda m: (m.weight, m.bias), eqx.nn.Linear(4, 2, key=jax.random.key(0)), (weights, biases))
     sequence = eqx.nn.Sequential([module, eqx.nn.Lambda(jnp.tanh)])
     close(EmpiricalKernel(*equinox_function(sequence)).gram(x), expected)
+
+
+def test_modules_of_flax(one_layer):
+    linen = pytest.importorskip("flax.linen", reason="the extra `oracles` is not installed")
+    nnx = pytest.importorskip("flax.nnx")
+    x, weights, biases, expected = one_layer
 
     class Linen(linen.Module):
         @linen.compact
@@ -169,6 +178,8 @@ def test_modules_of_other_libraries():
 
 
 def test_running_statistics_of_flax_modules_are_no_parameters():
+    linen = pytest.importorskip("flax.linen", reason="the extra `oracles` is not installed")
+
     class Normalised(linen.Module):
         @linen.compact
         def __call__(self, a, train):

@@ -3,7 +3,6 @@
 import math
 
 import equinox as eqx
-import flax.linen as linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,6 +43,7 @@ def equinox_module():
 
 
 def flax_module():
+    linen = pytest.importorskip("flax.linen", reason="the extra `oracles` is not installed")
     module = linen.Sequential([linen.Dense(4, param_dtype=float), jnp.sin, linen.Dense(2, param_dtype=float)])
     return flax_function(module, module.init(jax.random.key(2), X[0]))
 

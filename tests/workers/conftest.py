@@ -1,17 +1,34 @@
 """A directory in which workers say what they do, and two workers of either kind for all tests of a file."""
 
+import multiprocessing
+import types
+
 import pytest
 
+import lemmata.workers
 from lemmata.workers import Processes
+from tests.executors import ready_processes
 
 from . import tasks
 
 
-@pytest.fixture(scope="module")
-def marks(tmp_path_factory):
-    """Of a whole file, since workers have it in their environment from their start."""
+@pytest.fixture(scope="session")
+def marks():
+    """Of a whole session, since workers have it in their environment from their start."""
+    tasks.folder().mkdir(exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def imported():
+    return ready_processes()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_processes(imported):
+    """A process that takes the place of another imports nothing again: most of these tests end some."""
+    known = types.SimpleNamespace(get_context=lambda method: imported, parent_process=multiprocessing.parent_process)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(tasks.MARKS, str(tmp_path_factory.mktemp("marks")))
+        patch.setattr(lemmata.workers, "multiprocessing", known)
         yield
 
 

@@ -1,6 +1,6 @@
 """What tests send to workers: tasks that say that they have begun, and claims of which one trial waits to be killed.
 
-The directory in LEMMATA_TEST_MARKS is how worker and test see each other: nothing here goes by the clock.
+A directory beside the data of the tests is how worker and test see each other: nothing here goes by the clock.
 """
 
 import os
@@ -11,14 +11,13 @@ import jax
 import numpy as np
 
 from lemmata.engine.claims import AtMost, EqualInMean
-from tests.claims.synthetic import Synthetic
+from tests.engine.claims.synthetic import Synthetic
 
-MARKS = "LEMMATA_TEST_MARKS"
 PATIENCE = 200.0
 
 
 def folder() -> pathlib.Path:
-    return pathlib.Path(os.environ[MARKS])
+    return pathlib.Path(os.environ["LEMMATA_DATA_DIR"]) / "marks"
 
 
 def wait_until(condition, patience=PATIENCE):

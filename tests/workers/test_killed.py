@@ -9,7 +9,7 @@ import pytest
 from lemmata.engine.claims import verdicts_of, verify
 from lemmata.engine.ledger import CarriedTrials, open_ledger, recorded_trials
 from lemmata.workers import finished, workers
-from tests.claims.synthetic import Identity, SureBound, TightBound
+from tests.engine.claims.synthetic import Identity, SureBound, TightBound
 
 from . import tasks
 

@@ -14,7 +14,7 @@ from lemmata.workers import Lost
 from lemmata.workflows.comparisons import load_sequences, run_comparison
 from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._models import Model, models
-from tests.claims.synthetic import Identity, SureBound
+from tests.engine.claims.synthetic import Identity, SureBound
 
 from . import tasks
 

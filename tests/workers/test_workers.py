@@ -1,7 +1,6 @@
 """Executors: results and losses by key, processes that share the cores, and what is refused."""
 
 import concurrent.futures
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ from lemmata.engine.claims import Status, calibrate, verdicts_of, verify
 from lemmata.engine.claims._families import FAMILIES
 from lemmata.errors import SettingError
 from lemmata.workers import ATTEMPTS, Lost, Processes, finished, workers
-from tests.claims.synthetic import SureBound
+from tests.engine.claims.synthetic import SureBound
 
 from . import tasks
 
@@ -25,9 +24,8 @@ SQUARES = {number: number**2 for number in range(6)}
 
 
 @pytest.fixture
-def pool(clean):
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(1, context) as executor:
+def pool(clean, imported):
+    with concurrent.futures.ProcessPoolExecutor(1, imported) as executor:
         yield executor
 
 
@@ -106,7 +104,8 @@ def test_a_claim_of_a_file_is_verified_by_workers(processes, tmp_path):
     from lemmata.engine.claims import find
 
     path = tmp_path / "own_claim.py"
-    path.write_text("from tests.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n")
+    program = "from tests.engine.claims.synthetic import SureBound\n\n\nclass OwnBound(SureBound):\n    trials = 40\n"
+    path.write_text(program)
     (claim,) = find(str(path))
     apart = verify(claim, executor=processes, progress=False).to_json() | {"seconds": 0}
     assert apart == verify(claim, progress=False).to_json() | {"seconds": 0}

@@ -1,0 +1,114 @@
+"""The pictures show what the record holds, on axes whose ticks can be read."""
+
+import dataclasses
+import math
+
+import pytest
+from altair.utils.schemapi import SchemaValidationError
+
+from lemmata.errors import DataError
+from lemmata.interfaces.report import learning_curve_chart
+from lemmata.interfaces.report._charts import all_curves, residuals, spectra, theory, training
+from lemmata.interfaces.report._comparison import _pictures as comparison_pictures
+from lemmata.interfaces.report._page import _pictures
+from lemmata.interfaces.report._theme import configured, linear_ticks, ticks
+from tests.interfaces.report.example import classified, empty, measured, noise
+
+
+@pytest.mark.parametrize("lower", [1.3e-4, 0.9, 8.0, 52.0, 4e4])
+@pytest.mark.parametrize("ratio", [1.05, 1.6, 7.0, 400.0, 1e7])
+def test_ticks_are_three_to_eight_round_numbers_inside(lower, ratio):
+    upper = lower * ratio
+    found = ticks(lower, upper)
+    assert 3 <= len(found) <= 8
+    assert found == sorted(set(found))
+    assert all(lower <= value <= upper for value in found)
+    assert all(len(f"{value:.10g}".strip("0.").replace(".", "").lstrip("0").split("e")[0]) <= 4 for value in found)
+
+
+def test_linear_ticks_hold_zero_where_it_is_inside():
+    assert 0.0 in linear_ticks(-3.1, 8.0)
+
+
+def layers(chart):
+    return chart.to_dict()["layer"]
+
+
+def texts(chart):
+    """The labels written into a chart."""
+    marked = [layer for layer in layers(chart) if layer["mark"]["type"] == "text"]
+    return {value["label"] for layer in marked for value in layer["data"]["values"]}
+
+
+def test_the_curve_shows_target_data_and_what_was_measured():
+    record = classified()
+    chart = learning_curve_chart(record)
+    assert {"target: 90.0 %", "your 400 rows"} <= texts(chart)
+    rows = chart.to_dict()["data"]["values"]
+    told = {(row["n"], row["value"]) for row in rows if row["what"] == "measured" and row["model"] == "RBF kernel"}
+    assert told == {(point.n, point.value) for point in record.models[1].points}
+    assert all(math.isclose(row["height"], 1 - row["value"]) for row in rows), "a share is drawn as what is missing"
+
+
+def test_a_metric_that_rises_is_drawn_upwards():
+    for record, upwards in ((classified(), True), (measured(), False)):
+        heights = [layer["encoding"].get("y", {}).get("scale") for layer in layers(learning_curve_chart(record))]
+        assert {scale["reverse"] for scale in heights if scale} == {upwards}
+
+
+def test_the_frame_holds_points_and_target():
+    for record in (classified(), measured()):
+        frame = next(layer["encoding"]["y"]["scale"]["domain"] for layer in layers(learning_curve_chart(record)))
+        heights = [1 - p.value if record.unit.rises else p.value for p in record.models[1].points]
+        asked = 1 - record.answers.asked if record.unit.rises else record.answers.asked
+        assert all(frame[0] <= value <= frame[1] for value in [*heights, asked])
+
+
+def test_noise_has_guessing_and_no_target():
+    assert texts(learning_curve_chart(noise())) == {"guessing: 30.0", "your 120 rows"}
+
+
+def test_a_perfect_score_and_unbounded_ends_have_a_place():
+    record = classified()
+    perfect = dataclasses.replace(record.models[1].points[-1], value=1.0, se=0.0)
+    band = [dataclasses.replace(point, upper=math.inf) for point in record.models[1].band]
+    model = dataclasses.replace(record.models[1], points=[*record.models[1].points[:-1], perfect], band=band)
+    chart = learning_curve_chart(classified(models=[model])).to_dict()
+    assert all(0 < row[name] < math.inf for row in chart["data"]["values"] for name in ("height", "from", "to"))
+
+
+def test_no_model_no_chart():
+    with pytest.raises(DataError, match="no learning curve"):
+        learning_curve_chart(empty())
+    assert [draw(empty()) for draw in (all_curves, theory, spectra, residuals)] == [None] * 4
+    assert training({"widths": []}) is None
+
+
+@pytest.mark.parametrize("record", [classified, measured, noise, empty])
+def test_every_picture_follows_the_schema(record):
+    charts = {**_pictures(record()), **{f"with {name}": chart for name, chart in compared(record()).items()}}
+    assert charts
+    for chart in charts.values():
+        assert configured(chart).to_dict()["$schema"]
+
+
+def test_the_schema_refuses_what_it_does_not_know():
+    chart = configured(learning_curve_chart(classified()))
+    chart.autosize = "sideways"
+    with pytest.raises(SchemaValidationError):
+        chart.to_dict()
+
+
+def compared(record):
+    """The pictures of a comparison with another study, and with the same metric."""
+    return {
+        f"{name} of {i}": chart
+        for i, other in enumerate((classified(), measured()))
+        for name, chart in comparison_pictures([record, other]).items()
+    }
+
+
+def test_residuals_are_truth_minus_prediction():
+    rows = residuals(measured()).to_dict()["data"]["values"]
+    assert [(row["row"], row["residual"]) for row in rows] == [(4, -40.0), (2, 2.25)]
+    assert residuals(classified()) is None

@@ -1,0 +1,200 @@
+"""The page of an examined model: escaped, small, whole without scripts, and read by people who do not see it."""
+
+import dataclasses
+import math
+import re
+
+import pytest
+
+from lemmata.interfaces.python import ModelStudy
+from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_model, write_models
+from lemmata.workflows.examinations import Record
+from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
+from tests.interfaces.report.page import Page
+from tests.interfaces.report.test_page import PAYLOAD
+from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
+
+STATUSES = ("agrees", "disagrees", "vacuous", "inapplicable", "unscored", "unaffordable", "failed")
+KEPT = {*STATUSES, "estimate", "upper", "classification"}
+
+
+def gauge(i, status="agrees"):
+    seen = status in ("agrees", "disagrees")
+    return Gauge(
+        name=f"part.section.gauge_{i}", title=f"Gauge number {i} of a trained model", theory=f"Theory {i % 4}",
+        controls="something", source="someone, Theorem 1", status=status, reason="as it was found",
+        hypotheses=[Condition("rows", 300.0, ">=", 100.0, True, "why"), Condition("law", None, "==", None, None, "no"),
+                    Condition("decay", 0.0, ">", 0.0, status != "inapplicable", "why")],
+        predicted=None if status == "inapplicable" else Interval(0.1 * i, 0.2 * i, 0.3 * i, 0.97),
+        measured=Interval(0.1 * i, 0.19 * i if status == "agrees" else 9.0 * i, 10.0 * i) if seen else None,
+        route="by hand", trivial=0.9, control="half of it", unexplained="why it is so", label="estimate", seconds=0.1,
+    )  # fmt: skip
+
+
+def example(gauges=7, **changes):
+    own = [gauge(i + 1, STATUSES[i % len(STATUSES)]) for i in range(gauges)]
+    found = Record(
+        schema=1, lemmata="0", command="lemmata model net.py rows.csv", created="2026-01-01",
+        model=Model("PyTorch", "net.py", 17226, ["0.weight 128x64", "0.bias 128"], "float32", "ab", "logits",
+                    "classification", 1e-3, "stated"),
+        rows=Rows("rows.csv", 300, 497, [64], [str(i) for i in range(10)]),
+        train_error=Interval(0.0, 0.0, 0.01), held_error=Interval(0.04, 0.06, 0.08, 0.95),
+        preflight=[Check("outputs are finite", "all", True)], gauges=own,
+        findings=[Finding("Two rows of three are copies.", ["copies"])], score=Score(2, 1, 1.1),
+        silent=["Gauge 3: the bound says no more"], open=["why"], plan=["Gauge 1: 3 s"], notes=["A note."],
+        seconds=41.0,
+    )  # fmt: skip
+    return dataclasses.replace(found, **changes)
+
+
+def with_gauges(gauges, **changes):
+    return dataclasses.replace(example(0, **changes), gauges=gauges)
+
+
+def failed():
+    check = Check("classes are in the order of the outputs", "error 0.9", False, "labels=(1, 0)")
+    return example(0, preflight=[check], held_error=None, findings=[], silent=[], open=[], score=Score(0, 0, None))
+
+
+def spoiled(value):
+    """The record with a payload behind each string, but those that the examination itself chooses from a list."""
+    if isinstance(value, str):
+        return value if value in KEPT else value + PAYLOAD
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: spoiled(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return dataclasses.replace(value, **fields)
+    return [spoiled(item) for item in value] if isinstance(value, list) else value
+
+
+def text_of(record, folder):
+    return write_model(record, folder).read_text(encoding="utf-8")
+
+
+def test_one_small_page_without_scripts_and_without_other_files(tmp_path):
+    text = text_of(example(40), tmp_path)
+    page = Page(text)
+    assert len(text.encode()) < 300_000
+    assert "script" not in page.tags
+    assert not [value for _, name, value in page.attributes if name in ("src", "href", "action", "srcset")]
+    assert len(page.ids) == len(set(page.ids))
+    layers = [f"layer{i}.weight 10x10" for i in range(5000)]
+    wide = example(2, model=dataclasses.replace(example().model, layers=layers))
+    assert len(text_of(wide, tmp_path).encode()) < 100_000
+    assert "and 4960 more" in text_of(wide, tmp_path)
+
+
+def test_the_first_screen_says_what_was_found(tmp_path):
+    words = Page(text_of(example(), tmp_path)).unfolded
+    for part in ("Error on held-out rows: 6 %, 95 % interval 4 % to 8 %", "Two rows of three are copies", "A note",
+                 "1 of 2 predicted intervals hold", "Gauge number 1 of a trained model", "why",
+                 "predicted 0.200 (97 %: 0.100 to 0.300), measured 0.190",
+                 "Gauge 3: the bound says no more"):  # fmt: skip
+        assert part in words, part
+    interrupted = Page(text_of(example(interrupted=True), tmp_path)).unfolded
+    assert "The examination was interrupted" in interrupted
+
+
+def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):
+    text = text_of(example(1), tmp_path)
+    (value,) = re.findall(r'class="dot agrees" style="left:([\d.]+)%"', text)
+    assert float(value) == pytest.approx(50 + 100 * math.log2(0.2 / 0.19) / 6, abs=0.01)
+    (left, right) = re.findall(r'style="left:([\d.]+)%;right:([\d.]+)%"', text)[0]
+    assert float(left) == pytest.approx(50 + 100 * math.log2(0.1 / 0.19) / 6, abs=0.01)
+    assert 100 - float(right) == pytest.approx(50 + 100 * math.log2(0.3 / 0.19) / 6, abs=0.01)
+
+
+def test_a_measured_zero_stands_in_the_tables_and_the_page_says_so(tmp_path):
+    none = dataclasses.replace(gauge(1), measured=Interval(0.0, 0.0, 0.01))
+    text = text_of(with_gauges([none, gauge(2)], score=Score(2, 2, 1.0)), tmp_path)
+    assert "1 more, of which 0 was measured, stands in the tables below" in Page(text).unfolded
+
+
+def test_without_held_rows_the_sentences_begin_with_what_is_known(tmp_path):
+    own = dataclasses.replace(gauge(1, "unscored"), name="trained_models.leaving_out.held_out_error_from_training_rows")
+    record = with_gauges([own], held_error=None, score=Score(0, 0, None))
+    assert model_sentences(record) == [
+        "Error on new rows, from training rows alone: 20 %, 97 % interval 10 % to 30 %.",
+        "The error on new rows is unscored: no held-out rows were given.",
+    ]
+    assert "No prediction was measured here" in Page(text_of(record, tmp_path)).unfolded
+
+
+def test_a_failed_check_is_said_first_with_its_remedy(tmp_path):
+    words = Page(text_of(failed(), tmp_path)).unfolded
+    said = "it is not so that classes are in the order of the outputs. Found: error 0.9. Where to look: labels=(1, 0)."
+    assert said in words
+    assert "What theory predicted" not in words
+
+
+def test_names_that_a_stranger_chose_are_escaped(tmp_path):
+    for record in (example(), failed()):
+        text = text_of(spoiled(record), tmp_path)
+        both = write_models(spoiled(record), spoiled(example()), tmp_path / "two").read_text(encoding="utf-8")
+        fragment = ModelStudy(spoiled(record))._repr_html_()
+        for page in (text, both, fragment):
+            assert "<script>" not in page
+            assert "</style>&" not in page
+            assert page.count("</style>") == 1
+            assert not re.search("[\x00\x07\x1b\u202e\ud800]", page)
+            assert "7 * 7" in page
+            Page(page)
+        assert Record.from_json(record.to_json()) == record
+
+
+def test_a_notebook_shows_the_answer():
+    fragment = ModelStudy(example())._repr_html_()
+    assert "Error on held-out rows: 6 %" in fragment
+    assert "<svg" in fragment
+    assert "<html" not in fragment
+
+
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True), (WIDE, True), (NARROW, False)])
+def test_axe_finds_nothing_with_everything_unfolded(tmp_path, width, dark):
+    pages = [write_model(record, tmp_path / str(i)) for i, record in enumerate((example(8), failed(), example(0)))]
+    pages.append(write_models(example(), failed(), tmp_path / "two"))
+    with browser(width, dark) as driver:
+        for page in pages:
+            driver.get(page.as_uri())
+            driver.execute_script("document.querySelectorAll('details').forEach(own => { own.open = true })")
+            assert violations(driver) == [], page
+            assert overflow(driver) == 0, page
+
+
+def test_the_held_out_error_is_the_first_row_and_much_silence_is_folded(tmp_path):
+    name = "trained_models.leaving_out.held_out_error_from_training_rows"
+    last = dataclasses.replace(gauge(3), title="The error", name=name)
+    record = with_gauges([gauge(1), gauge(2), last], silent=[f"Theory {i}: why" for i in range(9)])
+    text = text_of(record, tmp_path)
+    assert re.findall(r'<li><span class="name">(.*?)</span>', text) == [
+        "The error", "Gauge number 1 of a trained model", "Gauge number 2 of a trained model"
+    ]  # fmt: skip
+    words = Page(text).unfolded
+    assert "Theory 4: why" in words
+    assert "<summary>and 4 more</summary>" in text
+    assert "Theory 5: why" not in words
+    assert "Theory 8: why" in text
+
+
+def test_ends_that_nothing_names_are_not_printed(tmp_path):
+    bare = dataclasses.replace(gauge(1), predicted=Interval(0.1, 0.2, 0.3))
+    named = dataclasses.replace(gauge(2), ends="quartiles of rows")
+    text = text_of(with_gauges([bare, named]), tmp_path)
+    assert "0.200 (0.100 to 0.300)" in text  # no level is known, and none is claimed
+    assert "0.380 (quartiles of rows: 0.200 to 20.0)" in text
+    assert "0.190 (" not in text
+
+
+def test_gauges_are_grouped_by_what_they_wait_for():
+    start = Condition("the parameters that training began with are given", 0.0, ">=", 1.0, False, "--start")
+    rate = Condition("the rate of descent is given", 0.0, ">=", 1.0, False, "why")
+    other = Condition("rows", 3.0, ">=", 100.0, False, "why")
+    waits = lambda i, reason, *own: dataclasses.replace(gauge(i, "inapplicable"), reason=reason, hypotheses=list(own))
+    gauges = [waits(1, "a", start), waits(2, "b", start, rate), waits(3, "c", start, other), waits(4, "a", start)]
+    titles = [own.title for own in gauges]
+    silent = [f"{titles[0]}, {titles[3]}: a", f"{titles[1]}: b", f"{titles[2]}: c"]
+    record = with_gauges([*gauges, gauge(5)], silent=silent)
+    said, waiting = silence(record)
+    assert said == [f"{titles[2]}: c"]  # a start alone would not make it speak
+    assert waiting == [("--start FILE", [titles[0], titles[3]]), ("--start FILE and --rate NUMBER", [titles[1]])]
+    page = model_page(record)
+    assert "3 more gauges would speak, if given what they wait for" in page

@@ -1,0 +1,64 @@
+"""A page in headless Chromium: at a width, in a colour scheme, and what axe finds on it."""
+
+import contextlib
+import functools
+import importlib.util
+import pathlib
+import shutil
+
+import pytest
+
+WIDE, NARROW = 1280, 390
+_PLACES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@functools.cache
+def axe():
+    """The text of axe, which checks a page against WCAG."""
+    pytest.importorskip("selenium", reason="the extra `oracles` is not installed")
+    found = importlib.util.find_spec("selenium_axe_python")
+    if found is None:
+        pytest.skip("the extra `oracles` is not installed: it brings axe")
+    folder = pathlib.Path(next(iter(found.submodule_search_locations)))
+    return (folder / "axe-core" / "axe.min.js").read_text(encoding="utf-8")
+
+
+@contextlib.contextmanager
+def browser(width=WIDE, dark=False):
+    """A driver of headless Chromium; the test is skipped where the machine has none."""
+    pytest.importorskip("selenium", reason="the extra `oracles` is not installed")
+    program = next(filter(None, map(shutil.which, _PLACES)), None)
+    driver = shutil.which("chromedriver")
+    if program is None or driver is None:
+        pytest.skip("Chromium or its driver is not installed")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    found = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        found.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        found.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        found.set_script_timeout(120)
+        yield found
+    finally:
+        found.quit()
+
+
+def violations(driver):
+    """What axe finds on the page that is open: the rule, and the first element that breaks it."""
+    driver.execute_script(axe())
+    script = "const done = arguments[arguments.length - 1]; axe.run({resultTypes: ['violations']}).then(done)"
+    found = driver.execute_async_script(script)["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+
+
+def overflow(driver):
+    """Pixels by which the page is wider than the window."""
+    script = "const page = document.documentElement; return page.scrollWidth - page.clientWidth"
+    return driver.execute_script(script)

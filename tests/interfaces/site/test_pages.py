@@ -1,0 +1,270 @@
+"""A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
+
+import re
+
+import pytest
+
+from lemmata.engine.catalogue import entries, part_of, rows
+from lemmata.engine.sources import chapters
+from lemmata.interfaces.report import number
+from lemmata.interfaces.site import _build, _code, _house, _index, _pictures, _problems, _sources, write_site
+from tests import test_floors
+from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
+
+KINDS = (
+    "index.html", "claims/0009.html", "claims/0201.html", "claims/0001.html", "subjects/index.html",
+    "subjects/diffusion.html", "subjects/scaling.html", "sources/index.html", "sources/emergence2026.html",
+    "sources/foundation2025.html", "sources/li2025incontext.html",
+    "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
+    "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
+)  # fmt: skip
+KEPT = ("0001", "0002", "0009", "0041", "0105", "0201")
+
+
+def few():
+    known = rows()
+    subjects = {row["subject"]: row["tag"] for row in known}
+    corrected = {row["tag"] for row in known if row["corrects"]} & {"0004", "0006"}
+    return [row for row in known if row["tag"] in {*KEPT, *subjects.values(), *corrected}]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The whole site, but for most of the claims."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_build, "rows", few)
+        return write_site(tmp_path_factory.mktemp("few") / "site").parent
+
+
+# What the style sheet says by width names no colour, so each page is seen once at each width and once in each scheme.
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, False), (NARROW, True)])
+def test_axe_finds_nothing_and_no_page_is_wider_than_the_window(small, width, dark):
+    with browser(width, dark) as driver:
+        for page in KINDS:
+            driver.get(f"{(small / page).as_uri()}")
+            assert violations(driver) == [], page
+            assert overflow(driver) == 0, page
+            assert driver.execute_script("return getComputedStyle(document.body).backgroundColor") == (
+                "rgb(21, 23, 27)" if dark else "rgb(255, 255, 255)"
+            )
+
+
+def test_axe_would_find_a_picture_without_words_and_text_without_contrast(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text('<html lang="en"><title>t</title><main><h1>h</h1><img src="x.png"><p style="color:#bbb">pale</p>')
+    with browser() as driver:
+        driver.get(page.as_uri())
+        assert {rule for rule, _ in violations(driver)} >= {"image-alt", "color-contrast"}
+
+
+def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
+    known = few()
+    shown = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
+    with browser() as driver:
+        index = (small / "index.html").as_uri()
+        driver.get(index)
+        assert driver.execute_script(shown) == len(known)
+        tools = sum(row["tool"] == "Fourier analysis" for row in known)
+        driver.get(f"{index}#tool=Fourier+analysis")
+        assert driver.execute_script(shown) == tools > 0
+        box = driver.find_element("name", "search")
+        box.send_keys("softmax")
+        assert driver.execute_script(shown) == 0
+        assert driver.find_element("id", "found").text == f"0 of {len(known)} claims"
+        assert "search=softmax" in driver.current_url
+        driver.find_element("tag name", "button").click()
+        assert driver.execute_script(shown) == len(known)
+        box.send_keys("laplacian")  # a word of a statement, which the table does not show
+        assert 1 <= driver.execute_script(shown) < len(known)
+
+
+def test_the_keyboard_reaches_the_content_first_and_without_scripts_the_table_is_whole(small):
+    with browser() as driver:
+        driver.get((small / "claims" / "0001.html").as_uri())
+        from selenium.webdriver.common.keys import Keys
+
+        driver.find_element("tag name", "body").send_keys(Keys.TAB)
+        assert driver.switch_to.active_element.text == "Skip to the content"
+        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        driver.get((small / "index.html").as_uri())
+        assert not driver.find_element("id", "filters").is_displayed()
+        assert len(driver.find_elements("css selector", "#claims tbody tr")) == len(few())
+
+
+def test_a_page_of_a_claim_says_all_that_the_catalogue_says(small):
+    row = next(row for row in few() if row["tag"] == "0009")
+    page = (small / "claims" / "0009.html").read_text(encoding="utf-8")
+    for words in (row["title"], row["kind"], row["status"], row["control"]["statement"], row["name"], row["tool"]):
+        assert words in page
+    assert 'href="../sources/barron1993.html"' in page
+    assert 'href="../subjects/approximation.html#barron_parameter"' in page
+    assert "weights are positive" in page, "a hypothesis, read from the code of the population"
+    assert "class PositiveDefiniteBound(" in page
+    assert page.count("<svg") == 1
+    assert "<math" in page
+
+
+def test_a_subject_shows_the_picture_of_its_tools(small):
+    page = (small / "subjects" / "scaling.html").read_text(encoding="utf-8")
+    assert page.count('<img src="../docs/pictures/scaling.svg" alt="Left, losses with the fitted law') == 1
+    assert (small / "docs" / "pictures" / "scaling.svg").is_file()
+    assert "<img" not in (small / "subjects" / "diffusion.html").read_text(encoding="utf-8")
+
+
+def test_a_source_in_part_says_which_chapters_are_listed(small):
+    said = "Listed are chapters "
+    page = (small / "sources" / "emergence2026.html").read_text(encoding="utf-8")
+    assert f"{said}{', '.join(map(str, chapters('emergence2026')))};" in page
+    assert page.count('<span class="soft">(caption)</span>') > 50
+    assert said not in (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
+
+
+def test_a_misprint_and_its_correction_name_each_other(small):
+    wrong = (small / "claims" / "0001.html").read_text(encoding="utf-8")
+    right = (small / "claims" / "0004.html").read_text(encoding="utf-8")
+    assert "Corrected by" in wrong
+    assert 'href="../claims/0004.html"' in wrong
+    assert "Corrects" in right
+    assert 'href="../claims/0001.html"' in right
+    house = (small / "house.html").read_text(encoding="utf-8")
+    assert 'href="claims/0004.html"' in house
+
+
+def test_the_survey_stands_with_its_verdicts_references_and_problems(small):
+    page = (small / "sources" / "foundation2025.html").read_text(encoding="utf-8")
+    assert page.count('<section class="problem" id="problem-') == 7
+    for word in ("unverifiable", "contradictory", "altered", "Its references"):
+        assert word in page
+    first = (small / "sources" / "index.html").read_text(encoding="utf-8")
+    assert '<h2 id="count">The number 114</h2>' in first
+
+
+def test_an_open_problem_has_its_statement_what_is_known_a_probe_and_its_picture():
+    known = rows()
+    found = _problems.entries_of("foundation2025", known, lambda name: None)
+    assert [entry.problem.number for entry in found] == list(range(1, 8))
+    for entry in found:
+        assert entry.claims == sum(row["problem"] == entry.problem.number for row in known)
+        assert len(entry.probes) >= 1
+        for probe in entry.probes:
+            verdict, numbers = probe.row["verdict"], dict(probe.numbers)
+            assert probe.picture.count("<svg") == 1
+            assert "control: " in probe.picture
+            assert numbers["Control"].endswith("refuted")
+            (stated,) = [panel.stated for panel in _pictures.panels(probe.row)[:1]]
+            assert numbers["Predicted"].endswith(number(stated))
+            middle = verdict["slack"][1] if numbers["Quantity"] == "predicted / measured" else verdict["estimate"]
+            assert numbers["Measured"].startswith(f"{number(middle)}, from ")
+    pages = _sources.source_pages(known, {})
+    page = pages["sources/foundation2025.html"]
+    assert page.count("<figure>") == 7
+    assert page.count("<svg") == sum(len(entry.probes) for entry in found)
+    assert len(page.encode()) < 250_000
+    assert 'id="problem-' not in pages["sources/gu2024softmax.html"]
+
+
+@pytest.mark.parametrize("tag", KEPT)
+def test_a_picture_holds_the_numbers_of_its_verdict(tag):
+    row = next(row for row in rows() if row["tag"] == tag)
+    found = _pictures.panels(row)
+    verdict = row["verdict"]
+    last = found[-1]
+    assert last.claim[1] == verdict["estimate"]
+    assert [last.claim[0], last.claim[2]] == verdict["interval"]
+    assert list(last.band) == verdict["band"]
+    said = _pictures.words(found)
+    picture = _pictures.svg(found, said)
+    assert 'role="img"' in picture
+    assert "#7b828c" not in picture, "greys are the colour of the text"
+    control = verdict["control"]
+    if control["violating"] is not None:
+        assert last.control == (control["violating"],)
+    elif last.title == "exponent":
+        assert all(abs(abs(place - last.stated) - control["nearest"]) < 1e-12 for place in last.control)
+
+
+def test_every_verdict_can_be_drawn_within_its_axis():
+    drawn = 0
+    for row in rows():
+        for panel in _pictures.panels(row):
+            low, high = panel.domain
+            assert low <= min(panel.claim) <= max(panel.claim) <= high, row["name"]
+            drawn += 1
+    assert drawn > 300
+
+
+def test_populations_and_hypotheses_are_found_in_the_code():
+    missing = [
+        name for name, row in entries().items() if not _code.population_of(name.rpartition(".")[0], row["population"])
+    ]
+    assert missing == []
+    known = [_code.hypotheses_of(row["place"], row["class"], row["population"]) for row in rows()]
+    assert sum(map(bool, known)) > 0.8 * len(known)
+    (row,) = [row for row in rows() if row["class"] == "OneOutputReachesError"]
+    conditions = _code.hypotheses_of(row["place"], row["class"], row["population"])
+    assert "violated" in {condition.standing for condition in conditions}
+    assert any("inputs lie in the unit ball" in condition.name for condition in conditions)
+
+
+def test_the_map_draws_the_imports_that_the_files_have():
+    for path in test_floors.FILES:
+        own = {part_of(test_floors.module_of(path)), "version"}
+        assert _code.imports(path) - own == test_floors.rooms(path) - own, path
+    below = _house.rooms()
+    floors = _house.levels(below)
+    assert all(floors[room] > floors[other] for room in below for other in below[room])
+
+
+def test_the_index_of_words_finds_what_statements_say():
+    known = rows()
+    told = [_index._told(row) for row in known]
+    text = str(_index.words(told))
+    index = found_words(text)
+    assert len(index) > 1000
+    assert len(text.encode()) < 60 * len(known)
+    said = [" ".join(row[name] for name in _index._SAID).lower() for row in told]
+    for word, places in index.items():
+        assert places == sorted(set(places))
+        assert all(word in said[place] for place in places), word
+    shown = [" ".join(row[name] for name in _index._SHOWN).lower() for row in told]
+    for word in ("laplacian", "diffusion", "lipschitz", "misprint", "sigma²"):  # all rows that say it are found
+        hits = {place for known, places in index.items() if known.startswith(word) for place in places}
+        meant = {place for place, row in enumerate(said) if re.search(rf"(?<![^\W\d_]){word}", row)}
+        assert meant <= hits | {place for place, row in enumerate(shown) if word in row}, word
+        assert hits <= meant
+    assert "<" not in text
+
+
+def found_words(text):
+    """The index of words, read as its docstring says."""
+    found, word = {}, ""
+    places = re.escape(_index.PLACES)
+    for shared, rest, numbers in re.findall(f"([a-z])([^{places}]*)([{places}]+)", text):
+        word = word[: ord(shared) - ord("a")] + rest
+        row, more, found[word] = -1, 0, []
+        for digit in map(_index.PLACES.index, numbers):
+            if digit >= _index.LAST:
+                more = more * (len(_index.PLACES) - _index.LAST) + digit - _index.LAST + 1
+                continue
+            row, more = row + more * _index.LAST + digit + 1, 0
+            found[word].append(row)
+    return found
+
+
+def test_numbers_of_rows_are_read_as_they_were_written():
+    for value in (0, 1, 51, 52, 700, 831, 832, 5000, 10**6):
+        assert found_words(f"aword{_index._number(value)}") == {"word": [value]}
+
+
+def test_a_thousand_claims_fit_into_the_first_page():
+    known = rows()
+    page, empty = (len(_index.index_page(own).encode()) for own in (known, known[:1]))
+    assert (page - empty) / (len(known) - 1) * 1050 + empty < 300_000
+
+
+def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
+    monkeypatch.setattr(_build, "tags", lambda: {"0001": "LinearAsPrinted", "9000": "NoMore"})
+    monkeypatch.setattr(_build, "rows", few)
+    page = _build.site()["claims/9000.html"]
+    assert "NoMore" in page
+    assert "no longer in the catalogue" in page

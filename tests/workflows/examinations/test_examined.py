@@ -1,0 +1,414 @@
+"""Whole examinations of small models: what is computed how often, what time and memory allow, what stays silent."""
+
+import collections
+import math
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+import lemmata
+from lemmata.engine.claims import registry
+from lemmata.errors import ShapeError
+from lemmata.interfaces.report._model import model_page, model_sentences
+from lemmata.interfaces.report._text import number
+from lemmata.subjects.trained_models import (
+    Objective,
+    held_outputs,
+    held_rows,
+    is_known,
+    polish,
+    polished_copy,
+    read_model,
+    read_task,
+    read_trained,
+)
+from lemmata.workflows.examinations import Record, _gauges, _run, gauges_of, run_examination, signs
+from tests.interfaces.cli import model_files
+from tests.subjects.trained_models import test_faces as faces
+
+# PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
+TRAIN, HELD = model_files.rows()
+SPOKE = ("agrees", "disagrees")
+UNSAID = (
+    "checkpoints 0", "it is not so that a privacy of the training is claimed", "it is not so that the program",
+    "it is not so that rows in use are given", "it is not so that rows are documents",
+    "smaller models of different sizes 0",
+)  # fmt: skip
+LEFT_OUT, STEP = "held_out_error_from_training_rows", "largest_stable_step"
+
+
+@pytest.fixture
+def network(request):
+    """A network of one layer, by the names of `faces`, with its rows of five columns, after so many steps."""
+    seed, apart, steps = request.param
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 180)
+    x = apart * rng.normal(size=(3, faces.D))[y] + rng.normal(size=(180, faces.D))
+    f, start = faces.own_function()
+    model = read_model((f, start))
+    task = read_task(model, x[:80], y[:80])
+    found = polish(Objective(model, x[:80], task.encode(y[:80]), task, 0.02), steps=steps, tolerance=1e-7).model
+    return found.split(found.theta), (x[:80], y[:80]), (x[80:], y[80:])
+
+
+@pytest.fixture(scope="module")
+def linear():
+    model = lambda own, x: x @ own["w"] + own["b"]
+    start = model, {"w": jnp.zeros((4, 3)), "b": jnp.zeros(3)}
+    task = read_task(read_model(start), *TRAIN)
+    found = polish(Objective(read_model(start), TRAIN[0], task.encode(TRAIN[1]), task, 0.02), tolerance=1e-7).model
+    return model, {name: jnp.asarray(part) for name, part in found.split(found.theta).items()}
+
+
+def statuses(record):
+    return {own.name.split(".")[-1]: own.status for own in record.gauges}
+
+
+def numbers(record):
+    """Every number that was predicted or measured, by gauge."""
+    three = lambda ends: (np.nan,) * 3 if ends is None else (ends.low, ends.value, ends.high)
+    found = {"held": three(record.held_error), "train": three(record.train_error)}
+    for own in record.gauges:
+        for name in ("predicted", "measured"):
+            found[f"{own.name}.{name}"] = three(getattr(own, name))
+    return found
+
+
+def in_float32(model):
+    if isinstance(model, tuple):
+        return model[0], jax.tree.map(lambda leaf: leaf.astype(jnp.float32), model[1])
+    if hasattr(model, "float"):
+        return model.float()
+    return jax.tree.map(lambda leaf: leaf.astype(jnp.float32) if hasattr(leaf, "astype") else leaf, model)
+
+
+# Each of the two networks in one of the two precisions, whatever wrote it.
+@pytest.mark.parametrize(
+    ("network", "double", "within"),
+    [
+        pytest.param((3, 1.5, 3000), True, 1e-6, id="stationary-float64"),
+        pytest.param((7, 0.8, 30), False, 1e-3, id="stopped early-float32"),
+    ],
+    indirect=["network"],
+)
+def test_the_same_network_gives_the_same_record_whatever_wrote_it(network, monkeypatch, double, within):
+    pytest.importorskip("torch")
+    weights, train, held = network
+    monkeypatch.setattr(faces, "WEIGHTS", weights)
+    records = {}
+    for name, make in (("function", faces.own_function), ("equinox", faces.own_equinox), ("linen", faces.own_linen),
+                       ("torch", faces.own_torch)):  # fmt: skip
+        model = make() if double else in_float32(make())
+        found = lemmata.study_model(model, *train, held=held, decay=0.02).record
+        assert found.model.dtype == ("float64" if double else "float32")
+        records[name] = found
+    first = numbers(records["function"])
+    assert len(first) > 10
+    for name, record in records.items():
+        assert statuses(record) == statuses(records["function"]), name
+        for key, values in numbers(record).items():
+            np.testing.assert_allclose(values, first[key], rtol=within, atol=within, err_msg=f"{name} {key}")
+
+
+def test_each_gauge_predicts_and_measures_once(linear, monkeypatch):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    counts, spoke = collections.Counter(), 0
+    for claim in gauges_of(trained):
+        for method in ("predict", "measure", "trivial"):
+            own = getattr(type(claim), method)
+            if not callable(own):  # a reason why nothing is trivial
+                continue
+
+            def counted(self, *args, own=own, name=(claim.name, method)):
+                counts[name] += 1
+                return own(self, *args)
+
+            monkeypatch.setattr(type(claim), method, counted)
+        before = dict(counts)
+        found = _gauges.gauge(claim, trained, 0)
+        if found.status == "inapplicable":  # no start, no fit, or too few classes
+            continue
+        spoke += 1
+        assert found.status in SPOKE or (found.label == "upper" and found.status == "vacuous"), (
+            claim.name,
+            found.reason,
+        )
+        assert {name: count for name, count in counts.items() if name not in before} == {
+            (claim.name, method): 1 for method in ("predict", "measure", "trivial") if callable(getattr(claim, method))
+        }
+    assert spoke >= 7
+
+
+def test_no_held_rows_and_few_of_them(linear):
+    for count, status, unseen in (
+        (0, "unscored", "no held-out rows"),
+        (1, "vacuous", "says no more than"),
+        (50, "unscored", "50 held-out rows"),
+    ):
+        held = (HELD[0][:count], HELD[1][:count]) if count else None
+        found = lemmata.study_model(linear, *TRAIN, held=held, decay=0.02)
+        record = found.record
+        by_name = statuses(record)
+        assert by_name[LEFT_OUT] == status
+        assert unseen in record.gauge(LEFT_OUT).reason
+        assert record.gauge(LEFT_OUT).predicted is not None
+        assert by_name[STEP] in SPOKE, "it needs no held-out rows"
+        assert "failed" not in by_name.values()
+        assert by_name["conformal_coverage"] not in SPOKE
+        assert ("unscored" in found.answer) == (count == 0)
+        assert Record.from_json(record.to_json()) == record
+
+
+def test_held_rows_that_are_training_rows_are_found(linear):
+    some = tuple(np.concatenate([a[:40], b]) for a, b in zip(TRAIN, HELD, strict=True))
+    findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
+    assert findings[0].text.startswith("40 of 160 held-out rows are copies of training rows (40 of them exact)")
+    findings = lemmata.study_model(linear, *TRAIN, held=TRAIN, decay=0.02).record.findings
+    assert findings[0].text.endswith("without them no row is left.")
+
+
+def test_without_derivatives_only_what_needs_none_speaks():
+    found = lemmata.study_model(GaussianNB().fit(*TRAIN), *TRAIN, held=HELD).record
+    spoke = {name for name, status in statuses(found).items() if status in SPOKE}
+    assert spoke == {"conformal_coverage", "calibration_after_temperature", "held_out_bound"}
+    rest = [own for own in found.gauges if own.name.split(".")[-1] not in spoke]
+    assert {own.status for own in rest} == {"inapplicable"}
+    asked = ("it is not so that the model has derivatives", *UNSAID)
+    assert all(own.reason.startswith(asked) for own in rest)
+    assert found.model.decay_from == "unknown"
+    assert found.preflight[-2].holds is None
+    tree = lemmata.study_model(DecisionTreeClassifier(max_depth=3).fit(*TRAIN), *TRAIN, held=HELD).record
+    assert statuses(tree)["conformal_coverage"] == "inapplicable"  # its leaves tie
+
+
+@pytest.fixture(scope="module")
+def values():
+    x, y = load_diabetes(return_X_y=True)
+    x, y = (x - x.mean(0)) / x.std(0), (y - y.mean()) / y.std()
+    return (x[:300], y[:300]), (x[300:], y[300:])
+
+
+def test_a_model_that_only_names_classes_has_no_confidence():
+    """The same estimator with its probabilities, and with its classes alone."""
+    from sklearn.neighbors import NearestCentroid
+
+    euclidean, other = (NearestCentroid(metric=metric).fit(*TRAIN) for metric in ("euclidean", "manhattan"))
+    assert hasattr(euclidean, "predict_proba")
+    assert not hasattr(other, "predict_proba")
+    scored, named = (lemmata.study_model(model, *TRAIN, held=HELD).record for model in (euclidean, other))
+    assert (scored.model.outputs, named.model.outputs) == ("probabilities", "classes")
+    for name in ("calibration_after_temperature", "conformal_coverage"):
+        assert scored.gauge(name).status in (*SPOKE, "inapplicable")
+        assert "it is not so that the model scores each class" not in scored.gauge(name).reason
+        assert named.gauge(name).status == "inapplicable"
+        assert named.gauge(name).reason == "it is not so that the model scores each class, and does not only name one"
+    assert not any("onfidence" in own.text or "loss" in own.text for own in named.findings)
+    assert any("gives no scores" in note for note in named.notes)
+    assert not any("gives no scores" in note for note in scored.notes)
+    assert named.held_error.value == pytest.approx(np.mean(other.predict(HELD[0]) != HELD[1]))
+
+
+def test_every_interval_says_its_level(linear):
+    """As its claim types it, or its relation; and the statement of a claim with a level of its own has it in words."""
+    record = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02).record
+    assert record.held_error.at == record.train_error.at == "95 %"
+    seen = set()
+    for own in record.gauges:
+        claim = registry()[own.name]
+        if own.predicted is None or own.label != "estimate":
+            continue
+        typed = not math.isnan(claim.level)
+        level = claim.level if typed else 1 - claim.relation.delta
+        assert own.predicted.level == pytest.approx(level)
+        assert own.predicted.at == f"{100 * level:g} %"
+        seen.add(own.predicted.at)
+        if typed:
+            assert own.predicted.at in " ".join(claim.statement.split())
+    assert {"90 %", "95 %", "97 %", "98 %"} <= seen
+    text = model_page(record)
+    for own in record.gauges:
+        if own.predicted is not None and own.predicted.low < own.predicted.high:
+            assert f"({own.predicted.at}: {number(own.predicted.low)} to {number(own.predicted.high)})" in text
+    assert "97 % interval" in model_sentences(record)[1]
+
+
+def test_a_decay_that_the_weights_contradict_is_said(linear, monkeypatch):
+    monkeypatch.setattr(_run, "gauges_of", lambda trained: [])  # none has a part in it
+    told = lambda decay: lemmata.study_model(linear, *TRAIN, held=HELD, decay=decay).record.notes
+    assert not any("imply a decay" in note for note in told(0.02))
+    assert any("The weights imply a decay of 0.02, and 0.05 is stated" in note for note in told(0.05))
+
+
+def test_leaving_out_is_exact_for_ridge_regression(values):
+    (x, y), held = values
+    found = lemmata.study_model(Ridge(10.0).fit(x, y), x, y, held=held).record
+    assert found.model.decay == pytest.approx(10.0 / 300, rel=1e-6)
+    own = found.gauge(LEFT_OUT)
+    rest = [np.arange(300) != i for i in range(300)]
+    ridge = lambda rows: Ridge(10.0).fit(x[rows], y[rows])
+    refits = [(ridge(rows).predict(x[~rows])[0] - y[~rows][0]) ** 2 for rows in rest]
+    assert own.predicted.value == pytest.approx(np.mean(refits), rel=2e-4)  # polishing ends at a residual of 1e-4
+    assert own.status in SPOKE
+    assert own.trivial == pytest.approx(y.var())
+    said = {name for name, status in statuses(found).items() if status == "inapplicable"}
+    of_classes = {"conformal_coverage", "calibration_after_temperature", "smallest_attack"}
+    assert of_classes < said
+    assert all("the outputs are of classes" in found.gauge(name).reason for name in of_classes)
+    assert "training began with" in found.gauge("linear_from_the_start").reason
+
+
+def test_a_network_of_values_and_a_regression_without_decay(values):
+    (x, y), held = values
+    rng = np.random.default_rng(0)
+    f = lambda own, rows: jnp.tanh(rows @ own["a"]) @ own["b"]
+    start = f, {"a": jnp.asarray(rng.normal(size=(10, 4)) / 4), "b": jnp.asarray(rng.normal(size=(4, 1)))}
+    task = read_task(read_model(start), x, y)
+    model = polish(Objective(read_model(start), x, task.encode(y), task, 0.02), 1500).model
+    params = {name: jnp.asarray(part) for name, part in model.split(model.theta).items()}
+    found = statuses(lemmata.study_model((f, params), x, y, held=held, decay=0.02).record)
+    spoke = {LEFT_OUT, STEP, "membership_from_training_rows", "members_found_at_one_percent", "effect_of_one_row",
+             "order_of_row_effects", "median_ratio_of_row_effects", "dimension_from_products",
+             "error_of_the_end_kernel", "decay_outweighs_negative_curvature"}  # fmt: skip
+    assert {name for name, status in found.items() if status in SPOKE} == spoke
+    plain = lemmata.study_model(LinearRegression().fit(x, y), x, y, held=held).record
+    assert plain.gauge(LEFT_OUT).reason == "the decay of the weights 0, asked > 0"
+
+
+def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", lambda trained: 10.0)
+    dear = lambda claim, problem: 20.0
+    monkeypatch.setattr("lemmata.subjects.trained_models.probabilities.ConformalCoverage.passes", dear)
+    record = run_examination(trained, time_limit=150.0)
+    by_name = statuses(record)
+    assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
+    assert record.gauge(STEP).reason == "8,400 s are more than the time limit leaves"
+    assert by_name["conformal_coverage"] == "unaffordable"
+    assert by_name["calibration_after_temperature"] in SPOKE
+    assert "Largest stable step of gradient descent: 8,400 s" in record.plan
+    assert any("Largest stable step" in line for line in record.silent)
+    late = run_examination(trained, time_limit=10.0, started=time.monotonic() - 20)
+    assert set(statuses(late).values()) == {"unaffordable", "inapplicable"}, "what it never speaks about has no price"
+    assert statuses(late)[STEP] == "unaffordable"
+    assert late.held_error is not None
+
+
+def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatch):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_000)
+    record = run_examination(trained)
+    assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
+    assert record.gauge(STEP).status in SPOKE
+    assert not is_known(polished_copy, trained)
+    many = lambda own, x: x @ own[:800].reshape(4, 200)
+    wide = read_trained((many, jnp.zeros(40_000)), *TRAIN, labels=tuple(range(200)), decay=0.02)
+    claims = {claim.name.split(".")[-1]: claim for claim in gauges_of(wide)}
+    assert "leaving one out; found 34." in (_run._too_much(claims[LEFT_OUT], wide, 0.0, None) or "")
+    assert not is_known(polished_copy, wide)
+
+
+def test_what_was_finished_is_kept_after_an_interruption(linear, monkeypatch):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    done = []
+
+    def stop(claim, trained, seed):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(claim.name)
+        return _gauges.entry(claim, "agrees", "so it is")
+
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauge", stop)
+    record = run_examination(trained)
+    assert record.interrupted
+    assert [own.name for own in record.gauges] == done
+    assert record.held_error is not None
+
+
+def test_a_gauge_that_raises_is_said_to_have_failed(linear, monkeypatch):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    (claim,) = [own for own in gauges_of(trained) if own.name.endswith(STEP)]
+    for error, said in ((KeyError("w"), "KeyError: 'w'"), (ValueError(), "ValueError"), (MemoryError(), "MemoryError")):
+        monkeypatch.setattr(type(claim), "predict", lambda self, problem, error=error: (_ for _ in ()).throw(error))
+        found = _gauges.gauge(claim, trained, 0)
+        assert found.status == ("unaffordable" if isinstance(error, MemoryError) else "failed")
+        assert found.reason == said
+    monkeypatch.setattr(type(claim), "predict", lambda self, problem: jnp.full(3, jnp.nan))
+    assert _gauges.gauge(claim, trained, 0).reason == "what was predicted is not a number"
+
+
+def test_descent_that_goes_on_is_no_test_of_the_longest_step():
+    """Far from a stationary point the curvature is another one before the loss grows."""
+    x, y = TRAIN
+    record = lemmata.study_model((lambda own, rows: rows @ own, jnp.full((4, 3), 1e-3)), x, y, decay=0.02).record
+    assert record.gauge(STEP).status == "inapplicable"
+    assert "share of the objective that 60 short steps gain" in record.gauge(STEP).reason
+
+
+def test_an_own_call_of_another_shape_is_refused(linear):
+    with pytest.raises(ShapeError, match=r"outputs of your own call; found shape \(32, 2\)"):
+        lemmata.study_model(linear, *TRAIN, user=lambda rows: rows[:, :2])
+
+
+def test_every_gauge_says_how_much_it_costs_or_is_priced(linear):
+    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
+    own = gauges_of(trained)
+    assert len(own) >= 6
+    assert all(claim.name in registry() for claim in own)
+    free = [claim for claim in own if not _gauges.price(claim, trained, 1.0) > 0]
+    assert len(free) < len(own) / 4
+    assert {_gauges.gauge(claim, trained, 0).status for claim in free} <= {"inapplicable"}, "it lacks what it asks for"
+
+
+def test_good_and_bad_models_of_values_are_told_apart(values):
+    """Whatever the mean of the targets is."""
+    (x, y), (new, aim) = values
+    found = [
+        lemmata.study_model(model, x, y + shift, held=(new, aim + shift)).record.findings
+        for model, shift in ((Ridge(1.0).fit(x, y + 50), 50.0), (Ridge(1.0).fit(x, y), 50.0))
+    ]
+    said = [[own.text for own in own if "guessed" in own.text or "does not know" in own.text] for own in found]
+    assert said[0] == []
+    assert said[1][0].startswith("The model does not know its own training rows: its mean squared error is 2.5e+03")
+
+
+def test_rows_of_one_class_show_no_guessing(linear):
+    x, y = HELD
+    trained = read_trained(linear, *TRAIN, held=(x[y == 1], y[y == 1]))
+    error = _run.error_interval(trained, held_outputs(trained), held_rows(trained)[1])
+    assert 0 < error.value < 0.4
+    assert not any(own.name == "guessing" for own in signs(trained, [], error))
+    moved = read_trained(linear, *TRAIN, held=(x, (y + 1) % 3))
+    worse = signs(moved, [], _run.error_interval(moved, held_outputs(moved), held_rows(moved)[1]))
+    assert any(own.name == "guessing" for own in worse)
+
+
+def test_a_layer_that_undoes_the_size_of_its_weights_leaves_no_row_out(monkeypatch):
+    """Its training rows accuse no labels: what leaving out says of them is not believed."""
+    own = lambda trained: [claim for claim in gauges_of(trained) if claim.name.endswith(LEFT_OUT)]
+    monkeypatch.setattr(_run, "gauges_of", own)
+    rng = np.random.default_rng(5)
+    x, w = rng.normal(size=(160, 8)), rng.normal(size=(8, 3))
+    y = (2 * x @ w + rng.normal(size=(160, 3))).argmax(1)
+
+    def normalised(own, rows):
+        hidden = rows @ own["w"]
+        hidden = (hidden - hidden.mean(1, keepdims=True)) / jnp.sqrt(hidden.var(1, keepdims=True) + 1e-5)
+        return jnp.tanh(hidden) @ own["v"]
+
+    start = {"w": jnp.asarray(rng.normal(size=(8, 20)) / 3), "v": jnp.asarray(rng.normal(size=(20, 3)) / 5)}
+    model = read_model((normalised, start))
+    task = read_task(model, x[:60], y[:60])
+    trained = polish(Objective(model, x[:60], task.encode(y[:60]), task, 0.01)).model
+    params = {name: jnp.asarray(leaf) for name, leaf in trained.split(trained.theta).items()}
+    record = lemmata.study_model((normalised, params), x[:60], y[:60], held=(x[60:], y[60:]), decay=0.01).record
+    assert record.gauge(LEFT_OUT).status == "inapplicable"
+    assert "how far steps without a row are from their linearisation" in record.gauge(LEFT_OUT).reason
+    assert not any("labels look wrong" in finding.text for finding in record.findings)

@@ -1,0 +1,81 @@
+"""The best model is the smallest of its own table; what is not sure is said, also where letters cannot be dim."""
+
+import dataclasses
+import io
+
+from rich.console import Console
+
+from lemmata.interfaces.cli._summary import print_summary
+from lemmata.options import StudyOptions
+from lemmata.workflows.studies import run_study
+from lemmata.workflows.studies._answers import answers, beats_guessing
+from lemmata.workflows.studies._outlook import Candidate
+from tests.workflows.studies import tables
+from tests.workflows.studies.test_answers import SEEN, candidate, question
+
+
+def gained(name, loss, gain, **more):
+    """A model whose gain over guessing, row by row, is told."""
+    item = candidate(name, loss, **more)
+    losses = {key: dataclasses.replace(own, gain=gain) for key, own in item.measured.losses.items()}
+    measured = dataclasses.replace(item.measured, losses=losses)
+    return Candidate(measured, item.forecast, item.unit, item.total)
+
+
+def test_the_best_model_is_the_smallest_of_the_table():
+    """A lasso with 43.3 was "best" beside 43.1: it stays near guessing, so that its gain varies least."""
+    shy, bold = gained("shy", lambda n: 0.97, -0.01), gained("bold", lambda n: 0.90, 0.01)
+    asked = question()
+    found = answers(SEEN, [shy, bold], asked)
+    assert found.best == "bold"
+    text = " ".join(found.sentences)
+    assert "the best model is the bold model" in text
+    assert "not surely better than guessing" in text
+    assert "the shy model is, with" in text
+    assert found.now is not None
+    assert found.now.value <= asked.told(shy.expected(asked.total)).value
+
+
+def test_without_one_that_surely_beats_guessing_none_is_best():
+    assert answers(SEEN, [gained("bold", lambda n: 0.90, 0.01)], question()).best is None
+
+
+def test_what_is_expected_to_be_worse_than_guessing_does_not_surely_beat_it():
+    """Neighbours had 2,260, guessing 2,000: "surely beats guessing: yes"."""
+    asked = question()
+    worse = gained("worse", lambda n: 1.2 * asked.guessing, -0.01)
+    assert not beats_guessing(worse, asked)
+    better = gained("better", lambda n: 0.9 * asked.guessing, -0.01)
+    found = answers(SEEN, [worse, better], asked)
+    assert "the worse model" not in " ".join(found.sentences)
+
+
+def test_a_file_shows_which_models_are_not_sure():
+    record = run_study(tables.waves(80), StudyOptions(models="linear,rbf", quick=True))
+    told = [dataclasses.replace(model, learns=model.name == record.answers.best) for model in record.models]
+    out = io.StringIO()
+    print_summary(Console(file=out, width=100), dataclasses.replace(record, models=told))
+    text = out.getvalue()
+    unsure = next(model for model in told if not model.learns)
+    assert f"{unsure.title} *" in text
+    assert "*: does not surely beat guessing." in " ".join(text.split())
+
+
+def test_what_more_rows_change_is_named():
+    """ "Change that is open": change what?"""
+    model = candidate("slow", lambda n: 0.9 * n**-0.02, se=0.2)
+    text = " ".join(answers(SEEN, [model], question()).sentences)
+    assert "change the rmse is open: rmse" in text
+
+
+def test_a_model_that_overtakes_beyond_what_was_measured_is_named():
+    """Boosting was best, compared at 1,600 rows; the table of the page had less for the forest with all 8,645."""
+    early, late = candidate("early", lambda n: 0.4 + 0 * n), candidate("late", lambda n: 6.6 * n**-0.5)
+    asked = dataclasses.replace(question(), total=4000)
+    both = [dataclasses.replace(item, total=4000) for item in (early, late)]
+    found = answers(SEEN, both, asked)
+    assert found.best == "early"
+    assert late.expected(4000).value < early.expected(4000).value
+    text = " ".join(found.sentences)
+    assert "Models are compared with 260 training rows" in text
+    assert "With all 4,000 rows the late model is expected to have" in text
