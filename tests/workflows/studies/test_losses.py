@@ -6,10 +6,14 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.linear_model import LinearRegression
 
 from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies._all_rows import with_all_rows
 from lemmata.workflows.studies._losses import Split, bounded, curve_of
+from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._metrics import metric
+from lemmata.workflows.studies._models import models
 from lemmata.workflows.studies._outlook import _tailed
 from tests.workflows.studies import tables
 
@@ -169,3 +173,33 @@ def test_classifiers_on_few_splits_are_compared_with_guessing_on_the_whole_table
             found.append(curve_of([[one]], 0, 2000, dataset, unit, baseline)[0].mean[0] - wrong.mean())
     assert np.std(adjusted) < 0.7 * np.std(plain)
     assert abs(np.mean(adjusted)) < 3 * np.std(adjusted) / np.sqrt(40)
+
+
+def heavy_wages(rows=600, seed=0):
+    """A linear target with lognormal noise: six rows hold a third of the variance."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 4))
+    return load_dataset((x, x @ [0.8, 0.6, 0.0, 0.0] + np.exp(1.2 * rng.normal(size=rows))))
+
+
+@pytest.mark.parametrize("name", ["linear", "lasso"])
+def test_all_rows_are_compared_with_guessing_row_by_row(name):
+    """A linear model that beats guessing by four standard errors had a star, and the lasso beside it had none."""
+    dataset = heavy_wages()
+    (model,) = models([name], None, dataset.x, "regression")
+    found = with_all_rows(measure(model, dataset, 0, quick=True), dataset)
+    gain = found.losses["rmse"].gain
+    assert gain < 0
+    fits = [LinearRegression().fit(np.delete(dataset.x, k, 0), np.delete(dataset.y, k)) for k in range(0, 600, 5)]
+    rows = np.arange(0, 600, 5)
+    own = np.array([fit.predict(dataset.x[[k]]).item() for fit, k in zip(fits, rows, strict=True)])
+    apart = (dataset.y[rows, 0] - own) ** 2 - (dataset.y[rows, 0] - dataset.y.mean()) ** 2
+    assert gain == pytest.approx((apart.mean() + 1.645 * apart.std() / np.sqrt(600)) / dataset.y.var(), abs=0.15)
+
+
+def test_a_gain_of_one_standard_error_is_not_sure():
+    """Boosting "surely" beat guessing with t = 1.4, and was worse than it on every second draw of other rows."""
+    unit, dataset = metric("rmse", "regression"), tables.waves(100)
+    for mean, sure in ((-0.14, False), (-0.18, True)):  # a standard error is 0.1
+        one = dataclasses.replace(told([0.9], held=100)[0], gain=np.array([[mean], [1.0]]))
+        assert (curve_of([[one]], 0, 100, dataset, unit)[0].gain < 0) == sure

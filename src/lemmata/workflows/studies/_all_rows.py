@@ -12,7 +12,7 @@ from lemmata.spectra import Spectrum
 from ._data import Dataset
 from ._gram import padded_gram
 from ._kernel_fit import centred_fit, chances, without_folds
-from ._losses import Losses, bounded
+from ._losses import Losses, bounded, upper_gain
 from ._measure import Measured, left_out, row_losses, units_of
 from ._metrics import Metric
 from ._models import chosen, within
@@ -47,9 +47,11 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes)
     if not left_out(dataset) or measured.most > total:
         return whole
+    guess = np.repeat(y.mean(axis=0, keepdims=True), total, axis=0)
     if dataset.task == "regression":
         size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None)
         means, variances, largest = rows.mean(axis=1), rows.var(axis=1), rows.max(axis=1)
+        apart = rows - row_losses(dataset, y, guess, None)
     else:
         folds = _folds(y)
         outputs = without_folds(values, vectors, fit.ridge, y, folds)
@@ -59,9 +61,11 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
         means = np.nanmean([rows.mean(axis=1) for rows in parts], axis=0)
         variances = np.nanmean([rows.var(axis=1) for rows in parts], axis=0)
         largest = np.zeros(len(means))
+        guessed = [row_losses(dataset, y[rows], guess[rows], guess[rows]) for rows in folds]
+        apart = np.concatenate([own - other for own, other in zip(parts, guessed, strict=True)], axis=1)
     losses = {
-        unit.name: _with_last(measured.losses[unit.name], size, (mean, variance, most), dataset, unit)
-        for unit, mean, variance, most in zip(units_of(dataset), means, variances, largest, strict=True)
+        unit.name: _with_last(measured.losses[unit.name], size, (mean, variance, most), own, dataset, unit)
+        for unit, mean, variance, most, own in zip(units_of(dataset), means, variances, largest, apart, strict=True)
     }
     return dataclasses.replace(whole, losses=losses, learns=measured.learns and fit.learns, reach=size)
 
@@ -81,8 +85,24 @@ def _folds(y: Float[np.ndarray, "n k"]) -> list[np.ndarray]:
     return [np.sort(order[start::FOLDS]) for start in range(min(FOLDS, len(y)))]
 
 
-def _with_last(old: Losses, size: float, found: tuple[float, float, float], dataset: Dataset, unit: Metric) -> Losses:
-    """The curve with mean, variance and largest of the rows' losses at one size more."""
+def _with_last(
+    old: Losses,
+    size: float,
+    found: tuple[float, float, float],
+    apart: Float[np.ndarray, " N"],
+    dataset: Dataset,
+    unit: Metric,
+) -> Losses:
+    """The curve with mean, variance and largest of the rows' losses at one size more.
+
+    Args:
+        old: the curve so far.
+        size: training rows.
+        found: mean, variance and largest.
+        apart: each row's loss less that of guessing.
+        dataset: the table.
+        unit: the metric.
+    """
     mean, variance, largest = map(float, found)
     if not math.isfinite(mean) or (len(old.sizes) and size <= old.sizes[-1]):
         return old
@@ -97,5 +117,6 @@ def _with_last(old: Losses, size: float, found: tuple[float, float, float], data
         np.append(old.measured, mean),
         *bounds,
         largest / (len(dataset.targets) * mean) if mean > 0 else 0.0,
+        gain=upper_gain(float(apart.mean()), float(apart.var()), float((apart**2).mean()), len(apart), unit),
         rows=float(len(dataset.targets)),
     )

@@ -40,7 +40,8 @@ RARE = 8
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row: what a few large rows add to both losses decides nothing. A model
+    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
+    decides nothing. A model
     that is expected to be no better than guessing with all rows does not surely beat it.
     """
     losses = item.losses

@@ -68,8 +68,8 @@ class Losses:
         seen: the mean as it was measured; None where it is `mean`.
         least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: of independent rows, a standard error above the model's loss less that of guessing on the same rows, at
-            the largest size with splits; nan elsewhere.
+        gain: of independent rows, the upper end (95 %) of the model's loss less that of guessing on the same rows, at
+            the largest size; nan elsewhere.
         paired: by size, the losses of the splits, with an order: the same stretches at each size.
         rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
     """
@@ -260,20 +260,34 @@ def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, f
 
 
 def _gain(splits: list[Split], metric: int, total: int, unit: Metric) -> float:
-    """A standard error above the mean of the model's loss less that of guessing; what both miss counts in neither.
-
-    Of classes it is not below 0 unless the sign test says so on the rows in which just one of both is wrong (McNemar's
-    test): a model that differs from guessing in two rows has a tiny standard error, and no evidence.
-    """
+    """The upper end of the model's loss less that of guessing, from the held-out rows of some splits."""
     means = np.array([own.gain[0, metric] for own in splits])
-    rows = float(np.mean([own.gain[1, metric] for own in splits]))
+    squares = np.array([own.gain[1, metric] for own in splits]) + means**2
     different = min(len(splits) * float(np.mean([own.held for own in splits])), total)
-    gain = float(means.mean()) + math.sqrt(rows / different)
+    variance = float(np.mean([own.gain[1, metric] for own in splits]))
+    return upper_gain(float(means.mean()), variance, float(squares.mean()), different, unit)
+
+
+def upper_gain(mean: float, variance: float, square: float, rows: float | int, unit: Metric) -> float:
+    """The upper end (95 %) of the model's loss less that of guessing on the same rows: what both miss is in neither.
+
+    Of classes it is a standard error above the mean, and not below 0 unless the sign test says so on the rows in which
+    just one of both is wrong (McNemar's test): a model that differs from guessing in two rows has a tiny standard
+    error, and no evidence.
+
+    Args:
+        mean: of the differences of single rows,
+        variance: theirs, and
+        square: the mean of their squares.
+        rows: how many rows there are.
+        unit: the metric.
+    """
+    error = math.sqrt(variance / rows)
     if unit.rows is not wrong:
-        return gain
-    apart = different * float(np.mean([own.gain[1, metric] + own.gain[0, metric] ** 2 for own in splits]))
-    worse = (apart + different * float(means.mean())) / 2
-    return gain if _sign_test(worse, apart) <= SURE else max(gain, 0.0)
+        return mean + NORMAL_90 * error
+    apart = rows * square
+    worse = (apart + rows * mean) / 2
+    return mean + error if _sign_test(worse, apart) <= SURE else max(mean + error, 0.0)
 
 
 def _sign_test(worse: float, apart: float) -> float:
