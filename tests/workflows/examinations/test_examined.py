@@ -240,8 +240,7 @@ def test_every_interval_says_its_level(linear):
     assert "97 % interval" in model_sentences(record)[1]
 
 
-def test_a_decay_that_the_weights_contradict_is_said(linear, monkeypatch):
-    monkeypatch.setattr(_run, "gauges_of", lambda trained: [])  # none has a part in it
+def test_a_decay_that_the_weights_contradict_is_said(linear):
     told = lambda decay: lemmata.study_model(linear, *TRAIN, held=HELD, decay=decay).record.notes
     assert not any("imply a decay" in note for note in told(0.02))
     assert any("The weights imply a decay of 0.02, and 0.05 is stated" in note for note in told(0.05))

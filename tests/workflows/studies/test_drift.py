@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from lemmata.options import StudyOptions
@@ -48,9 +48,10 @@ def test_a_drift_is_named_only_where_older_rows_make_it_worse():
 
 
 def days(rows=600, seed=0, trend=0.0):
+    """Columns of a table, one row a day."""
     rng = np.random.default_rng(seed)
-    table = pd.DataFrame({f"x{j}": rng.normal(size=rows) for j in range(3)})
-    table["day"] = pd.date_range("2020-01-01", periods=rows)
+    table = {f"x{j}": rng.normal(size=rows) for j in range(3)}
+    table["day"] = np.datetime64("2020-01-01", "us") + np.arange(rows) * np.timedelta64(1, "D")
     table["y"] = table["x0"] + trend * np.arange(rows) + 0.5 * rng.normal(size=rows)
     return table
 
@@ -59,7 +60,7 @@ def days(rows=600, seed=0, trend=0.0):
 def test_a_trend_does_not_make_few_rows_enough(trend):
     """ "A tenth less error takes about 40 rows; there are 2,000": small sets were tested a short way ahead."""
     options = StudyOptions(time="day", quick=True, models="linear,forest")
-    found = run_study(load_dataset(days(trend=trend), "y", time="day"), options)
+    found = run_study(load_dataset(pl.DataFrame(days(trend=trend)), "y", time="day"), options)
     asked = [sentence for sentence in found.answers.sentences if "enth less error" in sentence]
     assert bool(asked) == (trend == 0.0), "of rows that drift no number is told"
     assert {model.name for model in found.models} == {"linear", "forest", "last", "season"}
@@ -74,14 +75,16 @@ def test_a_drift_that_makes_every_model_lose_is_named():
     table["y"] = np.where(np.arange(1000) < 500, 2.0, -2.0) * table["x0"] + 0.5 * table["x1"]
     table["y"] += 0.5 * np.random.default_rng(1).normal(size=1000)
     options = StudyOptions(time="day", quick=True, models="linear")
-    found = run_study(load_dataset(table, "y", time="day"), options)
+    found = run_study(load_dataset(pl.DataFrame(table), "y", time="day"), options)
     assert any("The target drifts: with the last" in sentence for sentence in found.answers.sentences)
 
 
 def test_a_last_value_is_named_only_where_no_model_of_any_size_is_better():
     walk = days(600)
     walk["y"] = np.cumsum(np.random.default_rng(3).normal(size=600))
-    found = run_study(load_dataset(walk, "y", time="day"), StudyOptions(time="day", quick=True, models="linear"))
+    found = run_study(
+        load_dataset(pl.DataFrame(walk), "y", time="day"), StudyOptions(time="day", quick=True, models="linear")
+    )
     told = " ".join(found.answers.sentences)
     assert ("--keep 'day' gives the models the time" in told) == (found.answers.best == "last")
 
@@ -89,7 +92,7 @@ def test_a_last_value_is_named_only_where_no_model_of_any_size_is_better():
 def test_every_split_of_a_size_has_a_stretch_of_its_own():
     from lemmata.workflows.studies._measure import measure
 
-    dataset = load_dataset(days(), "y", time="day")
+    dataset = load_dataset(pl.DataFrame(days()), "y", time="day")
     (model,) = models(["linear"], None, dataset.x, "regression")
     losses = measure(model, dataset, 0, quick=True).losses["rmse"]
     assert len(losses.paired) == len(losses.sizes)

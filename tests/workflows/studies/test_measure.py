@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-import pandas as pd
+import polars as pl
 import pytest
 
 from lemmata.errors import SettingError, UnknownNameError
@@ -190,7 +190,7 @@ def test_splits_that_workers_finish_in_another_order_are_those_of_one_stretch_ag
     """Sizes are compared stretch by stretch to see a drift."""
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=120), "day": np.arange(120.0), "y": rng.normal(size=120).cumsum()}
-    dataset = load_dataset(pd.DataFrame(rows), "y", time="day")
+    dataset = load_dataset(pl.DataFrame(rows), "y", time="day")
     (model,) = models(["linear"], None, dataset.x, dataset.task)
     sizes = [10, 20, 40]
     told = {(i, r): _measure._one_split(model, dataset, 0, n, r) for i, n in enumerate(sizes) for r in range(4)}
