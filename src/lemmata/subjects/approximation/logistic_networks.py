@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
+from lemmata.engine.problems.drawn import Drawn, normal, uniform
 from lemmata.engine.problems.sampled import draws
 from lemmata.functions import LogisticNetworks
 
@@ -25,30 +26,6 @@ class Frequencies(eqx.Module):
     """
 
     omega: Float[Array, " m"]
-
-
-class NormalFrequencies(Population[Frequencies]):
-    """Sixteen standard normal frequencies."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        return Frequencies(jax.random.normal(key, (16,)))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        return [Hypothesis("no frequency is 0", jnp.abs(problem.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)")]
-
-
-class UnitLengths(Population[Frequencies]):
-    """Eight lengths of units between 0.5 and 4."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        return Frequencies(jax.random.uniform(key, (8,), minval=0.5, maxval=4.0))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        return [Hypothesis("a is at least 0.5", problem.omega.min(), ">=", 0.5, "the step of the quadrature")]
 
 
 class LogisticUnits(eqx.Module):
@@ -101,7 +78,11 @@ class LogisticSpectrum(Claim[Frequencies]):
 
     title = "The spectrum of the logistic function's derivative"
     source = Source("li2025incontext", "(134)", note="proof of (132)")
-    population = NormalFrequencies()
+    population = Drawn(
+        Frequencies,
+        lambda own: Hypothesis("no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)"),
+        omega=normal(16),
+    )
     relation = Equal()
     control = Control("with 22/7 for pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
     controls = "the spectrum of a logistic unit"
@@ -200,7 +181,11 @@ class LogisticMoment(Claim[Frequencies]):
 
     title = "The moment of a logistic unit"
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
-    population = UnitLengths()
+    population = Drawn(
+        Frequencies,
+        lambda own: Hypothesis("a is at least 0.5", own.omega.min(), ">=", 0.5, "the step of the quadrature"),
+        omega=uniform(0.5, 4.0, 8),
+    )
     relation = Equal()
     control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
     controls = "the first moment of the spectrum of a logistic unit"

@@ -11,6 +11,7 @@ from scipy.special import erf, expit
 
 from lemmata.architectures import AbstractLayer, Gelu, silu, tanh
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 from lemmata.subjects.field_theory import Criticality, critical_initialisation
 
 _NODES = 200
@@ -99,7 +100,7 @@ def critical_point_of(name: str) -> Criticality:
 class GatedUnit(eqx.Module):
     """s(u) = u gate(beta u)."""
 
-    beta: float
+    beta: float = eqx.field(converter=float)
     gate: str = eqx.field(static=True)
 
     @property
@@ -115,16 +116,12 @@ class GatedUnit(eqx.Module):
         return u * gate, gate + v * density
 
 
-class GatedUnits(Population[GatedUnit]):
-    """GELU or SWISH of random steepness."""
-
-    settings = Space(gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> GatedUnit:
-        return GatedUnit(float(4.0 ** (jax.random.uniform(key, ()) - 0.5)), setting["gate"])
-
-    def hypotheses(self, problem: GatedUnit) -> list[Hypothesis]:
-        return [Hypothesis("beta", problem.beta, ">", 0.0, "else the unit is linear")]
+GATED_UNITS = Drawn(
+    GatedUnit,
+    positive("beta", "else the unit is linear"),
+    beta=log_uniform(0.5, 2.0),
+    gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"),
+)
 
 
 UNITS = {"tanh": np.tanh, "normal": lambda u: u * GATES["normal"](u)}

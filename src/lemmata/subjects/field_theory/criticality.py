@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source, Status
 from lemmata.subjects.field_theory import gaussian_moments, representation_flow
 from lemmata.subjects.field_theory._smooth_units import (
+    GATED_UNITS,
     GatedUnit,
-    GatedUnits,
     OddUnit,
     OddUnits,
     SmoothNetwork,
@@ -75,7 +75,7 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
     title = "The critical points of GELU and SWISH"
     source = Source(_KEY, "Abstract, criticality")
-    population = GatedUnits()
+    population = GATED_UNITS
     relation = Equal()
     traced = False
     control = Control("at nine tenths of the kernel", lambda found, problem: _scaled(problem, 0.9))

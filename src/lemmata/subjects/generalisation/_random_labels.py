@@ -15,18 +15,6 @@ class PowerDraws(eqx.Module):
     rows: int = eqx.field(static=True)
 
 
-class ThresholdRows(Population[PowerDraws]):
-    """Powers between 0.2 and 5."""
-
-    settings = Space(rows=Integer(10, 1, 10_000, "rows"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PowerDraws:
-        return PowerDraws(0.2 * 25.0 ** jax.random.uniform(key), setting["rows"])
-
-    def hypotheses(self, problem: PowerDraws) -> list[Hypothesis]:
-        return [Hypothesis("the power", problem.power, ">", 0.0, "a distribution function")]
-
-
 class FiniteLaw(eqx.Module):
     """Three kinds of rows with known probabilities, and functions with known values on them.
 
@@ -133,21 +121,3 @@ class Learners(Population[Lunch]):
             most = len(problem.bias) // 2 * (votes.sum(axis=1) - jnp.abs(own)) + jnp.abs(problem.bias)
             found.append(Hypothesis("a seen label outvotes others", (own - most).min(), ">", 0.0, "consistency"))
         return found
-
-
-class UnlabelledRows(eqx.Module):
-    """Rows that get random labels."""
-
-    x: Float[Array, "n d"]
-
-
-class RowsOfChance(Population[UnlabelledRows]):
-    """Normal rows."""
-
-    settings = Space(n=Integer(10, 2, 40, "rows", corners=(8, 12)), d=Integer(5, 2, 50, "dimension", corners=(5, 10)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> UnlabelledRows:
-        return UnlabelledRows(jax.random.normal(key, (setting["n"], setting["d"])))
-
-    def hypotheses(self, problem: UnlabelledRows) -> list[Hypothesis]:
-        return [Hypothesis("rows", len(problem.x), ">=", 1, "something to memorise")]

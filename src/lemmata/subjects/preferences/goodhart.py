@@ -25,6 +25,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
 from lemmata.subjects.preferences import expected_normal_maximum
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
@@ -64,20 +65,6 @@ class CurvedGold(eqx.Module):
 
     curvature: Float[Array, ""]
     tilts: Float[Array, " t"]
-
-
-class CurvedGolds(Population[CurvedGold]):
-    """Curvatures 0.3 to 2, tilts 0.2 to 3."""
-
-    settings = Space(curvature=Real(0.8, 0.3, 2.0, "middle of the curvatures"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> CurvedGold:
-        """A curvature within a factor 2^(1/2), four tilts."""
-        u = jax.random.uniform(key, (5,))
-        return CurvedGold(setting["curvature"] * 2 ** (u[0] - 0.5), 0.2 + 2.8 * u[1:])
-
-    def hypotheses(self, problem: CurvedGold) -> list[Hypothesis]:
-        return [Hypothesis("gold turns down", problem.curvature, ">", 0.0, "else there is no peak")]
 
 
 class HeavyProxy(eqx.Module):
@@ -163,7 +150,12 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
 
     title = "Gold that turns down peaks, as a parabola in the root of the divergence"
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
-    population = CurvedGolds()
+    population = Drawn(
+        CurvedGold,
+        positive("curvature", "else there is no peak"),
+        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "middle of the curvatures")),
+        tilts=uniform(0.2, 3.0, 4),
+    )
     relation = Equal(block=1)
     control = Control("the peak is at twice the tilt", lambda gains, problem: _gains(problem, 0.5))
     controls = "the gain in gold reward of a tilted policy, and where it is largest"

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 
 _LARGEST = 3
 
@@ -24,24 +25,15 @@ class Attempted(eqx.Module):
     asked: int = eqx.field(static=True)
 
 
-class AttemptedProblems(Population[Attempted]):
-    """Success probabilities on a logarithmic scale."""
-
-    def settings(self) -> Space:
-        made = Integer(12, 2, 100, "attempts made", corners=(8, 24))
-        asked = Integer(6, 1, 100, "attempts asked about", corners=(4, 8))
-        return Space(made=made, asked=asked).where("k is at most n", lambda s: s["asked"] <= s["made"])
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Attempted:
-        success = 0.04 * 5.0 ** jax.random.uniform(key)
-        return Attempted(success, setting["made"], setting["asked"])
-
-    def hypotheses(self, problem: Attempted) -> list[Hypothesis]:
-        """A probability; no more asked about than made."""
-        return [
-            Hypothesis("p is positive", problem.success, ">", 0.0, "relative errors"),
-            Hypothesis("k is at most n", problem.asked, "<=", problem.made, "the estimator needs k attempts"),
-        ]
+ATTEMPTED_PROBLEMS = Drawn(
+    Attempted,
+    positive("success", "relative errors"),
+    lambda own: Hypothesis("k is at most n", own.asked, "<=", own.made, "the estimator needs k attempts"),
+    rules={"k is at most n": lambda setting: setting["asked"] <= setting["made"]},
+    success=log_uniform(0.04, 0.2),
+    made=Integer(12, 2, 100, "attempts made", corners=(8, 24)),
+    asked=Integer(6, 1, 100, "attempts asked about", corners=(4, 8)),
+)
 
 
 class Difficulties(eqx.Module):
@@ -127,17 +119,10 @@ class SharedBudget(eqx.Module):
     budget: int = eqx.field(static=True)
 
 
-class SharedBudgets(Population[SharedBudget]):
-    """Success probabilities on a logarithmic scale, easy and very hard problems among them."""
-
-    settings = Space(
-        problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
-        budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SharedBudget:
-        share = jax.random.uniform(key, (setting["problems"],))
-        return SharedBudget(0.0005 * (0.9 / 0.0005) ** share, setting["budget"])
-
-    def hypotheses(self, problem: SharedBudget) -> list[Hypothesis]:
-        return [Hypothesis("probabilities are below 1", problem.success.max(), "<", 1.0, "else nothing is left to try")]
+SHARED_BUDGETS = Drawn(
+    SharedBudget,
+    lambda own: Hypothesis("probabilities are below 1", own.success.max(), "<", 1.0, "else nothing is left to try"),
+    problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
+    success=log_uniform(0.0005, 0.9, "problems"),
+    budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
+)

@@ -32,6 +32,7 @@ from lemmata.engine.claims import (
     Space,
 )
 from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.engine.problems.random_units import DELTA, RandomUnits, unit_rows
 from lemmata.engine.problems.softmax_parameters import CONSTANT, logit_bound, required_width
 
@@ -86,17 +87,9 @@ class EqualInput(eqx.Module):
     sigma: Float[Array, ""]
 
 
-class EqualInputs(Population[EqualInput]):
-    """Logits of a standard deviation between a setting and five quarters of it."""
-
-    settings = Space(sigma=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> EqualInput:
-        return EqualInput(setting["sigma"] * (1 + jax.random.uniform(key) / 4))
-
-    def hypotheses(self, problem: EqualInput) -> list[Hypothesis]:
-        spread = jnp.exp(4 * problem.sigma**2)
-        return [Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")]
+def _averaging(problem: EqualInput) -> Hypothesis:
+    spread = jnp.exp(4 * problem.sigma**2)
+    return Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")
 
 
 class WidthSizes(eqx.Module):
@@ -242,7 +235,11 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     title = "ReLU, exponential and softmax units at equal inputs: the constants of R n"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
-    population = EqualInputs()
+    population = Drawn(
+        EqualInput,
+        _averaging,
+        sigma=uniform(1.0, 1.25, times=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights")),
+    )
     relation = EqualInMean(margin=0.03, resolution=0.05)
     control = Control(
         "weights of 1.25 times the standard deviation", lambda v, problem: _constants(1.25 * problem.sigma)
