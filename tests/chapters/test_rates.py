@@ -22,7 +22,7 @@ from lemmata.subjects.open_problems.aligned_views import ViewsInPairs, descend_b
 from lemmata.subjects.open_problems.composition import TENT_COMPOSITIONS
 from lemmata.subjects.open_problems.linear_recurrences import readable_directions
 from lemmata.subjects.open_problems.score_roughness import TwoPointScores
-from lemmata.subjects.optimisation._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
+from lemmata.subjects.optimisation._recurrent_fits import IMPULSE_FITS, FrequencyFits, ReadoutFits
 from lemmata.subjects.optimisation.conditioning import bessel
 from lemmata.subjects.optimisation.recurrent_training import FrequencyBasin
 
@@ -111,7 +111,7 @@ def test_the_basin_of_a_frequency_tends_to_the_root_of_tan():
 
 
 def test_the_solution_of_an_impulse_fit_has_no_loss(key):
-    problem = drawn(ImpulseFits(), key)
+    problem = drawn(IMPULSE_FITS, key)
     assert float(problem.loss(problem.solution)) < 1e-28
     assert float(problem.loss(problem.first)) > 0.1  # descent that stays there has failed
 

@@ -81,6 +81,15 @@ def log_uniform(low: Number, high: Number, *shape: Size, times: Number = 1.0) ->
     return Law(_log_uniform, "log-uniform from {0} to {1}", (low, high), shape, times)
 
 
+def signs(*shape: Size) -> Law:
+    """-1 or 1, each with probability 1/2."""
+    return Law(_signs, "signs", (), shape)
+
+
+def _signs(key: Key[Array, ""], shape: tuple[int, ...]) -> Array:
+    return jax.random.rademacher(key, shape, float)
+
+
 def _uniform(key: Key[Array, ""], shape: tuple[int, ...], low: float, high: float) -> Array:
     return jax.random.uniform(key, shape, minval=low, maxval=high)
 

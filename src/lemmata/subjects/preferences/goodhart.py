@@ -74,19 +74,12 @@ class HeavyProxy(eqx.Module):
     scale: Float[Array, ""]
 
 
-class HeavyProxies(Population[HeavyProxy]):
-    """Errors with moments of an order below 3.5."""
-
-    def settings(self) -> Space:
-        freedom = Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4))
-        return Space(freedom=freedom, scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> HeavyProxy:
-        """The setting itself: chance is in the draws."""
-        return HeavyProxy(jnp.asarray(setting["freedom"]), jnp.asarray(setting["scale"]))
-
-    def hypotheses(self, problem: HeavyProxy) -> list[Hypothesis]:
-        return [Hypothesis("the error has a variance", problem.freedom, ">", 2.0, "so that means of maxima are stable")]
+_HEAVY = Drawn(
+    HeavyProxy,
+    lambda own: Hypothesis("the error has a variance", own.freedom, ">", 2.0, "so that means of maxima are stable"),
+    freedom=Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4)),
+    scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)),
+)
 
 
 _DRAWS, _MANY = 2**12, 2**16
@@ -211,7 +204,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
 
     title = "With heavy-tailed errors gold falls again"
     source = Source("kwa2024", note="main result, for the best of n")
-    population = HeavyProxies()
+    population = _HEAVY
     relation = Order("n", _LADDER)
     control = Control("gold keeps rising", lambda sign, problem: -sign)
     controls = "the gold reward of the best of n by a heavy-tailed proxy"
@@ -231,7 +224,7 @@ class HeavyTailedProxyGrows(Claim[HeavyProxy]):
 
     title = "A heavy-tailed proxy grows like a power of n"
     source = Source("kwa2024", note="main result, the rate from extreme values")
-    population = HeavyProxies()
+    population = _HEAVY
     relation = Rate("n", _LADDER, margin=0.03, resolution=0.04)
     control = Control("like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
     controls = "the proxy reward of the best of n"
