@@ -12,7 +12,7 @@ from scipy import stats
 from lemmata.subjects.generalisation import finite_classes, memorisation, uniform_convergence
 from lemmata.subjects.generalisation._labelled_points import Memorised
 from lemmata.subjects.generalisation._random_labels import FiniteLaw, Learners, Lunch, PowerDraws, RareKinds, SignClass
-from lemmata.subjects.generalisation.finite_classes import FiniteClass, FiniteClasses, PrunedNetworks, RealisableClasses
+from lemmata.subjects.generalisation.finite_classes import FiniteClass, PrunedNetworks, RealisableClasses
 
 
 def _rate(claim, problem, key, repeats):
@@ -22,7 +22,7 @@ def _rate(claim, problem, key, repeats):
 
 
 def test_a_finite_class_fails_as_often_as_binomials_say(key):
-    problem = FiniteClasses().sample({"classifiers": 60, "rows": 50}, key)
+    problem = finite_classes.FiniteClassDeviation.population.sample({"classifiers": 60, "rows": 50}, key)
     radius = float(finite_classes.FiniteClassDeviation().predict(problem))
     p, n = np.asarray(problem.errors), problem.rows
     inside = lambda r: np.prod(

@@ -97,7 +97,9 @@ def test_a_users_problem_is_posed_where_a_function_says_how():
     posing = Drawn(
         Rows, pose=lambda problem: Rows(jnp.asarray(problem)) if isinstance(problem, np.ndarray) else None, x=normal(3)
     )
-    assert posing.posed(np.zeros(2)).x.shape == (2,)
+    posed = posing.posed(np.zeros(2))
+    assert posed is not None
+    assert posed.x.shape == (2,)
     assert posing.posed(3) is None
     assert Drawn(Rows, x=normal(3)).posed(np.zeros(2)) is None
 

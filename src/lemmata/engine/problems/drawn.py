@@ -171,7 +171,9 @@ class Drawn(Population[Any]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Any:
         keys = [key] if len(self.laws) == 1 else jax.random.split(key, max(len(self.laws), 1))
-        drawn = {name: law.draw(setting, own) for (name, law), own in zip(self.laws.items(), keys, strict=False)}
+        drawn: dict[str, Any] = {
+            name: law.draw(setting, own) for (name, law), own in zip(self.laws.items(), keys, strict=False)
+        }
         for field in dataclasses.fields(self.of):
             if field.name in setting and field.name not in drawn:
                 given = setting[field.name]

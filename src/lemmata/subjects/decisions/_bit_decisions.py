@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.set_systems import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.decisions import BitProcess, majority_process, parity_process, scrambled_process
 
 

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.engine.problems.drawn import Drawn, log_uniform
+from lemmata.engine.problems.generators import generator_of
 from lemmata.engine.problems.variables import dimension, rows
 from lemmata.subjects.stability import replace_one
 
@@ -39,11 +40,7 @@ class SampledLaw(eqx.Module):
 
     def draw(self, key: Key[Array, ""], rows: int) -> tuple[Float[np.ndarray, "rows d"], Float[np.ndarray, " rows"]]:
         """So many new rows."""
-        return _rows(_generator(key), rows, np.asarray(self.coefficients), float(self.noise))
-
-
-def _generator(key: Key[Array, ""]) -> np.random.Generator:
-    return np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        return _rows(generator_of(key), rows, np.asarray(self.coefficients), float(self.noise))
 
 
 def _rows(drawn: np.random.Generator, rows: int, coefficients: np.ndarray, noise: float) -> tuple:
@@ -62,7 +59,7 @@ class SampledLaws(Population[SampledLaw]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
         """A law and its rows, by NumPy: the algorithms are not JAX's, and each shape would be compiled anew."""
-        drawn, noise = _generator(key), float(setting["noise"])
+        drawn, noise = generator_of(key), float(setting["noise"])
         direction = drawn.normal(size=setting["d"])
         direction = direction / np.linalg.norm(direction)
         sample, pool = (_rows(drawn, rows, direction, noise) for rows in (setting["n"], 8))

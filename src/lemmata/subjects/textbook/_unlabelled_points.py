@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, Key
 from scipy.sparse.csgraph import connected_components
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 
 class PointsInGroups(eqx.Module):

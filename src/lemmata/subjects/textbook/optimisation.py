@@ -24,7 +24,7 @@ from lemmata.engine.claims import (
     Space,
 )
 from lemmata.engine.problems.drawn import Drawn, normal, positive, uniform
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.engine.problems.variables import dimension
 
 ABOUT = {
