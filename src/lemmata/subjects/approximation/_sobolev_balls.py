@@ -28,12 +28,7 @@ class SobolevBalls(Population[SobolevBall]):
 
 
 class BudgetedBall(eqx.Module):
-    """A Sobolev ball and a number n of parameters.
-
-    Args:
-        ball: the class of functions.
-        n: parameters.
-    """
+    """A Sobolev ball, the class of functions, and a number n of parameters."""
 
     ball: SobolevBall
     n: Float[Array, ""]

@@ -19,23 +19,13 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": 
 
 
 class Frequencies(eqx.Module):
-    """Where spectra are compared.
-
-    Args:
-        omega: real numbers.
-    """
+    """Real numbers omega at which spectra are compared."""
 
     omega: Float[Array, " m"]
 
 
 class LogisticUnits(eqx.Module):
-    """A network sum_j r_j sigma(<a_j, x>), and a point.
-
-    Args:
-        functions: the class.
-        coefficients: r_j.
-        x: a point of the unit ball.
-    """
+    """A network sum_j r_j sigma(<a_j, x>) of a class, with coefficients r_j, and a point x of the unit ball."""
 
     functions: LogisticNetworks
     coefficients: Float[Array, " m"]

@@ -40,11 +40,7 @@ def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
 
 
 class Ramp(eqx.Module):
-    """A sharpness.
-
-    Args:
-        sharpness: tau.
-    """
+    """A sharpness tau."""
 
     sharpness: Float[Array, ""]
 
@@ -95,13 +91,7 @@ class Waves(Population[Wave]):
 
 
 class Line(eqx.Module):
-    """A function on [-1, 1] that is linear between equally spaced knots.
-
-    Args:
-        start: g(-1).
-        slopes: its slopes, from left to right.
-        sharpness: tau of the ramps that represent it.
-    """
+    """A function on [-1, 1] from g(-1), linear between equal knots with slopes from left to right; tau of its ramps."""
 
     start: Float[Array, ""]
     slopes: Float[Array, " k"]

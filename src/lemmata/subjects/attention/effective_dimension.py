@@ -35,13 +35,7 @@ ABOUT = {"tool": "spectral theory", "architecture": "attention", "object": "spec
 
 
 class SphereTokens(eqx.Module):
-    """The kernel exp(beta <x, y>) on the unit sphere of R^p, and how many tokens are drawn from its uniform law.
-
-    Args:
-        beta: the inverse temperature.
-        p: the dimension.
-        n: the number of tokens.
-    """
+    """The kernel exp(beta <x, y>) on the unit sphere of R^p, of which n tokens are drawn uniformly."""
 
     beta: Float[Array, ""]
     p: int = eqx.field(static=True)

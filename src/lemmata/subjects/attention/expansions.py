@@ -64,13 +64,7 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function sum_i a_i kappa(., x_i) of a positive semidefinite kernel, expanded twice on the same points.
-
-    Args:
-        x: the points, one a row.
-        first: a, the coefficients of the first expansion.
-        second: those of the second.
-    """
+    """A function on points x, one a row, by two lists of coefficients of sections of one semidefinite kernel."""
 
     x: Float[Array, "n p"]
     first: Float[Array, " n"]

@@ -19,12 +19,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadGrams(eqx.Module):
-    """Positive semidefinite matrices K_1, ..., K_H, and a ridge.
-
-    Args:
-        grams: K_h, one a head.
-        ridge: the ridge of effective dimensions.
-    """
+    """Positive semidefinite matrices K_1, ..., K_H, one a head, and the ridge of effective dimensions."""
 
     grams: Float[Array, "H n n"]
     ridge: Float[Array, ""]

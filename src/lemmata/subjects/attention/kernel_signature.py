@@ -21,11 +21,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "
 
 
 class Reals(eqx.Module):
-    """Real numbers in a given order.
-
-    Args:
-        values: the numbers.
-    """
+    """Real numbers in a given order."""
 
     values: Float[Array, " n"]
 

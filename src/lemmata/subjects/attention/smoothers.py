@@ -30,12 +30,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadWithValues(eqx.Module):
-    """One head: logits of tokens for tokens, and a value for each.
-
-    Args:
-        logits: row i holds those of token i.
-        values: v_j, one a row.
-    """
+    """One head: logits, those of token i for all tokens in row i, and the value v_j of each token, one a row."""
 
     logits: Float[Array, "T T"]
     values: Float[Array, "T c"]
@@ -64,12 +59,7 @@ class TokenValues(Population[HeadWithValues]):
 
 
 class KeyPair(eqx.Module):
-    """Two keys as queries meet them: M x and M y.
-
-    Args:
-        left: M x.
-        right: M y.
-    """
+    """Two keys as queries meet them: M x on the left and M y on the right."""
 
     left: Float[Array, " p"]
     right: Float[Array, " p"]

@@ -107,12 +107,7 @@ class ScrambledDecisions(Population[ScrambledDecision]):
 
 
 class Formula(eqx.Module):
-    """A disjunction of conjunctions of literals.
-
-    Args:
-        truth: its value in each state.
-        width: the largest number of literals in a conjunction.
-    """
+    """A disjunction of conjunctions of at most `width` literals, by its truth in each state."""
 
     truth: Bool[np.ndarray, " states"]
     width: Float[Array, ""]

@@ -17,13 +17,7 @@ ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "est
 
 
 class ShiftedNormal(eqx.Module):
-    """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws.
-
-    Args:
-        shift: theta.
-        sigma: the known standard deviation.
-        n: draws.
-    """
+    """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws."""
 
     shift: Float[Array, ""]
     sigma: Float[Array, ""]

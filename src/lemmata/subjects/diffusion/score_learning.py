@@ -48,13 +48,7 @@ _LENGTHSCALE = log_uniform(0.5, 1.0)
 
 
 class NormalPairs(eqx.Module):
-    """Normal data with covariance `covariance` under noise of a variance, learned from n pairs.
-
-    Args:
-        covariance: of x0, whose mean is 0 and known.
-        variance: of the noise.
-        n: pairs.
-    """
+    """Normal data of mean 0 and a covariance under noise of a variance, learned from n pairs."""
 
     covariance: Float[Array, "d d"]
     variance: Float[Array, ""]

@@ -31,13 +31,7 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "diffusion model", "object"
 
 
 class TwoPoints(eqx.Module):
-    """x0 is m or -m with equal probability, z = x0 + sigma xi with xi standard normal.
-
-    Args:
-        m: half of the distance between the points.
-        variance: sigma².
-        order: how many derivatives a seminorm takes.
-    """
+    """x0 is m or -m with equal probability, z = x0 + noise of a variance; a seminorm takes `order` derivatives."""
 
     m: Float[Array, ""]
     variance: Float[Array, ""]

@@ -16,13 +16,7 @@ class PowerDraws(eqx.Module):
 
 
 class FiniteLaw(eqx.Module):
-    """Three kinds of rows with known probabilities, and functions with known values on them.
-
-    Args:
-        probabilities: of the three kinds.
-        values: of each function on each kind.
-        rows: N.
-    """
+    """Three kinds of rows with known probabilities, functions with known values on them, and a number N of rows."""
 
     probabilities: Float[Array, "3"]
     values: Float[Array, "functions 3"]

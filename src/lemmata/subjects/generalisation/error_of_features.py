@@ -20,12 +20,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "random features", "obj
 
 
 class ErrorParts(eqx.Module):
-    """What the error epsilon_dis of n random features is made of.
-
-    Args:
-        cover: epsilon, the radius of the cover.
-        share: log|N_epsilon| / n, for a cover of |N_epsilon| pairs.
-    """
+    """Parts of the error epsilon_dis of n random features: the radius epsilon of a cover, and log|N_epsilon| / n."""
 
     cover: Float[Array, ""]
     share: Float[Array, ""]

@@ -17,11 +17,7 @@ STANDARD_ERRORS = 5.0
 
 
 class Design(eqx.Module):
-    """A matrix of inputs, one row an observation.
-
-    Args:
-        x: the inputs.
-    """
+    """A matrix of inputs, one row an observation."""
 
     x: Float[Array, "n d"]
 

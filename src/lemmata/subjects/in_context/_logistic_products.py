@@ -9,12 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class Products(eqx.Module):
-    """Numbers that a logistic function is to return.
-
-    Args:
-        x: the numbers.
-        tau: the temperature.
-    """
+    """Numbers x that a logistic function is to return, and its temperature tau."""
 
     x: Float[Array, " s"]
     tau: Float[Array, ""]

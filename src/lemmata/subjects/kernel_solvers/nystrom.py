@@ -35,11 +35,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "c
 
 
 class GramMatrix(eqx.Module):
-    """A Gram matrix.
-
-    Args:
-        matrix: K.
-    """
+    """A Gram matrix K."""
 
     matrix: Float[Array, "n n"]
 

@@ -127,13 +127,7 @@ class StiffMachines(Population[StiffMachine]):
 
 
 class PooledSites(eqx.Module):
-    """Covariances of p inducing points and of S sites of each of n images.
-
-    Args:
-        joint: of the inducing points, then of all sites, in full.
-        inducing: p.
-        images: n.
-    """
+    """Joint covariances of p inducing points, which come first, and of S sites of each of n images."""
 
     joint: Float[np.ndarray, "all all"]
     inducing: int = eqx.field(static=True)

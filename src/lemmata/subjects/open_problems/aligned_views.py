@@ -16,12 +16,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator",
 
 
 class PairedViews(eqx.Module):
-    """The joint law of two views, and embeddings of their values.
-
-    Args:
-        joint: probabilities.
-        left, right: an embedding of every value of the first and of the second view.
-    """
+    """The joint law of two views, and an embedding of every value of the first, left, and of the second, right."""
 
     joint: Float[Array, "a b"]
     left: Float[Array, "a k"]

@@ -18,13 +18,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class TwoPointScore(eqx.Module):
-    """Data m or -m with probability 1/2 each, noised, and the width and the ridge of a fit.
-
-    Args:
-        m: the size of the data.
-        width: lengthscale of the Gaussian kernel.
-        ridge: weight of the squared norm in the fit.
-    """
+    """Data m or -m with probability 1/2 each, noised; lengthscale of a Gaussian kernel, and ridge, of a fit."""
 
     m: Float[Array, ""]
     width: Float[Array, ""]

@@ -72,13 +72,7 @@ class TurningGame(eqx.Module):
 
 
 class PeriodicGame(eqx.Module):
-    """Losses C x in every third round and -x in the others, on [-1, 1], with steps rate/sqrt(t) of Adam from `start`.
-
-    Args:
-        large: C.
-        rate: the step of the first round.
-        start: the first point.
-    """
+    """Losses C x in every third round and -x else, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`; C is large."""
 
     large: Float[Array, ""]
     rate: Float[Array, ""]

@@ -49,11 +49,7 @@ class MetricFlows(Population[MetricLeastSquares]):
 
 
 class MarginalClasses(eqx.Module):
-    """Classes +-1 with sparse rows: the class, two ones, and five private coordinates a row.
-
-    Args:
-        y, y_new: classes of the training rows and of new ones.
-    """
+    """Classes +-1 of training and new rows, which are sparse: the class, two ones, five private coordinates a row."""
 
     y: Float[Array, " n"]
     y_new: Float[Array, " m"]

@@ -35,12 +35,7 @@ PRIMES = ("5", "7", "11", "13", "17")
 
 
 class ModularUnit(eqx.Module):
-    """One unit (w_n + v_m)² on the pairs (n, m) of residues.
-
-    Args:
-        first: w, of the first residue.
-        second: v, of the second one.
-    """
+    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, `second` v."""
 
     first: Float[Array, " P"]
     second: Float[Array, " P"]

@@ -17,12 +17,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class ErfUnit(eqx.Module):
-    """One unit erf(w'x), x ~ N(0, I_d), and a direction v.
-
-    Args:
-        weights: w.
-        direction: v.
-    """
+    """One unit erf(w'x) with weights w, x ~ N(0, I_d), and a direction v."""
 
     weights: Float[Array, " d"]
     direction: Float[Array, " d"]

@@ -203,12 +203,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii of which some at random are hidden, beside those that a claim hides.
-
-    Args:
-        hidden: by chance.
-        table: the radii.
-    """
+    """A table of radii of which some are hidden by chance, beside those that a claim hides."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)

@@ -99,13 +99,7 @@ class ScatteredSamples(Population[ScatteredValues]):
 
 
 class DiscPoints(eqx.Module):
-    """Points in a disc of the plane, and the parameter b of a covariance r² (ln r - b) + c.
-
-    Args:
-        x: points.
-        radius: R of the disc.
-        slope: b.
-    """
+    """Points in a disc of the plane of radius R, and the parameter b of a covariance r² (ln r - b) + c."""
 
     x: Float[np.ndarray, "n 2"]
     radius: float

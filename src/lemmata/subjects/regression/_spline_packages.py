@@ -93,13 +93,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points of R^p, steps h, and as many places around which splines are tried.
-
-    Args:
-        points: t.
-        z: places.
-        steps: h, one for each place.
-    """
+    """N points t of R^p, steps h, and as many places z around which splines are tried."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]

@@ -12,13 +12,7 @@ _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and k are asked about.
-
-    Args:
-        success: p.
-        made: n.
-        asked: k.
-    """
+    """One problem: n attempts are made, each right with probability p, and k are asked about."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)
@@ -81,12 +75,7 @@ class BetaDifficulties(Population[Difficulties]):
 
 
 class Multiplied(eqx.Module):
-    """Attempts multiplied: from m on a problem to K m.
-
-    Args:
-        before: m.
-        factor: K.
-    """
+    """Attempts multiplied by the factor K: from m before on a problem to K m."""
 
     before: Float[Array, ""]
     factor: Float[Array, ""]
@@ -108,12 +97,7 @@ class MultipliedAttempts(Population[Multiplied]):
 
 
 class SharedBudget(eqx.Module):
-    """Several problems and attempts to share among them.
-
-    Args:
-        success: the probability of each.
-        budget: attempts in all.
-    """
+    """The probability of success on each of several problems, and a budget of attempts to share among them."""
 
     success: Float[Array, "problems"]
     budget: int = eqx.field(static=True)

@@ -79,13 +79,7 @@ class Verified(eqx.Module):
 
 
 class Scored(eqx.Module):
-    """Attempts with normal scores: N(lead, 1) where right, N(0, spread²) where wrong.
-
-    Args:
-        success: the probability that an attempt is right.
-        lead: how much higher right ones score in the mean.
-        spread: the standard deviation of the scores of wrong ones.
-    """
+    """Attempts, right with probability `success`, with normal scores: N(lead, 1) where right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]

@@ -134,11 +134,7 @@ class Flows(Population[Flow]):
 
 
 class NearbyInputs(eqx.Module):
-    """One softmax network, trained apart on two points for several angles between them.
-
-    Args:
-        networks: the network along its flows, one an angle.
-    """
+    """One softmax network along its flows on two points, trained apart for several angles between them."""
 
     networks: tuple[Flow, ...]
 

@@ -26,12 +26,7 @@ Movement = Callable[[Training, Array, int], Training]
 
 
 class Descent(eqx.Module):
-    """A network some way along its training, and the size of its next step.
-
-    Args:
-        training: the network.
-        step: eta.
-    """
+    """A network some way along its training, and the size eta of its next step."""
 
     training: Training
     step: Float[Array, ""]

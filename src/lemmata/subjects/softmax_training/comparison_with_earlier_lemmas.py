@@ -93,13 +93,7 @@ def _averaging(problem: EqualInput) -> Hypothesis:
 
 
 class WidthSizes(eqx.Module):
-    """Sizes in Theorem 4.2.
-
-    Args:
-        sigma: standard deviation of the weights.
-        count: n k.
-        delta: failure probability.
-    """
+    """Sizes in Theorem 4.2: sigma of the weights, n k, and the failure probability."""
 
     sigma: float = eqx.field(static=True)
     count: int = eqx.field(static=True)

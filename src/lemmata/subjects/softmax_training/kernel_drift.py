@@ -26,13 +26,7 @@ _ROWS = 16
 
 
 class SoftmaxData(eqx.Module):
-    """Data that softmax networks of several widths are trained on.
-
-    Args:
-        x: inputs in the unit ball.
-        y: targets in the unit ball.
-        sigma: standard deviation of the weights.
-    """
+    """Inputs x and targets y in unit balls that softmax networks are trained on, and sigma of their weights."""
 
     x: Float[Array, "n d"]
     y: Float[Array, "n k"]

@@ -10,13 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class PoleSum(eqx.Module):
-    """The response h_k = sum_i c_i a_i^k, and two sequences.
-
-    Args:
-        poles: a.
-        weights: c.
-        u: the rows of both sequences.
-    """
+    """The response h_k = sum_i c_i a_i^k with poles a and weights c, and two sequences, the rows of u."""
 
     poles: Complex[Array, " n"]
     weights: Complex[Array, " n"]

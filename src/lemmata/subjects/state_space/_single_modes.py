@@ -11,13 +11,7 @@ from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix
 
 
 class DrivenMode(eqx.Module):
-    """dh/dt = l h + sin(w t) from h(0) = 0 up to a horizon.
-
-    Args:
-        pole: l.
-        frequency: w.
-        horizon: the last time.
-    """
+    """dh/dt = l h + sin(w t) with the pole l and the frequency w, from h(0) = 0 up to a horizon."""
 
     pole: Complex[Array, ""]
     frequency: Float[Array, ""]
@@ -31,12 +25,7 @@ class DrivenMode(eqx.Module):
 
 
 class SteppedModes(eqx.Module):
-    """Many modes dh_n/dt = l_n h_n, and a time step.
-
-    Args:
-        poles: l.
-        step: D.
-    """
+    """Many modes dh_n/dt = l_n h_n with poles l, and a time step D."""
 
     poles: Complex[Array, " n"]
     step: Float[Array, ""]

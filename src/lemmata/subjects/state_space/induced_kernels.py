@@ -41,13 +41,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "state-space model", "ob
 
 
 class StateSequences(eqx.Module):
-    """Sequences and the complex recurrence h_{k+1} = diag(a) h_k + b u_k.
-
-    Args:
-        poles: a.
-        input: b.
-        u: the sequences.
-    """
+    """Sequences u and the complex recurrence h_{k+1} = diag(a) h_k + b u_k with poles a and the input b."""
 
     poles: Complex[Array, " n"]
     input: Complex[Array, " n"]

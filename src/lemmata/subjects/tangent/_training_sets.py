@@ -13,25 +13,14 @@ _ROWS = 32
 
 
 class TrainingSet(eqx.Module):
-    """Points and targets that a network with one output is trained on.
-
-    Args:
-        x: the points.
-        y: the targets.
-    """
+    """Points x and targets y that a network with one output is trained on."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
 
 
 class Fit(eqx.Module):
-    """Points with targets, and other points.
-
-    Args:
-        x: the points.
-        y: the targets.
-        others: the other points.
-    """
+    """Points x with targets y, and other points."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]

@@ -25,12 +25,7 @@ _POINTS = 64
 
 
 class FeaturePoints(eqx.Module):
-    """Points, and the lengthscale of the Gaussian kernel that features approximate on them.
-
-    Args:
-        x: the points.
-        lengthscale: of the kernel exp(-|x - y|²/(2 lengthscale²)).
-    """
+    """Points x, and the lengthscale of the kernel exp(-|x - y|²/(2 lengthscale²)) that features approximate on them."""
 
     x: Float[Array, "n d"]
     lengthscale: Float[Array, ""]

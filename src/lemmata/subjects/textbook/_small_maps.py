@@ -9,12 +9,7 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class SmallNetwork(eqx.Module):
-    """A network of tanh units with two hidden layers, rows and targets; its loss is half of the squared error.
-
-    Args:
-        layers: the three matrices.
-        x, y: rows and targets.
-    """
+    """A network of tanh units, two hidden layers, on rows x with targets y; its loss is half the squared error."""
 
     layers: tuple[Float[np.ndarray, "..."], ...]
     x: Float[np.ndarray, "n d"]

@@ -62,12 +62,7 @@ class MatrixPairs(Population[MatrixPair]):
 
 
 class NoisyQuadratic(eqx.Module):
-    """x'Hx/2 with its gradient seen with normal noise of variance 1, in the eigenvectors of H.
-
-    Args:
-        curvatures: the eigenvalues.
-        start: x at first.
-    """
+    """x'Hx/2 from a start, in the eigenvectors of H, its gradient seen with normal noise of variance 1."""
 
     curvatures: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)
     start: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)

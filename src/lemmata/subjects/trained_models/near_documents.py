@@ -22,12 +22,7 @@ _LONGEST_EDIT = 6
 
 @dataclasses.dataclass(frozen=True)
 class Edited:
-    """Documents, each followed by its copy.
-
-    Args:
-        documents: (2 n, T), rows 2 i and 2 i + 1 a document and its copy.
-        replaced: tokens that differ in copy i.
-    """
+    """Documents, each in row 2 i with its copy in row 2 i + 1, and how many tokens of copy i were replaced."""
 
     documents: Int[np.ndarray, "m T"]
     replaced: Int[np.ndarray, " n"]
