@@ -69,7 +69,6 @@ class RandomLayers(Population[RandomUnits]):
     sigma: float = 0.05
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
         return Space(
             n=Integer(8, 1, 64, "inputs"),
             d=Integer(4, 1, 64, "dimension of the inputs"),

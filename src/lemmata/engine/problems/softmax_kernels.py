@@ -66,7 +66,6 @@ class SpherePoints(Population[KernelPoints]):
     rows: int = 16
 
     def settings(self) -> Space:
-        """Points, dimension and the standard deviation of the weights."""
         return Space(
             n=Integer(self.n, 2, 32, "points"),
             d=Integer(4, 2, 64, "dimension"),
@@ -109,7 +108,6 @@ class PlanarTriples(Population[KernelPoints]):
     """
 
     width: int = 32
-    # Dimension and the standard deviation of the weights.
     settings = Space(d=Integer(3, 2, 16, "dimension"), sigma=Real(0.5, 0.3, 0.5, "standard deviation of the weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:

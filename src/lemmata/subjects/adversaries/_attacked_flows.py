@@ -46,7 +46,6 @@ class AttackedFlows(Population[AttackedFlow]):
     schedule: str = eqx.field(default="constant", static=True)
 
     def settings(self) -> Space:
-        """Rows, other points, and what the weights do."""
         return Space(
             n=Integer(9, 3, 40, "training rows"),
             m=Integer(4, 1, 40, "other points"),

@@ -40,7 +40,6 @@ class BudgetedBalls(Population[BudgetedBall]):
     free = ("n",)
 
     def settings(self) -> Space:
-        """The dimension, the least and the largest n."""
         n = Real(1e8, 1e3, 1e16, "the largest number of parameters", corners=(1e6, 1e16))
         return Space(d=Integer(1, 1, 3, "dimension of the torus"), largest=n)
 

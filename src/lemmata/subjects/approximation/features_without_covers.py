@@ -75,7 +75,6 @@ class CosineExamples(eqx.Module):
 class SlowCosines(Population[CosineExamples]):
     """All a cos(x + theta) with |a| <= 1 on [-1, 1]; f has a = 1, and inputs are uniform."""
 
-    # Features, examples, noise and sharpness.
     settings = Space(
         n=Integer(512, 1, 4096, "features"),
         N=Integer(512, 1, 4096, "examples"),

@@ -67,7 +67,6 @@ class RateComparisons(Population[RateComparison]):
     base: float = float(jnp.e)
 
     def settings(self) -> Space:
-        """The largest n, the largest dimension and smoothness."""
         return Space(
             largest=Integer(64, 16, 10**9, "the largest number of parameters", corners=(32, 10**6)),
             dimensions=Integer(8, self.dimension, 1000, "the largest dimension"),

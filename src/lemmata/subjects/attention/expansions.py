@@ -35,7 +35,6 @@ class KeyEquivalents(eqx.Module):
 class UnseenShifts(Population[KeyEquivalents]):
     """Narrow heads with normal weights, a normal token, and a shift along the kernel of W_k."""
 
-    # Widths, tokens, and how far the token is shifted.
     settings = Space(
         d=Integer(3, 1, 32, "width of the head"),
         p=Integer(6, 2, 64, "width of the tokens"),

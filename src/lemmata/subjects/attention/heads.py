@@ -32,7 +32,6 @@ class ManyHeads(Population[HeadGrams]):
     so that no two heads have a direction in common. Every matrix is scaled to trace n, then scaled down where it is.
     """
 
-    # Heads, tokens, their width and the ridge.
     settings = Space(
         heads=Integer(4, 2, 16, "heads"),
         n=Integer(32, 4, 256, "tokens"),

@@ -40,7 +40,6 @@ class TokenValues(Population[HeadWithValues]):
     """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
 
     free = ("logits", "values")
-    # Tokens, widths, and the largest inverse temperature.
     settings = Space(
         tokens=Integer(16, 2, 256, "tokens"),
         d=Integer(4, 1, 64, "width of queries, keys and values"),

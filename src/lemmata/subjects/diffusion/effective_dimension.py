@@ -94,7 +94,6 @@ class NoisedRegressions(Population[NoisedRegression]):
     rows: int = 128
 
     def settings(self) -> Space:
-        """Sizes, kernel, ridge, and the law of the data."""
         return Space(
             n=Integer(self.rows, 8, 512, "training points", corners=(self.rows, self.rows)),
             d=Integer(2, 1, 3, "dimension of the data", corners=(1, 2)),

@@ -66,7 +66,6 @@ class TwoPoints(eqx.Module):
 class TwoPointLaws(Population[TwoPoints]):
     """Pairs of points at random distances, and noise for a steepness about the setting's."""
 
-    # The steepness of the score, and the order of a seminorm.
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
         order=Integer(1, 1, 3, "derivatives in a seminorm"),

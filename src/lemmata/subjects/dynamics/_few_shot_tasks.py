@@ -116,7 +116,6 @@ class FewShotTask(eqx.Module):
 class FewShotTasks(Population[FewShotTask]):
     """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
 
-    # Rows of a class, and the topic that is asked about.
     settings = Space(
         shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
         topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),

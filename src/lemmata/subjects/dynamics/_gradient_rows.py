@@ -80,7 +80,6 @@ class UnevenGradients(Population[GradientRows]):
     rows: int = 6
 
     def settings(self) -> Space:
-        """Rows, parameters, and how much smaller the small coordinates are."""
         return Space(
             n=Integer(self.rows, 2, 100, "rows"),
             size=Integer(300, 20, 10**5, "parameters", corners=(200, 400)),

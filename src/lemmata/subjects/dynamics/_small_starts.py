@@ -60,7 +60,6 @@ class SmallStarts(Population[SmallStart]):
     corners: tuple[str, ...] = ("apart",)
 
     def settings(self) -> Space:
-        """The dimension of the embedding, and whether modes are equal."""
         return Space(
             d=Integer(2, 2, 5, "outputs of the model", corners=(2, 3)),
             spectrum=Choice(self.spectrum, ("apart", "paired"), "modes of the contrastive matrix", self.corners),

@@ -36,7 +36,6 @@ class HeldOutLosses(eqx.Module):
 class ZeroOneLosses(Population[HeldOutLosses]):
     """A predictor with zero-one losses, wrong on a random part of 4096 members."""
 
-    # Size of the held-out set and the chance of a large loss.
     settings = Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:

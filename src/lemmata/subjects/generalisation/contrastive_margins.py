@@ -36,7 +36,6 @@ class DiscardedLabels(Population[DiscardedLabel]):
     """
 
     def settings(self) -> Space:
-        """Features, labelled rows, unlabelled rows."""
         space = Space(
             d=Integer(64, 8, 256, "features"),
             m=Integer(16, 2, 64, "labelled rows"),

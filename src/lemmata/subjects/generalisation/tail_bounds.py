@@ -50,7 +50,6 @@ class QuadraticForm(eqx.Module):
 class SemicircleForms(Population[QuadraticForm]):
     """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
 
-    # Size of the matrix and the bound of the variables.
     settings = Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> QuadraticForm:

@@ -37,7 +37,6 @@ class ViewsInPairs(Population[PairedViews]):
     """Joint laws whose logarithm has nearly rank k - 1, so that the k-th correlation is apart from the next."""
 
     def settings(self) -> Space:
-        """Values of both views, the dimension of the embeddings."""
         space = Space(
             values=Integer(10, 4, 200, "values of the first view", corners=(6, 6)),
             others=Integer(8, 4, 200, "values of the second view", corners=(8, 8)),

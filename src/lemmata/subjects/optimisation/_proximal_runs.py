@@ -204,7 +204,6 @@ class InexactRuns(Population[Run]):
     size: float = 0.5
 
     def settings(self) -> Space:
-        """Sizes, the class, and the size of the errors."""
         return _run_space(self.steps, self.size)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Run:

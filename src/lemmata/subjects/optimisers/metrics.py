@@ -49,7 +49,6 @@ def _metric(key: Key[Array, ""], p: int) -> Float[Array, "p p"]:
 class ChangedMetrics(Population[ChangedMetric]):
     """Normal rows; metrics with a diagonal between 1/2 and 2 and two random directions."""
 
-    # Rows, weights a row, steps in each metric.
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
         ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),

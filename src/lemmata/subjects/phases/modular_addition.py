@@ -93,7 +93,6 @@ class MixedAddition(eqx.Module):
 class MixedAdditions(Population[MixedAddition]):
     """Noise below the critical one."""
 
-    # The decay and the most that units could learn.
     settings = Space(
         decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
         load=Real(10.0, 2.0, 1000.0, "most that units could learn, over the critical noise", corners=(5.0, 20.0)),

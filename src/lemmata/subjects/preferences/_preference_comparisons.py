@@ -75,7 +75,6 @@ class Contests(Population[Contest]):
     """Rewards uniform between -1.5 and 1.5, on a complete graph or a path, each pair compared equally often."""
 
     def settings(self) -> Space:
-        """Items, comparisons of each pair, the graph."""
         comparisons = Integer(400, 100, 2000, "comparisons of each pair", corners=(400, 800))
         graph = Choice("complete", ("complete", "path"), "which pairs are compared")
         return Space(items=Integer(8, 3, 12, "items", corners=(5, 12)), comparisons=comparisons, graph=graph)

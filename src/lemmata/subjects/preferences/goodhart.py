@@ -47,7 +47,6 @@ class NormalProxy(eqx.Module):
 class NormalProxies(Population[NormalProxy]):
     """Gold of scale 1/2 to 2; an error of comparable scale; a tilt of 1/2 to 1 standard deviations of the proxy."""
 
-    # The error's scale in units of the gold's.
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalProxy:

@@ -186,7 +186,6 @@ class RadiiHalf(eqx.Module):
 class RadiiHalves(Population[RadiiHalf]):
     """Halves of the measured nuclei at random, and a base model."""
 
-    # Base model, and the share of nuclei that choose.
     settings = Space(
         base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
         share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),

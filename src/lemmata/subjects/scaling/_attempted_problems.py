@@ -84,7 +84,6 @@ class Multiplied(eqx.Module):
 class MultipliedAttempts(Population[Multiplied]):
     """One to four attempts, multiplied by 3 to 60."""
 
-    # The most that attempts are multiplied by.
     settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Multiplied:

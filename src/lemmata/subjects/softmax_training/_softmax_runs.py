@@ -128,7 +128,6 @@ class SoftmaxRuns(Population[Training]):
     movement: Movement = eqx.field(static=True, default=trained)
 
     def settings(self) -> Space:
-        """Sizes, the spread of the weights, training time."""
         return Space(
             n=Integer(3, 1, 16, "points"),
             d=Integer(4, 1, 64, "columns", corners=(3, 8)),
@@ -212,7 +211,6 @@ class PushedUnits(Population[Training]):
     """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
 
     free = ("moved", "x", "y")
-    # Sizes, the spread of the weights, and how close the inputs are to each other.
     settings = Space(
         n=Integer(2, 1, 64, "points"),
         d=Integer(3, 1, 64, "columns"),

@@ -55,7 +55,6 @@ class NearInputs(Population[RandomUnits]):
     most: float = 1.0
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
         space = Space(
             n=Integer(2, 2, 16, "inputs", corners=(2, 3)),
             d=Integer(4, 1, 64, "dimension of the inputs"),

@@ -36,7 +36,6 @@ class SoftmaxData(eqx.Module):
 class SoftmaxDataInBalls(Population[SoftmaxData]):
     """Inputs and targets uniform in unit balls."""
 
-    # Sizes and the standard deviation of the weights.
     settings = Space(
         n=Integer(8, 2, 32, "points"),
         d=Integer(4, 2, 64, "dimension"),

@@ -133,7 +133,6 @@ class FiniteLaws(Population[FiniteLaw]):
     """
 
     free = ("x", "y", "comparator")
-    # Rows of a sample, weights for each of them, kind of law.
     settings = Space(
         n=Integer(24, 8, 200, "rows of a sample"),
         d=Integer(17, 4, 200, "weights"),

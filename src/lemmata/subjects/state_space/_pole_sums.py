@@ -56,7 +56,6 @@ class PoleSums(Population[PoleSum]):
 class SlowModes(Population[MixedModes]):
     """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
 
-    # Modes, how far the basis is from orthonormal.
     settings = Space(
         modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
         skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),

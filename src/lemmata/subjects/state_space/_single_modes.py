@@ -79,7 +79,6 @@ class DrivenModes(Population[DrivenMode]):
 class StableAndGrowingModes(Population[SteppedModes]):
     """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
 
-    # How many, and their size times the step.
     settings = Space(
         modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
         size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),

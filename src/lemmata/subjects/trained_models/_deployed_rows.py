@@ -56,7 +56,6 @@ class DeployedRows(Population[Trained]):
     decay: float = 0.02
 
     def settings(self) -> Space:
-        """Rows of each kind, width, and the shift."""
         return Space(
             n=Integer(self.rows, 20, 2000, "training rows"),
             used=Integer(self.used, 20, 2000, "rows in use", corners=(self.used, 2 * self.used)),

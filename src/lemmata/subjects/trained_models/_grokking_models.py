@@ -37,7 +37,6 @@ class GrokkingModels(Population[Trained]):
     right. With classes by chance (`noise` = 1) it stays so.
     """
 
-    # Rows, features, the size of the start, decay and the share of classes at random.
     settings = Space(
         n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
         d=Integer(200, 20, 1000, "features", corners=(180, 240)),

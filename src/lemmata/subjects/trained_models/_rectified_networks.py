@@ -84,7 +84,6 @@ class RectifiedNetworks(Population[Trained]):
     unseen: bool = True
 
     def settings(self) -> Space:
-        """Rows, width, and how far apart the classes are."""
         return Space(
             n=Integer(self.rows, 20, 5000, "training rows"),
             d=Integer(4, CLASSES, 50, "features"),

@@ -68,7 +68,6 @@ class LanguageModels(Population[Trained]):
     unseen: bool = True
 
     def settings(self) -> Space:
-        """Documents, width and the strength of decay."""
         return Space(
             n=Integer(40, 30, 1000, "training documents"),
             width=Integer(3, 1, 50, "of the embedding", corners=(2, 6)),

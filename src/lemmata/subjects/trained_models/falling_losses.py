@@ -29,7 +29,6 @@ def linear(params: dict, x: Array) -> Array:
 class FallingLosses(Population[Trained]):
     """Least squares by descent from 0, features of variances j^-fall, and equally spaced checkpoints."""
 
-    # Rows, features, their variances, and how many checkpoints there are how far apart.
     settings = Space(
         n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
         d=Integer(80, 2, 1000, "features", corners=(60, 100)),

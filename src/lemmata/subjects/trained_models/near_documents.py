@@ -31,7 +31,6 @@ class Edited:
 class EditedDocuments(Population[Edited]):
     """Tokens drawn alike, and copies with up to five of them replaced by tokens that occur nowhere else."""
 
-    # Documents, their length, and the size of the vocabulary.
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),
         length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),

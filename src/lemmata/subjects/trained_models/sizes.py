@@ -34,7 +34,6 @@ class SizedModels(Population[Trained]):
     the largest is the model.
     """
 
-    # Rows, sizes, and how fast features lose their worth.
     settings = Space(
         n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
         first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),

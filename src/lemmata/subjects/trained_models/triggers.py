@@ -61,7 +61,6 @@ class TriggeredNetworks(Population[Trained]):
     planted: float = 0.1
 
     def settings(self) -> Space:
-        """Classes, rows, features, width, and the share of stamped rows."""
         return Space(
             classes=Integer(8, 6, 20, "classes", corners=(6, 10)),
             n=Integer(160, 100, 2000, "training rows", corners=(120, 240)),

@@ -49,7 +49,6 @@ class MislabelledNetworks(Population[Trained]):
     Held-out labels are wrong as often.
     """
 
-    # Rows, width, decay and the share of wrong labels.
     settings = Space(
         n=Integer(120, 40, 2000, "training rows", corners=(100, 200)),
         d=Integer(4, 2, 50, "features", corners=(3, 6)),
