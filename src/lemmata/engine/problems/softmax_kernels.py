@@ -81,7 +81,6 @@ class SpherePoints(Population[KernelPoints]):
         return posed(problem, self.rows)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Inputs in the unit ball, and widths at which a mean of lognormals is near its limit."""
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         return [
             Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),

@@ -50,7 +50,6 @@ class BudgetedBalls(Population[BudgetedBall]):
         return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
 
     def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
-        """A positive smoothness, enough parameters for a logarithm of at least 4."""
         enough = Hypothesis("n is at least 100", problem.n, ">=", 100.0, "log(n) is a number of dimensions")
         return [_smooth(problem.ball), enough]
 
@@ -109,7 +108,6 @@ class SectionsOnCircle(Population[KernelSections]):
         return KernelSections(ball, amplitudes, jnp.where(draws[3] < 0.5, phases, 0.0), centres)
 
     def hypotheses(self, problem: KernelSections) -> list[Hypothesis]:
-        """A positive smoothness, fewer sections than frequencies."""
         many = Hypothesis(
             "sections", len(problem.centres), "<", 2 * len(problem.amplitudes) - 1, "else nothing is left"
         )

@@ -96,7 +96,6 @@ class SlowCosines(Population[CosineExamples]):
         )
 
     def hypotheses(self, problem: CosineExamples) -> list[Hypothesis]:
-        """Inputs in the ball, a slope of the ramps."""
         sharp = Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1")
         return [in_unit_ball(problem.x), sharp]
 

@@ -48,7 +48,6 @@ class LogisticUnitNetworks(Population[LogisticUnits]):
         return LogisticUnits(functions, jnp.exp(sizes[0]) * jnp.tanh(sizes[1]), x / (1 + jnp.linalg.norm(x)))
 
     def hypotheses(self, problem: LogisticUnits) -> list[Hypothesis]:
-        """Lengths that the quadrature resolves, coefficients within their bounds."""
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         outside = (jnp.abs(problem.coefficients) / problem.functions.sizes).max()
         return [

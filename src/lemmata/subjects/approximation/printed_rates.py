@@ -81,7 +81,6 @@ class RateComparisons(Population[RateComparison]):
         return RateComparison(n, s, d, jnp.asarray(self.base))
 
     def hypotheses(self, problem: RateComparison) -> list[Hypothesis]:
-        """At least two parameters, the range of dimensions."""
         least = self.dimension
         return [
             Hypothesis("n is at least 2", problem.n, ">=", 2.0, "log(1) is 0"),

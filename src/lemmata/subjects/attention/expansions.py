@@ -52,7 +52,6 @@ class UnseenShifts(Population[KeyEquivalents]):
         return KeyEquivalents(head, unseen, setting["shift"] * jax.random.uniform(shift_key, minval=-1.0))
 
     def hypotheses(self, problem: KeyEquivalents) -> list[Hypothesis]:
-        """The keys do not see v, and the queries do."""
         head, v = problem.head, problem.unseen
         seen = jnp.linalg.norm(head.key @ v) / jnp.linalg.norm(head.key)
         rate = jnp.abs(v @ head.exponent @ head.tokens[0])

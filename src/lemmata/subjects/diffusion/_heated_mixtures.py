@@ -193,7 +193,6 @@ class HeatedLaws(Population[HeatedLaw]):
         return HeatedLaw(mixture, low * (high / low) ** shares)
 
     def hypotheses(self, problem: HeatedLaw) -> list[Hypothesis]:
-        """Densities, noise, and more of it at the second level."""
         u, v = problem.variances
         more = Hypothesis("the second level has more noise", v, ">", u, "v > u")
         return [*_definite(problem.mixture), *_positive(problem.variances), more]

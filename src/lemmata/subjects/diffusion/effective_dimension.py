@@ -107,7 +107,6 @@ class NoisedRegressions(Population[NoisedRegression]):
         return _noised_regression(key, sigma, ridge, setting["n"], setting["d"], setting["target"])
 
     def hypotheses(self, problem: NoisedRegression) -> list[Hypothesis]:
-        """Inputs in the unit ball, labels with a variance, and a ridge."""
         return [
             in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
             Hypothesis("labels vary (least variance)", problem.variances.min(), ">=", 0.0, "it is a variance"),

@@ -130,7 +130,6 @@ class FewShotTasks(Population[FewShotTask]):
         return FewShotTask(params, *rows[0], *rows[1], keys[3])
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """Both classes, and enough rows to tell accuracies apart."""
         least = jnp.minimum(jnp.sum(problem.y > 0), jnp.sum(problem.y < 0))
         return [
             Hypothesis("training rows of the rarer class", least, ">=", 4, "a few-shot task has both classes"),

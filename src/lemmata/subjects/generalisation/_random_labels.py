@@ -108,7 +108,6 @@ class Learners(Population[Lunch]):
         return Lunch(votes + own * jnp.eye(2 * m), bias)
 
     def hypotheses(self, problem: Lunch) -> list[Hypothesis]:
-        """An even number of points; consistency, where all learners are."""
         found = [Hypothesis("points are even in number", len(problem.bias) % 2, "==", 0, "m of 2 m are drawn")]
         if self.consistent == 1.0:
             votes, own = jnp.abs(problem.votes), jnp.diag(problem.votes)

@@ -62,7 +62,6 @@ class ZeroOneLosses(Population[HeldOutLosses]):
         return HeldOutLosses(losses, len(losses), bound, 0.05, baseline)
 
     def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
-        """Losses in [0, b]; a predictor that was fixed beforehand."""
         return [
             Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
             Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),

@@ -49,5 +49,4 @@ class UniformProducts(Population[Products]):
         return Products(jax.random.uniform(key, (setting["count"],), float, self.low, 1.0), jnp.ones(()))
 
     def hypotheses(self, problem: Products) -> list[Hypothesis]:
-        """A positive temperature, and numbers in [-1, 1]."""
         return [_positive(problem), Hypothesis("numbers lie in [-1, 1]", jnp.abs(problem.x).max(), "<=", 1.0)]

@@ -71,7 +71,6 @@ class DecayingGramMatrices(Population[GramMatrix]):
         return GramMatrix(gram(Linear(), x))
 
     def hypotheses(self, problem: GramMatrix) -> list[Hypothesis]:
-        """A positive semidefinite matrix that is not 0."""
         trace = jnp.trace(problem.matrix)
         return [
             semidefinite(problem.matrix),

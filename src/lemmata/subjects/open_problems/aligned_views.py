@@ -53,7 +53,6 @@ class ViewsInPairs(Population[PairedViews]):
         return PairedViews(jax.nn.softmax(logits.ravel()).reshape(a, b), left[:, k - 1 :], right[:, k - 1 :])
 
     def hypotheses(self, problem: PairedViews) -> list[Hypothesis]:
-        """A law, and a gap behind the k-th correlation."""
         values, k = problem.correlations, problem.left.shape[1]
         return [
             Hypothesis("probabilities sum to 1", problem.joint.sum(), "==", 1.0, "a joint law", 1e-12),

@@ -54,7 +54,6 @@ class TwoPointScores(Population[TwoPointScore]):
         return TwoPointScore(m, (0.37 + 0.06 * share) * m, jnp.asarray(setting["ridge"]))
 
     def hypotheses(self, problem: TwoPointScore) -> list[Hypothesis]:
-        """A width that suits the step of the score, a positive ridge."""
         return [
             Hypothesis("the width against m", problem.width / problem.m, "<=", 0.5, "the step must fit in the space"),
             Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two laws do"),

@@ -251,6 +251,5 @@ class PenalisedRuns(Population[Penalised]):
         return Penalised(run, least, cost)
 
     def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
-        """Bounded features and a penalty that is large enough."""
         run, why = problem.run, "misfit and noise do not pay for long coefficients"
         return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

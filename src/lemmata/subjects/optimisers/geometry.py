@@ -42,7 +42,6 @@ class MetricFlows(Population[MetricLeastSquares]):
         return MetricLeastSquares(x, y, (basis * values) @ basis.T, setting["steps"])
 
     def hypotheses(self, problem: MetricLeastSquares) -> list[Hypothesis]:
-        """Rows that can be fitted, and are within the steps."""
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         needed = 36.7 * values[-1] / values[0]
         return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached to rounding")]

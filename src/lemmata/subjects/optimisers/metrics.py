@@ -64,7 +64,6 @@ class ChangedMetrics(Population[ChangedMetric]):
         return ChangedMetric(x, y, metrics, setting["early"], setting["late"])
 
     def hypotheses(self, problem: ChangedMetric) -> list[Hypothesis]:
-        """Rows that can be fitted, and are within the steps."""
         least = problem.rates[1] * jnp.linalg.eigvalsh(problem.grams[1])[0]
         needed = 36.7 / jnp.maximum(least, 1e-12)
         return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached to rounding")]

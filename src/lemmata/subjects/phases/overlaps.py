@@ -47,7 +47,6 @@ class ErfUnits(Population[ErfUnit]):
         return ErfUnit(setting["size"] * w / setting["d"] ** 0.5, v / jnp.linalg.norm(v))
 
     def hypotheses(self, problem: ErfUnit) -> list[Hypothesis]:
-        """A direction of length 1, weights that see it."""
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
             Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "H_1 and H_3 are those of a normal number"),

@@ -168,7 +168,6 @@ class IdentityStacks(Population[IdentityStack]):
         return IdentityStack(start, readout, some_slope(keys[2]), scale)
 
     def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
-        """A covariance; a start that is not the centre."""
         norm = jnp.linalg.norm(problem.start)
         return [
             Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),

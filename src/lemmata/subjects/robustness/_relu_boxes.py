@@ -75,7 +75,6 @@ class ReluBoxes(Population[ReluBox]):
         return ReluBox(weights, biases, center, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: ReluBox) -> list[Hypothesis]:
-        """A box; weights that are not negative, where the population says so."""
         found = [Hypothesis("the radius", problem.radius, ">", 0.0, "a box has an inside")]
         if self.monotone == 1.0:
             least = jnp.stack([weight.min() for weight in problem.weights]).min()

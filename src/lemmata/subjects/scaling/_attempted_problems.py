@@ -67,7 +67,6 @@ class BetaDifficulties(Population[Difficulties]):
         )
 
     def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
-        """A positive exponent, and one that the draws allow."""
         return [
             Hypothesis("a is positive", problem.a, ">", 0.0, "else no distribution"),
             Hypothesis("b is at least 1", problem.b, ">=", 1.0, "how difficulties are drawn"),

@@ -194,7 +194,6 @@ class RunsWithinRadius(Population[Training]):
         return pose_training(problem, steps=8)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """A positive lambda, the unit balls, D < R."""
         return [
             positive_eigenvalue(problem),
             in_unit_ball(problem.x),
@@ -237,7 +236,6 @@ class PushedUnits(Population[Training]):
         return pose_training(problem)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """Inputs in the unit ball, weights that moved by R < 0.01, targets of norm at most 1."""
         return [
             in_unit_ball(problem.x, why="logits are at most |w_r|"),
             in_unit_ball(problem.y, "targets", "the residual starts at |Y|"),

@@ -72,7 +72,6 @@ class NearInputs(Population[RandomUnits]):
         return RandomUnits(x, 1, setting["m"], setting["sigma"], setting["R"])
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
-        """Inputs in the unit ball, and a probability that is not 0."""
         n, failure = len(problem.x), len(problem.x) ** 2 * jnp.exp(-problem.width * problem.radius / 10)
         return [
             in_unit_ball(problem.x, why="|<v, x>| is bounded by |v|"),

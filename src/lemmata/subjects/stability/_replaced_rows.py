@@ -93,7 +93,6 @@ class OpposedRows(Population[ReplacedRows]):
         return ReplacedRows(*rows, zone, decay)
 
     def hypotheses(self, problem: ReplacedRows) -> list[Hypothesis]:
-        """A penalty, a loss that is smooth somewhere."""
         return [
             Hypothesis("the penalty curves (alpha)", problem.decay, ">", 0.0, "else minimisers need not be near"),
             Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),

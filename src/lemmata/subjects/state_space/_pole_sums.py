@@ -49,7 +49,6 @@ class PoleSums(Population[PoleSum]):
         return PoleSum(modulus * jnp.exp(3j * place[1]), jax.lax.complex(*weights), u)
 
     def hypotheses(self, problem: PoleSum) -> list[Hypothesis]:
-        """A response that dies out within a thousand steps."""
         return [Hypothesis("the largest modulus of a pole", jnp.abs(problem.poles).max(), "<", 0.975, "sums converge")]
 
 
@@ -71,7 +70,6 @@ class SlowModes(Population[MixedModes]):
         return MixedModes(poles, basis, b, b.conj().T + 0.1 * jax.lax.complex(*c))
 
     def hypotheses(self, problem: MixedModes) -> list[Hypothesis]:
-        """An invertible basis, by the dominance of its diagonal."""
         size = jnp.abs(problem.basis)
         rest = jnp.sum(size, axis=1) - jnp.diagonal(size)
         return [Hypothesis("least dominance of a diagonal entry", (jnp.diagonal(size) - rest).min(), ">", 0.0, "V^-1")]

@@ -67,7 +67,6 @@ class DrivenModes(Population[DrivenMode]):
         return DrivenMode(pole, 2 + 0.3 * normal[2], jnp.asarray(setting["horizon"], float))
 
     def hypotheses(self, problem: DrivenMode) -> list[Hypothesis]:
-        """Steps that resolve the modes, and no resonance."""
         size = jnp.abs(problem.pole) * problem.horizon / 64
         apart = jnp.abs(1j * jnp.abs(problem.frequency) - problem.pole)
         return [
@@ -117,6 +116,5 @@ class ProbedSystems(Population[ProbedSystem]):
         return ProbedSystem(system, jnp.asarray(setting["step"], float), 1.55 + 1.25 * jnp.tanh(rest[1]))
 
     def hypotheses(self, problem: ProbedSystem) -> list[Hypothesis]:
-        """Bilinear modes that die out within a thousand steps."""
         modulus = jnp.abs(problem.system.matrix.cayley(2 / problem.step).eigenvalues()).max()
         return [Hypothesis("the largest modulus of a mode", modulus, "<", 0.96, "the response is summed to its end")]

@@ -197,7 +197,6 @@ class LowRankSystems(Population[StructuredSystem]):
         return StructuredSystem(stable_low_rank(parts), b, c, jnp.asarray(setting["step"], float), length)
 
     def hypotheses(self, problem: StructuredSystem) -> list[Hypothesis]:
-        """Decaying poles, and a part of low rank that only adds to the decay."""
         matrix = problem.matrix
         apart = jnp.abs(matrix.left - matrix.right).max()
         return [

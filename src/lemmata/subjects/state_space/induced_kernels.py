@@ -71,7 +71,6 @@ class NoiseSequences(Population[StateSequences]):
         return StateSequences(poles, jax.lax.complex(*b), u)
 
     def hypotheses(self, problem: StateSequences) -> list[Hypothesis]:
-        """Distinct poles, all of which hear the input."""
         poles, heard = problem.poles, jnp.abs(problem.input).min()
         apart = jnp.abs(poles[:, None] - poles[None]) + 2 * jnp.eye(len(poles))
         return [

@@ -64,7 +64,6 @@ class MarkedNoises(Population[MarkedNoise]):
         return MarkedNoise(setting["chance"] * jnp.exp(0.1 * jnp.tanh(normal)), setting["length"], setting["window"])
 
     def hypotheses(self, problem: MarkedNoise) -> list[Hypothesis]:
-        """A chance, and a window that holds all that matters."""
         left = (1 - problem.chance) ** (2 * problem.window)
         return [
             Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "else every input is held"),

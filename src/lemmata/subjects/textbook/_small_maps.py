@@ -76,6 +76,5 @@ class CouplingFlows(Population[CouplingFlow]):
         return CouplingFlow(scales, shifts, rng.standard_normal(2 * h))
 
     def hypotheses(self, problem: CouplingFlow) -> list[Hypothesis]:
-        """A point whose density is not lost to rounding."""
         size = np.abs(problem.undo(problem.point)[0]).max()
         return [Hypothesis("largest coordinate of the base point", size, "<", 1e3, "the density is a number")]

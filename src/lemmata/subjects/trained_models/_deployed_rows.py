@@ -90,7 +90,6 @@ class DeployedRows(Population[Trained]):
                         deployed=used[:m], answers=encoded[:m], wrong=wrong)  # fmt: skip
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """That there are rows in use, and that they are not the reference rows themselves."""
         if problem.deployed is None:
             return [Hypothesis("rows in use are given", 0.0, ">=", 1.0, "--deploy, or deployed=")]
         share = copied(reference_rows(problem)[1], problem.deployed)

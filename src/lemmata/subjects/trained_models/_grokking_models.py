@@ -65,7 +65,6 @@ class GrokkingModels(Population[Trained]):
         return Trained(way[-1], task, x[:n], task.encode(y[:n]), held, decay, checkpoints=tuple(way[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What is asked of a history: checkpoints, classes, and rows that the model has not seen."""
         held = 0 if problem.held is None else int(problem.fresh.sum())
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),

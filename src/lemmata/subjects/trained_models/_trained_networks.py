@@ -122,7 +122,6 @@ class TrainedNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What gauges ask for: a model with derivatives, and rows that it has not seen."""
         held = 0 if problem.held is None else int(problem.fresh.sum())  # a copy of a training row is not held out
         known, why = float(problem.model.differentiable), "with fewer, no measurement says much"
         smooth = Hypothesis("the model has derivatives", known, ">=", 1.0)

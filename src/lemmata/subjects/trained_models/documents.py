@@ -85,7 +85,6 @@ class LanguageModels(Population[Trained]):
         return Trained(model, LANGUAGE, x, objective.y, (held, LANGUAGE.encode(held)), setting["decay"])
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """A language model, and documents that it has not seen."""
         held = 0 if problem.held is None else len(problem.held[0])
         why = "with fewer, no measurement says much"
         own = Hypothesis("rows are documents, of a language model", float(problem.task.is_language), ">=", 1.0)

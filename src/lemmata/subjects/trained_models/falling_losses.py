@@ -53,7 +53,6 @@ class FallingLosses(Population[Trained]):
         return Trained(way[-1], task, x[:n], task.encode(y[:n]), held, 0.0, rate=rate, checkpoints=tuple(way[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What a law of the loss asks for: enough checkpoints, and held-out rows."""
         held = 0 if problem.held is None else int(problem.fresh.sum())
         return [
             Hypothesis("checkpoints", float(len(problem.checkpoints)), ">=", 4.0, "a law has three constants"),

@@ -58,7 +58,6 @@ class SizedModels(Population[Trained]):
         return Trained(models[-1], task, x[:n], task.encode(y[:n]), held, 0.0, sizes=tuple(models[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What a law over sizes asks for: enough smaller models, and held-out rows."""
         held = 0 if problem.held is None else int(problem.fresh.sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
         why = "a law has three constants; sizes() in the program, or sizes="

@@ -72,7 +72,6 @@ class MislabelledNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held, task.encode(seen)), **known)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What wrong labels ask for: classes, labels that somebody has corrected, and rows that can be left out."""
         known = problem.corrected is not None and problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
