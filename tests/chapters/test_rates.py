@@ -22,7 +22,7 @@ from lemmata.subjects.open_problems.aligned_views import ViewsInPairs, descend_b
 from lemmata.subjects.open_problems.composition import TENT_COMPOSITIONS
 from lemmata.subjects.open_problems.linear_recurrences import readable_directions
 from lemmata.subjects.open_problems.score_roughness import TwoPointScores
-from lemmata.subjects.optimisation._recurrent_fits import FREQUENCY_FITS, IMPULSE_FITS, ReadoutFits
+from lemmata.subjects.optimisation._recurrent_fits import IMPULSE_FITS, FrequencyFits, ReadoutFits
 from lemmata.subjects.optimisation.conditioning import bessel
 from lemmata.subjects.optimisation.recurrent_training import FrequencyBasin
 
@@ -104,7 +104,7 @@ def test_all_frequencies_leave_no_error_below_the_width(key):
 
 
 def test_the_basin_of_a_frequency_tends_to_the_root_of_tan():
-    claim, population = FrequencyBasin(), FREQUENCY_FITS
+    claim, population = FrequencyBasin(), FrequencyFits()
     shares = [float(claim.predict(drawn(population, jax.random.key(0), lags=n))) * np.pi * n for n in (8, 32, 128)]
     np.testing.assert_allclose(shares[-1], 4.4934095, rtol=0.02)
     assert np.all(np.diff(np.abs(np.array(shares) - 4.4934095)) < 0)

@@ -1,5 +1,7 @@
 """Rows of numbers."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -17,6 +19,6 @@ class Rows(eqx.Module):
     x: Float[Array, "n *shape"]
 
 
-def finite(problem: Rows) -> Hypothesis:
-    """That no coordinate is NaN or infinite."""
+def finite(problem: Any) -> Hypothesis:
+    """That no coordinate of the rows x of a problem is NaN or infinite."""
     return Hypothesis("rows are finite", jnp.sum(~jnp.isfinite(problem.x)), "<=", 0, "how many coordinates are not")

@@ -1,7 +1,5 @@
 """Training of small linear recurrences: impulse responses, a frequency, a readout of fixed states."""
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -83,14 +81,20 @@ class FrequencyFit(eqx.Module):
         return jnp.sum(apart.real**2 + apart.imag**2, axis=-1) / 2
 
 
-FREQUENCY_FITS = Drawn(
-    FrequencyFit,
-    lambda fit: Hypothesis("lags", fit.lags, ">=", 4, "with fewer there is hardly a second minimum"),
-    lambda fit: Hypothesis("the decay is below 1", fit.decay, "<", 1.0, "all lags have a finite weight"),
-    frequency=uniform(0.0, 2 * math.pi),
-    decay=uniform(0.3, 0.95),
-    lags=Integer(12, 4, 128, "lags", corners=(24, 24)),
-)
+class FrequencyFits(Population[FrequencyFit]):
+    """Uniform frequencies; decays uniform between 0.3 and 0.95."""
+
+    settings = Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> FrequencyFit:
+        draws = jax.random.uniform(key, (2,))
+        return FrequencyFit(2 * jnp.pi * draws[0], 0.3 + 0.65 * draws[1], setting["lags"])
+
+    def hypotheses(self, problem: FrequencyFit) -> list[Hypothesis]:
+        return [
+            Hypothesis("lags", problem.lags, ">=", 4, "with fewer there is hardly a second minimum"),
+            Hypothesis("the decay is below 1", problem.decay, "<", 1.0, "all lags have a finite weight"),
+        ]
 
 
 class ReadoutFit(eqx.Module):

@@ -11,9 +11,9 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source, Status
 from lemmata.subjects.optimisation._recurrent_fits import (
-    FREQUENCY_FITS,
     IMPULSE_FITS,
     FrequencyFit,
+    FrequencyFits,
     ImpulseFit,
     ReadoutFit,
     ReadoutFits,
@@ -145,7 +145,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
     title = "The basin of the right frequency shrinks with the number of lags"
     source = Source("foundation2025", "Theorem 3", note="with a frequency trained")
-    population = FREQUENCY_FITS
+    population = FrequencyFits()
     # starts that have barely left the edge of the basin after the last step
     relation = EqualInMean(margin=0.005, resolution=0.05)
     control = Control("2/n", lambda share, problem: jnp.asarray(2.0 / problem.lags))
@@ -184,7 +184,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
 
     title = "A damped mode over all lags has one minimum in its frequency"
     source = Source("foundation2025", "Theorem 3", note="with damping")
-    population = FREQUENCY_FITS
+    population = FrequencyFits()
     relation = Equal()
     control = Control("there is a second one", lambda count, problem: count + 1)
     controls = "the number of minima of the loss in the frequency"

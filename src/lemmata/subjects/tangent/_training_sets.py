@@ -40,6 +40,21 @@ def some_input(problem: TrainingSet) -> Hypothesis:
     return Hypothesis("some input is not 0", jnp.sum(problem.x**2), ">", 0.0, "the kernel of the zero input is 0")
 
 
+class TrainingSets(Population[TrainingSet]):
+    """Standard normal points with independent standard normal targets."""
+
+    settings = Space(n=Integer(4, 2, 16, "points"), d=Integer(3, 2, 16, "dimension"))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
+        return TrainingSet(*draws(key, (setting["n"], setting["d"]), (setting["n"],)))
+
+    def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
+        return [
+            some_input(problem),
+            Hypothesis("some target is not 0", jnp.sum(problem.y**2), ">", 0.0, "a network that is near 0 fits zeros"),
+        ]
+
+
 def small_targets(steps: int, width: float) -> Condition:
     """The condition on targets that they do not take the parameters far at the smallest width.
 

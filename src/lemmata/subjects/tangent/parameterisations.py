@@ -15,12 +15,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import Erf, Serial, fully_connected, tangent_gram
-from lemmata.engine.claims import Claim, Control, Hypothesis, Rate, Source
-from lemmata.engine.problems.drawn import Drawn, normal
-from lemmata.engine.problems.variables import dimension, rows
+from lemmata.engine.claims import Claim, Control, Rate, Source
 from lemmata.networks import train
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
-from lemmata.subjects.tangent._training_sets import TrainingSet, some_input, trace_step
+from lemmata.subjects.tangent._training_sets import TrainingSet, TrainingSets, trace_step
 
 ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
 
@@ -66,15 +64,7 @@ class AbstractWidthPower(Claim[TrainingSet]):
     """
 
     source = Source("yang2021", "Section 3", "Table 1")
-    population = Drawn(
-        TrainingSet,
-        some_input,
-        lambda own: Hypothesis("some target is not 0", jnp.sum(own.y**2), ">", 0.0, "a network near 0 fits zeros"),
-        n=rows(4, 2, 16),
-        d=dimension(3, 2, 16),
-        x=normal("n", "d"),
-        y=normal("n"),
-    )
+    population = TrainingSets()
     exponent: ClassVar[float] = 0.0
     change = staticmethod(hidden_change)
     controls = "how far one step moves the hidden features"
