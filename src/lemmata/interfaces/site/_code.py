@@ -123,6 +123,10 @@ def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
             given = _assigned(ast.parse((ROOT / file).read_text(encoding="utf-8")).body, given.id) or given
     if isinstance(given, ast.Call):
         yield from _conditions(given, {}, place, _DEPTH)
+        for name in (each.id for each in given.args if isinstance(each, ast.Name)):
+            named = population_of(place, name)
+            if named and isinstance(named.node, ast.FunctionDef):
+                yield from _conditions(named.node, {}, place, _DEPTH)
 
 
 def _siblings(file: str) -> Iterator[str]:
