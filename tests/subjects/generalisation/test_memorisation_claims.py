@@ -10,17 +10,9 @@ import pytest
 from scipy import stats
 
 from lemmata.subjects.generalisation import finite_classes, memorisation, uniform_convergence
-from lemmata.subjects.generalisation._labelled_points import Memorised, MemorisedRows
-from lemmata.subjects.generalisation._random_labels import (
-    FiniteLaw,
-    Learners,
-    Lunch,
-    PowerDraws,
-    RareKinds,
-    RowsOfChance,
-    SignClass,
-)
-from lemmata.subjects.generalisation.finite_classes import FiniteClass, FiniteClasses, PrunedNetworks, RealisableClasses
+from lemmata.subjects.generalisation._labelled_points import Memorised
+from lemmata.subjects.generalisation._random_labels import FiniteLaw, Learners, Lunch, PowerDraws, RareKinds, SignClass
+from lemmata.subjects.generalisation.finite_classes import FiniteClass, PrunedNetworks, RealisableClasses
 
 
 def _rate(claim, problem, key, repeats):
@@ -30,7 +22,7 @@ def _rate(claim, problem, key, repeats):
 
 
 def test_a_finite_class_fails_as_often_as_binomials_say(key):
-    problem = FiniteClasses().sample({"classifiers": 60, "rows": 50}, key)
+    problem = finite_classes.FiniteClassDeviation.population.sample({"classifiers": 60, "rows": 50}, key)
     radius = float(finite_classes.FiniteClassDeviation().predict(problem))
     p, n = np.asarray(problem.errors), problem.rows
     inside = lambda r: np.prod(
@@ -213,7 +205,7 @@ def test_rademacher_complexities_that_are_known(key):
 def test_a_memorising_network_by_another_solver_and_how_its_condition_grows(key):
     conditions = []
     for n in (5, 20, 80):
-        problem = MemorisedRows().sample({"n": n, "d": 4}, key)
+        problem = memorisation.MemorisingNetwork.population.sample({"n": n, "d": 4}, key)
         claim = memorisation.MemorisingNetwork()
         x, direction = np.asarray(problem.x), np.asarray(problem.direction)
         projections = np.sort(x @ direction)
@@ -243,7 +235,7 @@ def test_alternating_targets_need_as_many_units_as_rows():
 
 def test_trained_networks_fit_random_labels(key):
     """The gap of one half is a training error of nearly 0 and a test error near 1/2, not some other difference."""
-    problem = RowsOfChance().sample({"n": 10, "d": 5}, key)
+    problem = memorisation.ChanceOnRandomLabels.population.sample({"n": 10, "d": 5}, key)
     gaps = jax.jit(jax.vmap(lambda own: memorisation.ChanceOnRandomLabels().measure(problem, own)))(
         jax.random.split(key, 24)
     )

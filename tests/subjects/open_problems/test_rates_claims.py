@@ -19,10 +19,10 @@ from lemmata.subjects.approximation.costs import (
 from lemmata.subjects.approximation.filter_rates import squared_error_of_modes, squared_error_of_readout
 from lemmata.subjects.approximation.sobolev_widths import KernelSectionsWorstError
 from lemmata.subjects.open_problems.aligned_views import ViewsInPairs, descend_by_blocks, spectral_loss
-from lemmata.subjects.open_problems.composition import TentCompositions
+from lemmata.subjects.open_problems.composition import TENT_COMPOSITIONS
 from lemmata.subjects.open_problems.linear_recurrences import readable_directions
 from lemmata.subjects.open_problems.score_roughness import TwoPointScores
-from lemmata.subjects.optimisation._recurrent_fits import FrequencyFits, ImpulseFits, ReadoutFits
+from lemmata.subjects.optimisation._recurrent_fits import IMPULSE_FITS, FrequencyFits, ReadoutFits
 from lemmata.subjects.optimisation.conditioning import bessel
 from lemmata.subjects.optimisation.recurrent_training import FrequencyBasin
 
@@ -111,7 +111,7 @@ def test_the_basin_of_a_frequency_tends_to_the_root_of_tan():
 
 
 def test_the_solution_of_an_impulse_fit_has_no_loss(key):
-    problem = drawn(ImpulseFits(), key)
+    problem = drawn(IMPULSE_FITS, key)
     assert float(problem.loss(problem.solution)) < 1e-28
     assert float(problem.loss(problem.first)) > 0.1  # descent that stays there has failed
 
@@ -134,7 +134,7 @@ def test_a_fitted_score_has_nearly_the_seminorm_of_the_score(key):
 
 
 def test_interpolation_of_tents_by_numpy(key):
-    problem = drawn(TentCompositions(), key)
+    problem = drawn(TENT_COMPOSITIONS, key)
     at, test = (np.arange(20) + float(problem.offset)) / 20, (np.arange(1024) + 0.5) / 1024
     kernel = lambda x: np.exp(-np.abs(x[:, None] - at) / float(problem.lengthscale))
     folded = lambda x: 1 - np.abs(2 * (1 - np.abs(2 * x - 1)) - 1)

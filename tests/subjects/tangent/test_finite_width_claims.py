@@ -7,9 +7,9 @@ import numpy as np
 from lemmata.architectures import relu_network
 from lemmata.engine.claims import examine
 from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.rows import Rows
 from lemmata.kernels import RBF
 from lemmata.subjects.tangent import finite_width as section
-from lemmata.subjects.tangent._wide_inputs import Inputs
 
 EPS = float(np.finfo(float).eps)
 
@@ -45,6 +45,6 @@ def test_examination_of_relu(key):
     found = examine(claim, regression(RBF(), key), key)
     assert found.applies
     assert found.measured < -0.1
-    zero = Inputs(jnp.zeros((3, 2)))
+    zero = Rows(jnp.zeros((3, 2)))
     assert not bool(claim.population.hypotheses(zero)[0].holds)
     assert claim.population.pose(None) is None

@@ -10,7 +10,7 @@ from lemmata.engine.claims import examine
 from lemmata.engine.problems.regression import Regression
 from lemmata.kernels import RBF, Laplace
 from lemmata.subjects.tangent import random_features as section
-from lemmata.subjects.tangent.random_features import FeaturePoints, KernelPoints
+from lemmata.subjects.tangent.random_features import FeaturePoints
 
 
 def regression(kernel, key):
@@ -41,14 +41,14 @@ def test_features_average_to_the_kernel(key):
 
 
 def test_lengthscale_is_the_kernels_or_the_median_distance(key):
-    posed = KernelPoints().pose(regression(RBF(lengthscale=2.5), key))
+    posed = section.RandomFeaturesRate.population.pose(regression(RBF(lengthscale=2.5), key))
     assert float(posed.lengthscale) == 2.5
     assert posed.x.shape == (64, 3)
-    other = KernelPoints().pose(regression(Laplace(), key))
+    other = section.RandomFeaturesRate.population.pose(regression(Laplace(), key))
     x = np.asarray(other.x)
     distances = [np.linalg.norm(x[i] - x[j]) for i in range(64) for j in range(i)]
     assert float(other.lengthscale) == pytest.approx(np.median(distances), rel=1e-12)
-    assert KernelPoints().pose(3) is None
+    assert section.RandomFeaturesRate.population.pose(3) is None
 
 
 def test_examination_of_a_regression(key):

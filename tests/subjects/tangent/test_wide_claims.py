@@ -21,6 +21,7 @@ from lemmata.architectures import (
     fully_connected,
     relu_network,
 )
+from lemmata.engine.problems.rows import Rows
 from lemmata.networks import train
 from lemmata.solvers import kernel_ridge, posterior
 from lemmata.subjects.tangent import bayesian_readout as bayesian
@@ -28,7 +29,6 @@ from lemmata.subjects.tangent import ensembles, parameterisations
 from lemmata.subjects.tangent import layers_at_finite_width as width
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters
 from lemmata.subjects.tangent._training_sets import Fit, TrainingSet
-from lemmata.subjects.tangent._wide_inputs import Inputs
 from lemmata.subjects.tangent.bayesian_readout import NoisyValues
 
 EPS = float(np.finfo(float).eps)
@@ -172,8 +172,8 @@ def test_change_of_one_step_in_closed_form(key):
 
 def test_hypotheses_that_fail(key):
     x = jax.random.normal(key, (3, 3))
-    assert bool(width.RMSNormWidth.population.hypotheses(Inputs(x))[0].holds)
-    assert not bool(width.RMSNormWidth.population.hypotheses(Inputs(x.at[0, 0].set(jnp.nan)))[0].holds)
+    assert bool(width.RMSNormWidth.population.hypotheses(Rows(x))[0].holds)
+    assert not bool(width.RMSNormWidth.population.hypotheses(Rows(x.at[0, 0].set(jnp.nan)))[0].holds)
     fit = Fit(x.at[0].set(0.0), x[0], x)
     assert not bool(ensembles.EnsembleMean.population.hypotheses(fit)[0].holds)
     targets = TrainingSet(x, jnp.zeros(3))

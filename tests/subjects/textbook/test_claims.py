@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso
 
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.textbook import (
     clustering,
     factors,
@@ -48,7 +48,7 @@ from lemmata.subjects.textbook._unlabelled_points import (
     SmallGraphs,
 )
 from lemmata.subjects.textbook.concentration import CoinFunction, CoinFunctions
-from lemmata.subjects.textbook.optimisation import NoisyQuadratics, SplitLassos
+from lemmata.subjects.textbook.optimisation import AveragedStepsForgetNoise, SplitLassos
 from lemmata.subjects.textbook.prediction import Nodes
 
 
@@ -204,7 +204,7 @@ def test_turned_coins_and_a_sum_of_coins():
 
 
 def test_noise_of_averaged_steps_run_by_run():
-    problem, key, t = drawn(NoisyQuadratics(), 1), jax.random.key(3), 50
+    problem, key, t = drawn(AveragedStepsForgetNoise.population, 1), jax.random.key(3), 50
     noise = generator_of(key).standard_normal((16, t, len(problem.curvatures)))
     found = []
     for run in noise:

@@ -65,7 +65,6 @@ class ImpulseResponses(Population[ImpulseResponse]):
         return ImpulseResponse(PeriodicSeries(cosines, sines), s, setting["steps"])
 
     def hypotheses(self, problem: ImpulseResponse) -> list[Hypothesis]:
-        """Frequencies that the steps resolve, and that exceed those of the largest recurrence."""
         highest = len(problem.response.cosines)
         return [
             Hypothesis("frequencies are resolved", highest, "<", problem.steps / 2, "no aliases"),

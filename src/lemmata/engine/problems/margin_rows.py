@@ -1,19 +1,14 @@
 """Rows on a sphere with a linear rule and its margin; points whose labellings all have a margin; separable rows."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems.generators import generator_of
 
 _DRAWS = 8000
-
-
-def generator_of(key: Key[Array, ""]) -> np.random.Generator:
-    """NumPy's random numbers from a key, for problems that are not traced."""
-    return np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
 
 
 def sphere_shadows(generator: np.random.Generator, d: int, count: int) -> Float[np.ndarray, "2 count"]:

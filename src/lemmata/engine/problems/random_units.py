@@ -69,7 +69,6 @@ class RandomLayers(Population[RandomUnits]):
     sigma: float = 0.05
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
         return Space(
             n=Integer(8, 1, 64, "inputs"),
             d=Integer(4, 1, 64, "dimension of the inputs"),
@@ -92,7 +91,6 @@ class RandomLayers(Population[RandomUnits]):
         return RandomUnits(x / jnp.where(longest > 0, longest, 1.0), problem.y.shape[1], 64, 0.05, self.radius)
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
-        """Inputs in the unit ball, a radius in (0, 0.01), a width that is polynomial."""
         n = len(problem.x)
         # P(some |<w_r, x_i>| > B) <= 2 n m exp(-B²/(2 sigma²)) <= 2 n m (n k/delta)^(-C²/2), asked to be
         # <= delta/(n k).

@@ -9,11 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-
-
-def generator_of(key: Key[Array, ""]) -> np.random.Generator:
-    """NumPy's generator with the seed that a key gives: for trials that are not compiled."""
-    return np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+from lemmata.engine.problems.generators import generator_of
 
 
 class SetSystem(eqx.Module):

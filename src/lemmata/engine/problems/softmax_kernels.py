@@ -66,7 +66,6 @@ class SpherePoints(Population[KernelPoints]):
     rows: int = 16
 
     def settings(self) -> Space:
-        """Points, dimension and the standard deviation of the weights."""
         return Space(
             n=Integer(self.n, 2, 32, "points"),
             d=Integer(4, 2, 64, "dimension"),
@@ -82,7 +81,6 @@ class SpherePoints(Population[KernelPoints]):
         return posed(problem, self.rows)
 
     def hypotheses(self, problem: KernelPoints) -> list[Hypothesis]:
-        """Inputs in the unit ball, and widths at which a mean of lognormals is near its limit."""
         longest = jnp.linalg.norm(problem.x, axis=1).max()
         return [
             Hypothesis("some input is not 0", longest, ">", 0.0, "the kernel of the zero input is 0"),
@@ -109,7 +107,6 @@ class PlanarTriples(Population[KernelPoints]):
     """
 
     width: int = 32
-    # Dimension and the standard deviation of the weights.
     settings = Space(d=Integer(3, 2, 16, "dimension"), sigma=Real(0.5, 0.3, 0.5, "standard deviation of the weights"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelPoints:

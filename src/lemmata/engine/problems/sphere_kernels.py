@@ -95,7 +95,6 @@ class SphereKernels(Population[SphereKernel]):
     most: int = 64
 
     def settings(self) -> Space:
-        """Dimension, points and the largest standard deviation of the weights."""
         return Space(
             d=Integer(self.d, 2, 1024, "dimension"),
             n=Integer(self.n, 3, self.most, "points", corners=(max(3, self.n // 2), self.n)),
@@ -122,7 +121,6 @@ def sigma_is_moderate(problem: KernelPoints) -> Hypothesis:
 class Polygons(Population[KernelPoints]):
     """Equispaced points on the unit circle, turned at random."""
 
-    # Points and the largest standard deviation of the weights.
     settings = Space(
         n=Integer(6, 3, 12, "points", corners=(3, 9)),
         sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
@@ -146,7 +144,6 @@ class SpreadPoints(Population[KernelPoints]):
     """
 
     free = ("x",)
-    # Points, dimension and the largest standard deviation of the weights.
     settings = Space(
         n=Integer(5, 2, 12, "points"),
         d=Integer(2, 2, 32, "dimension", corners=(2, 8)),

@@ -37,6 +37,7 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
         facets=[(name, row[name]) for name in ("tool", "architecture", "object") if row[name]],
         corners=_corners(row),
         population="" if population is None else docstring(population.words, link),
+        laws=row["laws"],
         settings=[(name, *_region(setting)) for name, setting in row["settings"].items()],
         hypotheses=hypotheses_of(row["place"], row["class"], row["population"]),
         section=first_sentence(module_words(section_file(row["place"])) or row["section"]),

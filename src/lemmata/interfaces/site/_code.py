@@ -100,8 +100,9 @@ class Condition:
 
 def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
     """The hypotheses that a population's and a claim's methods name, each once, with those of the classes above."""
-    found: list[Condition] = []
-    for start in (population_of(place, population), claim_of(place, claim)):
+    own = claim_of(place, claim)
+    found = [] if own is None else list(_of_expression(own, place))
+    for start in (population_of(place, population), own):
         waiting, seen = [start], set()
         while waiting:
             definition = waiting.pop(0)
@@ -112,6 +113,25 @@ def hypotheses_of(place: str, claim: str, population: str) -> list[Condition]:
                 found += _of_methods(definition.node, definition.text, place)
                 waiting += [population_of(place, _called(base)) for base in definition.node.bases]
     return list(dict.fromkeys(found))
+
+
+def _of_expression(claim: Definition, place: str) -> Iterator[Condition]:
+    """The conditions that a claim's own population is made with: in its class, or under a name of its subject."""
+    given = _assigned(getattr(claim.node, "body", []), "population")
+    for file in (claim.file, *_siblings(claim.file)):
+        if isinstance(given, ast.Name):
+            given = _assigned(ast.parse((ROOT / file).read_text(encoding="utf-8")).body, given.id) or given
+    if isinstance(given, ast.Call):
+        yield from _conditions(given, {}, place, _DEPTH)
+        for name in (each.id for each in given.args if isinstance(each, ast.Name)):
+            named = population_of(place, name)
+            if named and isinstance(named.node, ast.FunctionDef):
+                yield from _conditions(named.node, {}, place, _DEPTH)
+
+
+def _siblings(file: str) -> Iterator[str]:
+    """The private files beside a file."""
+    return (f"{pathlib.PurePosixPath(file).parent}/{path.name}" for path in sorted((ROOT / file).parent.glob("_*.py")))
 
 
 def _of_methods(node: ast.ClassDef, text: str, place: str) -> Iterator[Condition]:

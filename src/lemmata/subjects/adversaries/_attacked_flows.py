@@ -46,7 +46,6 @@ class AttackedFlows(Population[AttackedFlow]):
     schedule: str = eqx.field(default="constant", static=True)
 
     def settings(self) -> Space:
-        """Rows, other points, and what the weights do."""
         return Space(
             n=Integer(9, 3, 40, "training rows"),
             m=Integer(4, 1, 40, "other points"),
@@ -73,7 +72,6 @@ class AttackedFlows(Population[AttackedFlow]):
         return AttackedFlow((K + K.T) / 2, cross, start[:n], start[n:], y, weights[0], last, time)
 
     def hypotheses(self, problem: AttackedFlow) -> list[Hypothesis]:
-        """A definite kernel, weights of at least 1."""
         least = jnp.minimum(problem.first, problem.last).min()
         return [
             Hypothesis("the kernel is definite", jnp.linalg.eigvalsh(problem.K)[0], ">", 0.0, "else modes stand still"),

@@ -104,7 +104,6 @@ class AttackedNetwork(eqx.Module):
 class AttackedNetworks(Population[AttackedNetwork]):
     """Few rows with random signs, so that every width of the ladder can fit them."""
 
-    # Rows, inputs, steps, and how strong the attack is.
     settings = Space(
         n=Integer(5, 2, 20, "training rows", corners=(3, 7)),
         d=Integer(3, 2, 20, "inputs", corners=(3, 5)),

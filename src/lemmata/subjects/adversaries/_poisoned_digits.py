@@ -86,7 +86,6 @@ class DigitsToPoison(Population[PoisonedDigits]):
     corner: int = eqx.field(default=15, static=True)
 
     def settings(self) -> Space:
-        """How many are distilled, and how many of them are poisoned."""
         return Space(
             n=Integer(200, 100, 1000, "digits to distil", corners=(200, 200)),
             poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=(self.corner, self.corner)),

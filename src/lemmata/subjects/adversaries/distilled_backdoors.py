@@ -100,7 +100,6 @@ class LabelledFeatures(Population[ContradictedLabels]):
         return ContradictedLabels(features, apart[n:], y, groups * 1.0, 10 ** (-3 * uniform[1]))
 
     def hypotheses(self, problem: ContradictedLabels) -> list[Hypothesis]:
-        """A ridge; support rows that are not copies."""
         smallest = jnp.linalg.eigvalsh(problem.support @ problem.support.T)[0]
         return [
             Hypothesis("the ridge", problem.ridge, ">", 0.0, "an inverse is taken"),

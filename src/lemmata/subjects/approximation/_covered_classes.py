@@ -69,7 +69,6 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
         return AmplitudeLadder(3.8 + 0.4 * drawn[0], jnp.sqrt(0.75e4), 2 * drawn[1:] - 1, 1e-4)
 
     def hypotheses(self, problem: AmplitudeLadder) -> list[Hypothesis]:
-        """The multiples of sin cover the other functions; tau > 4."""
         return [
             Hypothesis("the cover covers", problem.uncovered(), "<=", problem.epsilon, "definition (23)"),
             Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1"),

@@ -28,12 +28,7 @@ class SobolevBalls(Population[SobolevBall]):
 
 
 class BudgetedBall(eqx.Module):
-    """A Sobolev ball and a number n of parameters.
-
-    Args:
-        ball: the class of functions.
-        n: parameters.
-    """
+    """A Sobolev ball, the class of functions, and a number n of parameters."""
 
     ball: SobolevBall
     n: Float[Array, ""]
@@ -45,7 +40,6 @@ class BudgetedBalls(Population[BudgetedBall]):
     free = ("n",)
 
     def settings(self) -> Space:
-        """The dimension, the least and the largest n."""
         n = Real(1e8, 1e3, 1e16, "the largest number of parameters", corners=(1e6, 1e16))
         return Space(d=Integer(1, 1, 3, "dimension of the torus"), largest=n)
 
@@ -56,7 +50,6 @@ class BudgetedBalls(Population[BudgetedBall]):
         return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
 
     def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
-        """A positive smoothness, enough parameters for a logarithm of at least 4."""
         enough = Hypothesis("n is at least 100", problem.n, ">=", 100.0, "log(n) is a number of dimensions")
         return [_smooth(problem.ball), enough]
 
@@ -115,7 +108,6 @@ class SectionsOnCircle(Population[KernelSections]):
         return KernelSections(ball, amplitudes, jnp.where(draws[3] < 0.5, phases, 0.0), centres)
 
     def hypotheses(self, problem: KernelSections) -> list[Hypothesis]:
-        """A positive smoothness, fewer sections than frequencies."""
         many = Hypothesis(
             "sections", len(problem.centres), "<", 2 * len(problem.amplitudes) - 1, "else nothing is left"
         )

@@ -44,11 +44,7 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "any", "object": "function 
 
 
 class Bump(eqx.Module):
-    """The class of Gaussian bumps.
-
-    Args:
-        functions: the class.
-    """
+    """The class `functions` of Gaussian bumps."""
 
     functions: GaussianBumps
 
@@ -66,13 +62,7 @@ class BumpClasses(Population[Bump]):
 
 
 class Mixture(eqx.Module):
-    """sum_k w_k exp(-s_k² |x|²/2), positive definite.
-
-    Args:
-        weights: w_k, positive.
-        scales: s_k.
-        dimension: d.
-    """
+    """sum_k w_k exp(-s_k² |x|²/2) in d dimensions with positive weights w_k and scales s_k, positive definite."""
 
     weights: Float[Array, " k"]
     scales: Float[Array, " k"]
@@ -98,12 +88,7 @@ class PositiveMixtures(Population[Mixture]):
 
 
 class RidgePolynomial(eqx.Module):
-    """A polynomial of one variable.
-
-    Args:
-        coefficients: lowest power first.
-        period: of its extension.
-    """
+    """A polynomial of one variable, lowest power first, and the period of its extension."""
 
     coefficients: Float[Array, " k"]
     period: Float[Array, ""]

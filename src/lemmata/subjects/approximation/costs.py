@@ -20,12 +20,7 @@ ABOUT = {"tool": "complexity", "architecture": "any", "object": "cost"}
 
 
 class SequenceLayer(eqx.Module):
-    """A layer on sequences.
-
-    Args:
-        width: channels.
-        length: positions.
-    """
+    """A layer on sequences, of so many channels and positions."""
 
     width: int = eqx.field(static=True)
     length: int = eqx.field(static=True)

@@ -75,7 +75,6 @@ class CosineExamples(eqx.Module):
 class SlowCosines(Population[CosineExamples]):
     """All a cos(x + theta) with |a| <= 1 on [-1, 1]; f has a = 1, and inputs are uniform."""
 
-    # Features, examples, noise and sharpness.
     settings = Space(
         n=Integer(512, 1, 4096, "features"),
         N=Integer(512, 1, 4096, "examples"),
@@ -97,7 +96,6 @@ class SlowCosines(Population[CosineExamples]):
         )
 
     def hypotheses(self, problem: CosineExamples) -> list[Hypothesis]:
-        """Inputs in the ball, a slope of the ramps."""
         sharp = Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1")
         return [in_unit_ball(problem.x), sharp]
 

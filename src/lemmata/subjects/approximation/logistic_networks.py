@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
+from lemmata.engine.problems.drawn import Drawn, normal, uniform
 from lemmata.engine.problems.sampled import draws
 from lemmata.functions import LogisticNetworks
 
@@ -18,47 +19,13 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "dense network", "object": 
 
 
 class Frequencies(eqx.Module):
-    """Where spectra are compared.
-
-    Args:
-        omega: real numbers.
-    """
+    """Real numbers omega at which spectra are compared."""
 
     omega: Float[Array, " m"]
 
 
-class NormalFrequencies(Population[Frequencies]):
-    """Sixteen standard normal frequencies."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        return Frequencies(jax.random.normal(key, (16,)))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        return [Hypothesis("no frequency is 0", jnp.abs(problem.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)")]
-
-
-class UnitLengths(Population[Frequencies]):
-    """Eight lengths of units between 0.5 and 4."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Frequencies:
-        return Frequencies(jax.random.uniform(key, (8,), minval=0.5, maxval=4.0))
-
-    def hypotheses(self, problem: Frequencies) -> list[Hypothesis]:
-        return [Hypothesis("a is at least 0.5", problem.omega.min(), ">=", 0.5, "the step of the quadrature")]
-
-
 class LogisticUnits(eqx.Module):
-    """A network sum_j r_j sigma(<a_j, x>), and a point.
-
-    Args:
-        functions: the class.
-        coefficients: r_j.
-        x: a point of the unit ball.
-    """
+    """A network sum_j r_j sigma(<a_j, x>) of a class, with coefficients r_j, and a point x of the unit ball."""
 
     functions: LogisticNetworks
     coefficients: Float[Array, " m"]
@@ -81,7 +48,6 @@ class LogisticUnitNetworks(Population[LogisticUnits]):
         return LogisticUnits(functions, jnp.exp(sizes[0]) * jnp.tanh(sizes[1]), x / (1 + jnp.linalg.norm(x)))
 
     def hypotheses(self, problem: LogisticUnits) -> list[Hypothesis]:
-        """Lengths that the quadrature resolves, coefficients within their bounds."""
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         outside = (jnp.abs(problem.coefficients) / problem.functions.sizes).max()
         return [
@@ -101,7 +67,11 @@ class LogisticSpectrum(Claim[Frequencies]):
 
     title = "The spectrum of the logistic function's derivative"
     source = Source("li2025incontext", "(134)", note="proof of (132)")
-    population = NormalFrequencies()
+    population = Drawn(
+        Frequencies,
+        lambda own: Hypothesis("no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)"),
+        omega=normal(16),
+    )
     relation = Equal()
     control = Control("with 22/7 for pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
     controls = "the spectrum of a logistic unit"
@@ -200,7 +170,11 @@ class LogisticMoment(Claim[Frequencies]):
 
     title = "The moment of a logistic unit"
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
-    population = UnitLengths()
+    population = Drawn(
+        Frequencies,
+        lambda own: Hypothesis("a is at least 0.5", own.omega.min(), ">=", 0.5, "the step of the quadrature"),
+        omega=uniform(0.5, 4.0, 8),
+    )
     relation = Equal()
     control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
     controls = "the first moment of the spectrum of a logistic unit"

@@ -67,7 +67,6 @@ class RateComparisons(Population[RateComparison]):
     base: float = float(jnp.e)
 
     def settings(self) -> Space:
-        """The largest n, the largest dimension and smoothness."""
         return Space(
             largest=Integer(64, 16, 10**9, "the largest number of parameters", corners=(32, 10**6)),
             dimensions=Integer(8, self.dimension, 1000, "the largest dimension"),
@@ -82,7 +81,6 @@ class RateComparisons(Population[RateComparison]):
         return RateComparison(n, s, d, jnp.asarray(self.base))
 
     def hypotheses(self, problem: RateComparison) -> list[Hypothesis]:
-        """At least two parameters, the range of dimensions."""
         least = self.dimension
         return [
             Hypothesis("n is at least 2", problem.n, ">=", 2.0, "log(1) is 0"),

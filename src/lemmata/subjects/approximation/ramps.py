@@ -23,6 +23,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
+from lemmata.engine.problems.drawn import Drawn, log_uniform
 from lemmata.engine.problems.gauss_legendre import pieces
 from lemmata.functions import ramp, step_density
 
@@ -39,25 +40,9 @@ def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
 
 
 class Ramp(eqx.Module):
-    """A sharpness.
-
-    Args:
-        sharpness: tau.
-    """
+    """A sharpness tau."""
 
     sharpness: Float[Array, ""]
-
-
-class Ramps(Population[Ramp]):
-    """tau between 2 and 200, uniform in its logarithm."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Ramp:
-        return Ramp(2 * 100 ** jax.random.uniform(key))
-
-    def hypotheses(self, problem: Ramp) -> list[Hypothesis]:
-        return [sharp(problem.sharpness)]
 
 
 class Wave(eqx.Module):
@@ -106,13 +91,7 @@ class Waves(Population[Wave]):
 
 
 class Line(eqx.Module):
-    """A function on [-1, 1] that is linear between equally spaced knots.
-
-    Args:
-        start: g(-1).
-        slopes: its slopes, from left to right.
-        sharpness: tau of the ramps that represent it.
-    """
+    """A function on [-1, 1] from g(-1), linear between equal knots with slopes from left to right; tau of its ramps."""
 
     start: Float[Array, ""]
     slopes: Float[Array, " k"]
@@ -207,7 +186,7 @@ class StepDistance(Claim[Ramp]):
 
     title = "A ramp of slope tau is 1/tau away from a step"
     source = Source("li2025incontext", "(69)", note="proof of Lemma 1, with its end")
-    population = Ramps()
+    population = Drawn(Ramp, lambda ramp: sharp(ramp.sharpness), sharpness=log_uniform(2.0, 200.0))
     relation = Equal()
     control = Control("1/(tau + 1)", lambda distance, problem: 1 / (problem.sharpness + 1))
     controls = "the distance of a ramp from a step"

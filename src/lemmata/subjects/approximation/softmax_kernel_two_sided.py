@@ -63,7 +63,6 @@ class KinkedFunctions(Population[KinkedFunction]):
     least: float = 0.3
 
     def settings(self) -> Space:
-        """The degree and the largest standard deviation of the weights."""
         return Space(
             k=Integer(16, 8, 128, "degree at which the ball is taken", step=2),
             sigma=Real(0.6, self.least, 1.0, "largest standard deviation of the weights"),

@@ -112,7 +112,6 @@ class TokenHeads(Population[AttentionKernel]):
     size: float = 1.0
 
     def settings(self) -> Space:
-        """Tokens, their width, the head's, and their size."""
         return Space(
             tokens=Integer(self.tokens, 2, 128, "tokens"),
             p=Integer(self.p, 1, 64, "width of the tokens"),

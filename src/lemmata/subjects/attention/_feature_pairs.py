@@ -10,12 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class FeaturePair(eqx.Module):
-    """Two points at which one random feature estimates exp(<x, y>).
-
-    Args:
-        x: the first.
-        y: the second.
-    """
+    """Two points x and y at which one random feature estimates exp(<x, y>)."""
 
     x: Float[Array, " p"]
     y: Float[Array, " p"]

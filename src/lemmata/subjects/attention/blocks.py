@@ -52,7 +52,6 @@ class TokenSequences(Population[TokenRows]):
         return TokenRows(q, k, v, setting["block"], setting["count"])
 
     def hypotheses(self, problem: TokenRows) -> list[Hypothesis]:
-        """A choice, and one that leaves something out."""
         n = len(problem.q)
         return [
             Hypothesis("attended blocks", problem.count, ">=", 1, "a query attends its own block"),

@@ -27,19 +27,15 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
+from lemmata.engine.problems.drawn import Drawn, positive, uniform
+from lemmata.engine.problems.variables import dimension
 from lemmata.spectra import SphereSpectrum, exponential_sphere_spectrum
 
 ABOUT = {"tool": "spectral theory", "architecture": "attention", "object": "spectrum"}
 
 
 class SphereTokens(eqx.Module):
-    """The kernel exp(beta <x, y>) on the unit sphere of R^p, and how many tokens are drawn from its uniform law.
-
-    Args:
-        beta: the inverse temperature.
-        p: the dimension.
-        n: the number of tokens.
-    """
+    """The kernel exp(beta <x, y>) on the unit sphere of R^p, of which n tokens are drawn uniformly."""
 
     beta: Float[Array, ""]
     p: int = eqx.field(static=True)
@@ -58,7 +54,7 @@ def uniform_tokens(key: Key[Array, ""], n: int, p: int) -> Float[Array, "n p"]:
     return rows / jnp.linalg.norm(rows, axis=1, keepdims=True)
 
 
-class SphereTokenSets(Population[SphereTokens]):
+def _sphere_tokens(p: int = 3, n: int = 400, beta: float = 1.5, dimensions: tuple[int, int] = (3, 4)) -> Drawn:
     """Inverse temperatures that are uniform between half of a setting and all of it.
 
     Args:
@@ -67,27 +63,13 @@ class SphereTokenSets(Population[SphereTokens]):
         beta: the default of the largest inverse temperature.
         dimensions: the dimensions of corners.
     """
-
-    p: int = 3
-    n: int = 400
-    beta: float = 1.5
-    dimensions: tuple[int, int] = (3, 4)
-
-    def settings(self) -> Space:
-        """Dimension, tokens, and the largest inverse temperature."""
-        tokens = Integer(self.n, 2, 5000, "tokens", corners=(max(2, self.n // 2), self.n))
-        return Space(
-            p=Integer(self.p, 3, 64, "dimension", corners=self.dimensions),
-            n=tokens,
-            beta=Real(self.beta, 0.1, 8.0, "largest inverse temperature", corners=(self.beta / 3, self.beta)),
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
-        beta = setting["beta"] * jax.random.uniform(key, minval=0.5)
-        return SphereTokens(beta, setting["p"], setting["n"])
-
-    def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
-        return [Hypothesis("beta is positive", problem.beta, ">", 0.0, "beta = 0 leaves a constant")]
+    return Drawn(
+        SphereTokens,
+        positive("beta", "beta = 0 leaves a constant"),
+        p=dimension(p, 3, corners=dimensions),
+        n=Integer(n, 2, 5000, "tokens", corners=(max(2, n // 2), n)),
+        beta=uniform(0.5, 1.0, times=Real(beta, 0.1, 8.0, "largest inverse temperature", corners=(beta / 3, beta))),
+    )
 
 
 class NormalisedTokens(Population[SphereTokens]):
@@ -148,7 +130,7 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
     title = "The effective dimension of attention's kernel on a sphere, by Funk and Hecke"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected, with constants")
-    population = SphereTokenSets(n=300, beta=1.2, dimensions=(3, 3))
+    population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 3))
     # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
     control = Control("with the multiplicities of one dimension less", _one_dimension_lower)
@@ -177,7 +159,7 @@ class PrintedLogEffectiveDimension(Claim[SphereTokens]):
 
     title = "The effective dimension of attention is O(log n), as printed"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="as printed")
-    population = SphereTokenSets(p=4, beta=1.0, dimensions=(3, 8))
+    population = _sphere_tokens(p=4, beta=1.0, dimensions=(3, 8))
     relation = Rate("log n", tuple(digits * math.log(10) for digits in range(2, 9)), upper=True, margin=0.1)
     control = Control("it grows as the square root of log n", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, "which kernel, which tokens and which n are meant"
@@ -204,7 +186,7 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
     title = "The effective dimension of attention on a sphere is at most a power p - 1 of log n"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected")
-    population = SphereTokenSets(p=3, beta=1.0)
+    population = _sphere_tokens(p=3, beta=1.0)
     relation = Rate("log n", tuple(10.0**digits for digits in (3, 3.5, 4, 4.5, 5)), upper=True)
     control = Control("a power p - 3/2", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
@@ -257,7 +239,7 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     title = "The effective dimension of attention grows at most like a power (p - 1)/2 of the inverse temperature"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="what a fixed temperature leaves out")
     stated = Kind.OWN
-    population = SphereTokenSets(beta=1.0)
+    population = _sphere_tokens(beta=1.0)
     relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
     control = Control("a power 1/2 less", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM

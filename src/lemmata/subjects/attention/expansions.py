@@ -35,7 +35,6 @@ class KeyEquivalents(eqx.Module):
 class UnseenShifts(Population[KeyEquivalents]):
     """Narrow heads with normal weights, a normal token, and a shift along the kernel of W_k."""
 
-    # Widths, tokens, and how far the token is shifted.
     settings = Space(
         d=Integer(3, 1, 32, "width of the head"),
         p=Integer(6, 2, 64, "width of the tokens"),
@@ -53,7 +52,6 @@ class UnseenShifts(Population[KeyEquivalents]):
         return KeyEquivalents(head, unseen, setting["shift"] * jax.random.uniform(shift_key, minval=-1.0))
 
     def hypotheses(self, problem: KeyEquivalents) -> list[Hypothesis]:
-        """The keys do not see v, and the queries do."""
         head, v = problem.head, problem.unseen
         seen = jnp.linalg.norm(head.key @ v) / jnp.linalg.norm(head.key)
         rate = jnp.abs(v @ head.exponent @ head.tokens[0])
@@ -64,13 +62,7 @@ class UnseenShifts(Population[KeyEquivalents]):
 
 
 class Expansions(eqx.Module):
-    """A function sum_i a_i kappa(., x_i) of a positive semidefinite kernel, expanded twice on the same points.
-
-    Args:
-        x: the points, one a row.
-        first: a, the coefficients of the first expansion.
-        second: those of the second.
-    """
+    """A function on points x, one a row, by two lists of coefficients of sections of one semidefinite kernel."""
 
     x: Float[Array, "n p"]
     first: Float[Array, " n"]

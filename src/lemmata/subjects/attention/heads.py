@@ -19,12 +19,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadGrams(eqx.Module):
-    """Positive semidefinite matrices K_1, ..., K_H, and a ridge.
-
-    Args:
-        grams: K_h, one a head.
-        ridge: the ridge of effective dimensions.
-    """
+    """Positive semidefinite matrices K_1, ..., K_H, one a head, and the ridge of effective dimensions."""
 
     grams: Float[Array, "H n n"]
     ridge: Float[Array, ""]
@@ -37,7 +32,6 @@ class ManyHeads(Population[HeadGrams]):
     so that no two heads have a direction in common. Every matrix is scaled to trace n, then scaled down where it is.
     """
 
-    # Heads, tokens, their width and the ridge.
     settings = Space(
         heads=Integer(4, 2, 16, "heads"),
         n=Integer(32, 4, 256, "tokens"),

@@ -9,53 +9,26 @@ to W_q and W_k: a head that learns symmetric semidefinite weights has a space.
 import decimal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import (
-    AtLeast,
-    Claim,
-    Control,
-    Equal,
-    Hypothesis,
-    Integer,
-    Population,
-    Real,
-    Source,
-    Space,
-    Status,
-    Witness,
-)
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Status, Witness
+from lemmata.engine.problems.drawn import Drawn, normal
 from lemmata.subjects.attention._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "attention", "object": "kernel"}
 
 
 class Reals(eqx.Module):
-    """Real numbers in a given order.
-
-    Args:
-        values: the numbers.
-    """
+    """Real numbers in a given order."""
 
     values: Float[Array, " n"]
 
 
-class DistinctReals(Population[Reals]):
-    """Independent normal numbers."""
-
-    settings = Space(
-        n=Integer(7, 2, 12, "numbers", corners=(3, 9)), size=Real(2.0, 0.5, 4.0, "their standard deviation")
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Reals:
-        return Reals(setting["size"] * jax.random.normal(key, (setting["n"],)))
-
-    def hypotheses(self, problem: Reals) -> list[Hypothesis]:
-        gaps = jnp.diff(jnp.sort(problem.values))
-        return [Hypothesis("the numbers are distinct (least gap)", gaps.min(), ">", 1e-8, "equal ones have rank one")]
+def _least_gap(problem: Reals) -> Hypothesis:
+    gap = jnp.diff(jnp.sort(problem.values)).min()
+    return Hypothesis("the numbers are distinct (least gap)", gap, ">", 1e-8, "equal ones have rank one")
 
 
 _CONTROLS = "the signs of the kernel of an attention head"
@@ -232,7 +205,13 @@ class ExponentialNegativeSquares(Claim[Reals]):
 
     title = "Along a negative direction half of the eigenvalues are negative, for any number of tokens"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
-    population = DistinctReals()
+    population = Drawn(
+        Reals,
+        _least_gap,
+        n=Integer(7, 2, 12, "numbers", corners=(3, 9)),
+        size=Real(2.0, 0.5, 4.0, "their standard deviation"),
+        values=normal("n", times="size"),
+    )
     relation = Equal(block=1)
     control = Control("one of them is negative, for every n", lambda counts, problem: jnp.ones_like(counts))
     controls, unexplained = "the number of negative squares of the kernel of a head", _TRAINING

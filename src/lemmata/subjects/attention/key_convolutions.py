@@ -119,7 +119,6 @@ class ConvolvedKeys(Population[ConvolvedKey]):
         return ConvolvedKey(query / jnp.linalg.norm(query), filters, 0.5 + 1.5 * v, setting["block"], 5)
 
     def hypotheses(self, problem: ConvolvedKey) -> list[Hypothesis]:
-        """A query of unit length, filters that are not 0, two blocks apart that see all keys they weigh."""
         return [
             Hypothesis("| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "a unit query"),
             Hypothesis("the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "else all scores are 0"),

@@ -108,7 +108,6 @@ class SigmoidHeads(Population[SigmoidHead]):
     """
 
     law: str = eqx.field(default="mixed", static=True)
-    # Sizes, the length of tokens, and the bias.
     settings = Space(
         n=Integer(6, 2, 32, "tokens", corners=(4, 8)),
         p=Integer(3, 2, 8, "width of the tokens", corners=(2, 4)),

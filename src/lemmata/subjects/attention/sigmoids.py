@@ -28,6 +28,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
+from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention import tiled_attention
 
@@ -50,7 +51,7 @@ class StartedHead(eqx.Module):
         d: width of queries, keys and values.
     """
 
-    spread: float = eqx.field(static=True)
+    spread: float = eqx.field(static=True, converter=float)
     n: int = eqx.field(static=True)
     d: int = eqx.field(static=True)
 
@@ -66,23 +67,18 @@ class StartedHead(eqx.Module):
         return self.spread * (q / np.linalg.norm(q, axis=1, keepdims=True)) @ k.T, v
 
 
-class StartedHeads(Population[StartedHead]):
-    """Spreads of the logits of a half to the whole of a setting."""
+def _few_surprises(problem: StartedHead) -> Hypothesis:
+    why = "means of exponentials of wider logits are those of a few of them"
+    return Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)
 
-    # Tokens, width, and the spread of logits.
-    settings = Space(
-        n=Integer(64, 8, 1024, "tokens", corners=(32, 96)),
-        d=Integer(8, 2, 64, "width of queries, keys and values", corners=(4, 12)),
-        spread=Real(1.0, 0.1, 1.2, "largest standard deviation of the logits", corners=(0.6, 1.0)),
-    )
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> StartedHead:
-        return StartedHead(setting["spread"] * (1 + float(jax.random.uniform(key))) / 2, setting["n"], setting["d"])
-
-    def hypotheses(self, problem: StartedHead) -> list[Hypothesis]:
-        """Logits whose exponentials have few surprises."""
-        why = "means of exponentials of wider logits are those of a few of them"
-        return [Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)]
+_STARTED = Drawn(
+    StartedHead,
+    _few_surprises,
+    n=Integer(64, 8, 1024, "tokens", corners=(32, 96)),
+    d=Integer(8, 2, 64, "width of queries, keys and values", corners=(4, 12)),
+    spread=uniform(0.5, 1.0, times=Real(1.0, 0.1, 1.2, "largest standard deviation of the logits", corners=(0.6, 1.0))),
+)
 
 
 class CutHead(eqx.Module):
@@ -139,7 +135,7 @@ class RowSumsAtStart(Claim[StartedHead]):
 
     title = "Sums of rows at the start, without and with the bias -log n"
     source = Source(_KEY, "Abstract, attention norms", note="for normal logits")
-    population = StartedHeads()
+    population = _STARTED
     relation = EqualInMean(resolution=0.02)
     control = Control("a twentieth more of both", lambda sums, problem: 1.05 * sums)
     controls, unexplained = "the sum of a row of weights", _UNEXPLAINED
@@ -164,7 +160,7 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
     title = "Without a bias the outputs at the start grow with the length"
     source = Source(_KEY, "Abstract, attention norms", note="that they are large")
-    population = StartedHeads()
+    population = _STARTED
     relation = Rate("n", (16.0, 128.0, 1024.0))
     control = Control("they do not grow", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
@@ -184,7 +180,7 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
 
     title = "With the bias -log n the outputs at the start are as small as means"
     source = Source(_KEY, "Abstract, attention norms", note="that a bias stabilises them")
-    population = StartedHeads()
+    population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
     control = Control("they do not fall", lambda exponent, problem: exponent + 0.5)
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
@@ -205,7 +201,7 @@ class DropInForSoftmax(Claim[StartedHead]):
 
     title = "At the start sigmoid attention is softmax attention up to a factor"
     source = Source(_KEY, "Abstract, drop-in replacement", note="at the start, for normal keys")
-    population = StartedHeads()
+    population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
     control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = "the outputs of both heads at the start", _UNEXPLAINED

@@ -30,12 +30,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "spect
 
 
 class HeadWithValues(eqx.Module):
-    """One head: logits of tokens for tokens, and a value for each.
-
-    Args:
-        logits: row i holds those of token i.
-        values: v_j, one a row.
-    """
+    """One head: logits, those of token i for all tokens in row i, and the value v_j of each token, one a row."""
 
     logits: Float[Array, "T T"]
     values: Float[Array, "T c"]
@@ -45,7 +40,6 @@ class TokenValues(Population[HeadWithValues]):
     """Logits of normal queries and keys, at a temperature that is low in half of the problems, and normal values."""
 
     free = ("logits", "values")
-    # Tokens, widths, and the largest inverse temperature.
     settings = Space(
         tokens=Integer(16, 2, 256, "tokens"),
         d=Integer(4, 1, 64, "width of queries, keys and values"),
@@ -64,12 +58,7 @@ class TokenValues(Population[HeadWithValues]):
 
 
 class KeyPair(eqx.Module):
-    """Two keys as queries meet them: M x and M y.
-
-    Args:
-        left: M x.
-        right: M y.
-    """
+    """Two keys as queries meet them: M x on the left and M y on the right."""
 
     left: Float[Array, " p"]
     right: Float[Array, " p"]

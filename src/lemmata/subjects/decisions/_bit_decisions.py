@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.set_systems import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.decisions import BitProcess, majority_process, parity_process, scrambled_process
 
 
@@ -107,12 +107,7 @@ class ScrambledDecisions(Population[ScrambledDecision]):
 
 
 class Formula(eqx.Module):
-    """A disjunction of conjunctions of literals.
-
-    Args:
-        truth: its value in each state.
-        width: the largest number of literals in a conjunction.
-    """
+    """A disjunction of conjunctions of at most `width` literals, by its truth in each state."""
 
     truth: Bool[np.ndarray, " states"]
     width: Float[Array, ""]

@@ -132,13 +132,7 @@ def _definite(mixture: HeatedMixture) -> list[Hypothesis]:
 
 
 class HeatedPlaces(eqx.Module):
-    """A mixture under noise, looked at in a few places, each at a noise level of its own.
-
-    Args:
-        mixture: the law without noise.
-        variances: v_i.
-        places: z_i.
-    """
+    """A mixture under noise, looked at in a few places z_i, each at a noise level v_i of its own."""
 
     mixture: HeatedMixture
     variances: Float[Array, " n"]
@@ -164,12 +158,7 @@ class HeatedMixtures(Population[HeatedPlaces]):
 
 
 class HeatedLaw(eqx.Module):
-    """A mixture in one or two dimensions at two noise levels.
-
-    Args:
-        mixture: the law without noise.
-        variances: u and v, u < v.
-    """
+    """A mixture in one or two dimensions, without noise, and the variances u < v of two noise levels."""
 
     mixture: HeatedMixture
     variances: Float[Array, " 2"]
@@ -204,7 +193,6 @@ class HeatedLaws(Population[HeatedLaw]):
         return HeatedLaw(mixture, low * (high / low) ** shares)
 
     def hypotheses(self, problem: HeatedLaw) -> list[Hypothesis]:
-        """Densities, noise, and more of it at the second level."""
         u, v = problem.variances
         more = Hypothesis("the second level has more noise", v, ">", u, "v > u")
         return [*_definite(problem.mixture), *_positive(problem.variances), more]

@@ -178,7 +178,6 @@ class TrainedScores(Population[Learned]):
     dimension: int = 2
 
     def settings(self) -> Space:
-        """Training points, width, steps, and the law of the data."""
         law, d = dataclasses.replace(TARGET, default=self.law), dataclasses.replace(DIMENSION, default=self.dimension)
         allowed = lambda setting: setting["target"] != "sphere" or setting["d"] <= 3
         return Space(**_SIZES, target=law, d=d).where("a sphere has dimension 1, 2 or 3", allowed)

@@ -94,7 +94,6 @@ class NoisedRegressions(Population[NoisedRegression]):
     rows: int = 128
 
     def settings(self) -> Space:
-        """Sizes, kernel, ridge, and the law of the data."""
         return Space(
             n=Integer(self.rows, 8, 512, "training points", corners=(self.rows, self.rows)),
             d=Integer(2, 1, 3, "dimension of the data", corners=(1, 2)),
@@ -108,7 +107,6 @@ class NoisedRegressions(Population[NoisedRegression]):
         return _noised_regression(key, sigma, ridge, setting["n"], setting["d"], setting["target"])
 
     def hypotheses(self, problem: NoisedRegression) -> list[Hypothesis]:
-        """Inputs in the unit ball, labels with a variance, and a ridge."""
         return [
             in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
             Hypothesis("labels vary (least variance)", problem.variances.min(), ">=", 0.0, "it is a variance"),

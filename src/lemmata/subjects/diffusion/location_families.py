@@ -10,30 +10,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import (
-    Claim,
-    Control,
-    EqualInMean,
-    Hypothesis,
-    Integer,
-    Population,
-    Rate,
-    Source,
-    Space,
-    Status,
-)
+from lemmata.engine.claims import Claim, Control, EqualInMean, Integer, Rate, Source, Status
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal, positive
 
 ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "estimator"}
 
 
 class ShiftedNormal(eqx.Module):
-    """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws.
-
-    Args:
-        shift: theta.
-        sigma: the known standard deviation.
-        n: draws.
-    """
+    """The normal law N(shift, sigma²), sigma known, the shift to be learned from n draws."""
 
     shift: Float[Array, ""]
     sigma: Float[Array, ""]
@@ -53,19 +37,13 @@ class ShiftedNormal(eqx.Module):
         return shift + self.sigma * jax.scipy.stats.norm.ppf((jnp.arange(count) + 0.5) / count)
 
 
-class ShiftedNormals(Population[ShiftedNormal]):
-    """Random shifts and standard deviations."""
-
-    settings = Space(n=Integer(64, 2, 1024, "draws"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedNormal:
-        """A shift of standard deviation 3, sigma from 0.5 to 2."""
-        shift_key, spread_key = jax.random.split(key)
-        sigma = 0.5 * 4 ** jax.random.uniform(spread_key)
-        return ShiftedNormal(3 * jax.random.normal(shift_key), sigma, setting["n"])
-
-    def hypotheses(self, problem: ShiftedNormal) -> list[Hypothesis]:
-        return [Hypothesis("the law has a density (sigma)", problem.sigma, ">", 0.0, "a location family")]
+_NORMALS = Drawn(
+    ShiftedNormal,
+    positive("sigma", "the law has a density"),
+    shift=normal(times=3.0),
+    sigma=log_uniform(0.5, 2.0),
+    n=Integer(64, 2, 1024, "draws"),
+)
 
 
 _REPEATS = 256
@@ -89,7 +67,7 @@ class PrintedWassersteinRate(Claim[ShiftedNormal]):
 
     title = "Laws are learned at the rate 1/n, as printed"
     source = Source("foundation2025", "Theorem 1, part 3", "Section 1, contribution 2", note="as printed")
-    population = ShiftedNormals()
+    population = _NORMALS
     relation = Rate("n", (16.0, 64.0, 256.0), upper=True)
     control = Control("like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the distance of a learned law from the law of the data"
@@ -116,7 +94,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
 
     title = "The Wasserstein distance of an estimated location"
     source = Source("foundation2025", "(11)", "Theorem 1, part 3", "Section 4.3, diffusion", note="corrected")
-    population = ShiftedNormals()
+    population = _NORMALS
     relation = EqualInMean(margin=0.0, resolution=0.04)
     control = Control(
         "W1 is the root of the mean of W2², and the mean of W2² is the square of that of W1",

@@ -26,6 +26,7 @@ from lemmata.engine.claims import (
     Space,
     Status,
 )
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 from lemmata.kernels import Matern, gram
 
 ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score", "problem": 3}
@@ -35,46 +36,19 @@ class SignsUnderNoise(eqx.Module):
     """x0 is 1 or -1 with equal probability, z = x0 + sigma xi; a Matérn kernel learns E[x0 | z] from pairs (z, x0).
 
     Args:
-        sigma: standard deviation of the noise.
         lengthscale: of the kernel.
+        sigma: standard deviation of the noise, where there is one level of it.
     """
 
-    sigma: Float[Array, ""]
     lengthscale: Float[Array, ""]
+    sigma: Float[Array, ""] = eqx.field(converter=jnp.asarray, default=1.0)
 
 
-class NoisySignPairs(Population[SignsUnderNoise]):
-    """One level of noise, and kernels with lengthscales from 0.5 to 1."""
-
-    settings = Space(sigma=Real(1.0, 0.5, 2.0, "standard deviation of the noise"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SignsUnderNoise:
-        return SignsUnderNoise(jnp.asarray(setting["sigma"], float), 0.5 * 2 ** jax.random.uniform(key))
-
-    def hypotheses(self, problem: SignsUnderNoise) -> list[Hypothesis]:
-        return [Hypothesis("noise is added (standard deviation)", problem.sigma, ">", 0.0, "a density with a score")]
-
-
-class NoisySignKernels(Population[SignsUnderNoise]):
-    """Kernels with lengthscales from 0.5 to 1, for ladders of noise levels; the problem's own sigma is 1."""
-
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SignsUnderNoise:
-        return SignsUnderNoise(jnp.ones(()), 0.5 * 2 ** jax.random.uniform(key))
-
-    def hypotheses(self, problem: SignsUnderNoise) -> list[Hypothesis]:
-        return [Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "a Matérn kernel")]
+_LENGTHSCALE = log_uniform(0.5, 1.0)
 
 
 class NormalPairs(eqx.Module):
-    """Normal data with covariance `covariance` under noise of a variance, learned from n pairs.
-
-    Args:
-        covariance: of x0, whose mean is 0 and known.
-        variance: of the noise.
-        n: pairs.
-    """
+    """Normal data of mean 0 and a covariance under noise of a variance, learned from n pairs."""
 
     covariance: Float[Array, "d d"]
     variance: Float[Array, ""]
@@ -138,7 +112,12 @@ class PrintedScoreLearningRate(Claim[SignsUnderNoise]):
 
     title = "Scores are learned at the rate 1/n, as printed"
     source = Source("foundation2025", "(8)", note="as printed")
-    population = NoisySignPairs()
+    population = Drawn(
+        SignsUnderNoise,
+        positive("sigma", "a density with a score"),
+        sigma=Real(1.0, 0.5, 2.0, "standard deviation of the noise"),
+        lengthscale=_LENGTHSCALE,
+    )
     relation = Rate("n", (32.0, 64.0, 128.0), upper=True, margin=0.05)
     control = Control("like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error of a learned score"
@@ -166,7 +145,7 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     title = "More noise slows the learning of a score"
     source = Source("foundation2025", "(8)", note="how the exponent moves with the noise level")
     stated = Kind.OWN
-    population = NoisySignKernels()
+    population = Drawn(SignsUnderNoise, positive("lengthscale", "a Matérn kernel"), lengthscale=_LENGTHSCALE)
     relation = Order("sigma", (4.0, 2.0, 1.0))
     control = Control("less noise slows it", lambda sign, problem: -sign)
     controls = "the exponent in n of the error of a learned score"

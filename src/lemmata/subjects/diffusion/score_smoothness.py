@@ -31,13 +31,7 @@ ABOUT = {"tool": "Fourier analysis", "architecture": "diffusion model", "object"
 
 
 class TwoPoints(eqx.Module):
-    """x0 is m or -m with equal probability, z = x0 + sigma xi with xi standard normal.
-
-    Args:
-        m: half of the distance between the points.
-        variance: sigma².
-        order: how many derivatives a seminorm takes.
-    """
+    """x0 is m or -m with equal probability, z = x0 + noise of a variance; a seminorm takes `order` derivatives."""
 
     m: Float[Array, ""]
     variance: Float[Array, ""]
@@ -72,7 +66,6 @@ class TwoPoints(eqx.Module):
 class TwoPointLaws(Population[TwoPoints]):
     """Pairs of points at random distances, and noise for a steepness about the setting's."""
 
-    # The steepness of the score, and the order of a seminorm.
     settings = Space(
         steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
         order=Integer(1, 1, 3, "derivatives in a seminorm"),

@@ -36,13 +36,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class NormalScore(eqx.Module):
-    """The score -(z - mean)/variance of a normal law on the interval of half width `radius` about its mean.
-
-    Args:
-        mean: of the law.
-        variance: of the law.
-        radius: half of the interval.
-    """
+    """The score -(z - mean)/variance of a normal law on the interval of half width `radius` about its mean."""
 
     mean: Float[Array, ""]
     variance: Float[Array, ""]

@@ -38,7 +38,6 @@ class ShiftedClouds(Population[Clouds]):
     time: float = 3.0
 
     def settings(self) -> Space:
-        """Points of each cloud, their dimension, their distance, time of training, loss."""
         return Space(
             n=Integer(self.points, 2, 500, "points of each cloud"),
             d=Integer(2, 1, 50, "dimension", corners=(1, 4)),

@@ -116,7 +116,6 @@ class FewShotTask(eqx.Module):
 class FewShotTasks(Population[FewShotTask]):
     """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
 
-    # Rows of a class, and the topic that is asked about.
     settings = Space(
         shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
         topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
@@ -131,7 +130,6 @@ class FewShotTasks(Population[FewShotTask]):
         return FewShotTask(params, *rows[0], *rows[1], keys[3])
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
-        """Both classes, and enough rows to tell accuracies apart."""
         least = jnp.minimum(jnp.sum(problem.y > 0), jnp.sum(problem.y < 0))
         return [
             Hypothesis("training rows of the rarer class", least, ">=", 4, "a few-shot task has both classes"),

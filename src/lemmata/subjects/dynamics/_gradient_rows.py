@@ -9,13 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class TunedNetwork(eqx.Module):
-    """f(x) = a' tanh(W'x) with the derivatives chi_i of a loss in the outputs at the rows.
-
-    Args:
-        params: "first" W and "second" a, a column.
-        x: rows.
-        slopes: chi.
-    """
+    """f(x) = a' tanh(W'x) at rows x with W first and a second, and derivatives chi_i of a loss in the outputs there."""
 
     params: dict[str, Array]
     x: Float[Array, "n d"]
@@ -67,11 +61,7 @@ class TunedNetworks(Population[TunedNetwork]):
 
 
 class GradientRows(eqx.Module):
-    """Gradients g_i of outputs, one a row.
-
-    Args:
-        gradients: the rows.
-    """
+    """Gradients g_i of outputs, one a row."""
 
     gradients: Float[Array, "n P"]
 
@@ -90,7 +80,6 @@ class UnevenGradients(Population[GradientRows]):
     rows: int = 6
 
     def settings(self) -> Space:
-        """Rows, parameters, and how much smaller the small coordinates are."""
         return Space(
             n=Integer(self.rows, 2, 100, "rows"),
             size=Integer(300, 20, 10**5, "parameters", corners=(200, 400)),

@@ -60,7 +60,6 @@ class SmallStarts(Population[SmallStart]):
     corners: tuple[str, ...] = ("apart",)
 
     def settings(self) -> Space:
-        """The dimension of the embedding, and whether modes are equal."""
         return Space(
             d=Integer(2, 2, 5, "outputs of the model", corners=(2, 3)),
             spectrum=Choice(self.spectrum, ("apart", "paired"), "modes of the contrastive matrix", self.corners),
@@ -79,7 +78,6 @@ class SmallStarts(Population[SmallStart]):
         return SmallStart(values, rotation(keys[2], m), jax.random.normal(keys[3], (d, m)))
 
     def hypotheses(self, problem: SmallStart) -> list[Hypothesis]:
-        """As many positive modes as outputs, and eigenvalues in their order."""
         ordered = jnp.min(-jnp.diff(problem.eigenvalues))
         return [
             Hypothesis("positive modes for all outputs", problem.leading.min(), ">", 0.0, "others are never learned"),

@@ -60,7 +60,6 @@ class LinesOfCritics(Population[LineOfCritic]):
     network: str = "relu"
 
     def settings(self) -> Space:
-        """Points of each cloud, dimension, the network."""
         return Space(
             n=Integer(4, 1, 100, "points of each cloud", corners=(3, 6)),
             d=Integer(2, 2, 20, "dimension", corners=(2, 4)),

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems.set_systems import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.embeddings import conditional_covariance_distance, conditional_mean_distance
 
 

@@ -11,6 +11,7 @@ from scipy.special import erf, expit
 
 from lemmata.architectures import AbstractLayer, Gelu, silu, tanh
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
 from lemmata.subjects.field_theory import Criticality, critical_initialisation
 
 _NODES = 200
@@ -42,10 +43,10 @@ class OddUnit(eqx.Module):
         kernel: the variance of the first preactivations.
     """
 
-    share: float
-    sine: float
-    tangent: float
-    kernel: float
+    share: float = eqx.field(converter=float)
+    sine: float = eqx.field(converter=float)
+    tangent: float = eqx.field(converter=float)
+    kernel: float = eqx.field(converter=float)
 
     def followed(self, depth: int) -> FollowedUnit:
         """At C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""
@@ -64,23 +65,19 @@ class OddUnit(eqx.Module):
         return FollowedUnit(*found.T)
 
 
-class OddUnits(Population[OddUnit]):
-    """Mixtures of a sine and a hyperbolic tangent, of random sizes."""
+def _bent(problem: OddUnit) -> Hypothesis:
+    third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
+    return Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "else kernels grow")
 
-    # The largest share of the sine, and the first kernel.
-    settings = Space(
-        share=Real(0.8, 0.0, 1.0, "largest share of the sine", corners=(0.2, 1.0)),
-        kernel=Real(0.5, 0.05, 1.5, "kernel of the first layer", corners=(0.3, 1.0)),
-    )
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> OddUnit:
-        u = np.asarray(jax.random.uniform(key, (3,)))
-        sine, tangent = (0.7 + 0.5 * float(value) for value in u[1:])
-        return OddUnit(setting["share"] * float(u[0]), sine, tangent, setting["kernel"])
-
-    def hypotheses(self, problem: OddUnit) -> list[Hypothesis]:
-        third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
-        return [Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "else kernels grow")]
+ODD_UNITS = Drawn(
+    OddUnit,
+    _bent,
+    share=uniform(0.0, 1.0, times=Real(0.8, 0.0, 1.0, "largest share of the sine", corners=(0.2, 1.0))),
+    sine=uniform(0.7, 1.2),
+    tangent=uniform(0.7, 1.2),
+    kernel=Real(0.5, 0.05, 1.5, "kernel of the first layer", corners=(0.3, 1.0)),
+)
 
 
 GATES = {"normal": lambda u: 0.5 * (1.0 + erf(u / np.sqrt(2.0))), "logistic": expit}
@@ -99,7 +96,7 @@ def critical_point_of(name: str) -> Criticality:
 class GatedUnit(eqx.Module):
     """s(u) = u gate(beta u)."""
 
-    beta: float
+    beta: float = eqx.field(converter=float)
     gate: str = eqx.field(static=True)
 
     @property
@@ -115,16 +112,12 @@ class GatedUnit(eqx.Module):
         return u * gate, gate + v * density
 
 
-class GatedUnits(Population[GatedUnit]):
-    """GELU or SWISH of random steepness."""
-
-    settings = Space(gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> GatedUnit:
-        return GatedUnit(float(4.0 ** (jax.random.uniform(key, ()) - 0.5)), setting["gate"])
-
-    def hypotheses(self, problem: GatedUnit) -> list[Hypothesis]:
-        return [Hypothesis("beta", problem.beta, ">", 0.0, "else the unit is linear")]
+GATED_UNITS = Drawn(
+    GatedUnit,
+    positive("beta", "else the unit is linear"),
+    beta=log_uniform(0.5, 2.0),
+    gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"),
+)
 
 
 UNITS = {"tanh": np.tanh, "normal": lambda u: u * GATES["normal"](u)}

@@ -9,24 +9,13 @@ controls the information at random weights. It leaves open what it has to do wit
 """
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Key
 from scipy import integrate, special
 
 from lemmata.architectures import LeakyRelu
-from lemmata.engine.claims import (
-    AtLeast,
-    AtMost,
-    Claim,
-    Control,
-    Hypothesis,
-    Integer,
-    Population,
-    Source,
-    Space,
-    Status,
-)
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Source, Status
+from lemmata.engine.problems.drawn import Drawn, log_uniform, uniform
 from lemmata.subjects.field_theory import optimal_aspect_ratio, shared_information, vertex_growth
 
 ABOUT = {"tool": "information theory", "architecture": "dense network", "object": "construction"}
@@ -42,8 +31,8 @@ class AspectRatio(eqx.Module):
         second: outputs of the other.
     """
 
-    slope: float
-    factor: float
+    slope: float = eqx.field(converter=float)
+    factor: float = eqx.field(converter=float)
     first: int = eqx.field(static=True)
     second: int = eqx.field(static=True)
 
@@ -58,20 +47,14 @@ class AspectRatio(eqx.Module):
         return optimal_aspect_ratio(self.growth, self.first + self.second)
 
 
-class AspectRatios(Population[AspectRatio]):
-    """Slopes of 0 to 1, ratios of 1.1 to 4 times the estimate."""
-
-    settings = Space(
-        first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
-        second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> AspectRatio:
-        slope, more = (float(value) for value in jax.random.uniform(key, (2,)))
-        return AspectRatio(slope, 1.1 * (4.0 / 1.1) ** more, setting["first"], setting["second"])
-
-    def hypotheses(self, problem: AspectRatio) -> list[Hypothesis]:
-        return [Hypothesis("the factor over the estimate", problem.factor, ">", 1.0, "it is about larger ratios")]
+_RATIOS = Drawn(
+    AspectRatio,
+    lambda own: Hypothesis("the factor over the estimate", own.factor, ">", 1.0, "it is about larger ratios"),
+    slope=uniform(0.0, 1.0),
+    factor=log_uniform(1.1, 4.0),
+    first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
+    second=Integer(3, 1, 100, "outputs of the other", corners=(1, 6)),
+)
 
 
 _KEY = "roberts2022principles"
@@ -122,7 +105,7 @@ class OptimalRatioAsOftenRead(Claim[AspectRatio]):
 
     title = "An optimal aspect ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="as often read")
-    population = AspectRatios()
+    population = _RATIOS
     relation = AtMost()
     traced = False
     trivial = "information between continuous variables has no bound of its own"
@@ -149,7 +132,7 @@ class InformationRises(Claim[AspectRatio]):
 
     title = "The information rises beyond the estimated optimum"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="by the whole information")
-    population = AspectRatios()
+    population = _RATIOS
     relation = AtLeast()
     traced = False
     trivial = "that it is not negative is known, and is not what is said here"

@@ -15,10 +15,10 @@ from scipy.optimize import brentq
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source, Status
 from lemmata.subjects.field_theory import gaussian_moments, representation_flow
 from lemmata.subjects.field_theory._smooth_units import (
+    GATED_UNITS,
+    ODD_UNITS,
     GatedUnit,
-    GatedUnits,
     OddUnit,
-    OddUnits,
     SmoothNetwork,
     SmoothNetworks,
     critical_point_of,
@@ -75,7 +75,7 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
     title = "The critical points of GELU and SWISH"
     source = Source(_KEY, "Abstract, criticality")
-    population = GatedUnits()
+    population = GATED_UNITS
     relation = Equal()
     traced = False
     control = Control("at nine tenths of the kernel", lambda found, problem: _scaled(problem, 0.9))
@@ -133,7 +133,7 @@ class CriticalGradientsStayAsOftenRead(Claim[OddUnit]):
 
     title = "Gradients do not vanish at criticality"
     source = Source(_KEY, "Abstract, criticality", note="as often read")
-    population = OddUnits()
+    population = ODD_UNITS
     relation = Rate("l", (64.0, 256.0, 1024.0))
     traced = False
     trials = 16
@@ -156,7 +156,7 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
 
     title = "Squared gradients at criticality fall like 1/depth"
     source = Source(_KEY, "Abstract, criticality", note="with the power that is left")
-    population = OddUnits()
+    population = ODD_UNITS
     relation = Rate("l", (64.0, 256.0, 1024.0))
     traced = False
     trials = 16
@@ -186,7 +186,7 @@ class VertexOfOddUnits(Claim[OddUnit]):
 
     title = "The vertex of odd activations"
     source = Source(_KEY, "Abstract, universality classes")
-    population = OddUnits()
+    population = ODD_UNITS
     relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.05)
     traced = False
     trials = 16

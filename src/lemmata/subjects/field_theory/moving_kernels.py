@@ -87,7 +87,6 @@ class SteppedNetworks(Population[SteppedNetwork]):
     """
 
     unit: str = eqx.field(default="tanh", static=True)
-    # Width where the depth varies, and the length of the input.
     settings = Space(
         n=Integer(48, 4, 1024, "width", corners=(40, 56)),
         d=Integer(8, 1, 100, "inputs", corners=(6, 10)),

@@ -189,7 +189,6 @@ class FinitePopulations(Population[FinitePopulation]):
         return drawn if self.least is None else dataclasses.replace(drawn, penalty=self.least(drawn))
 
     def hypotheses(self, problem: FinitePopulation) -> list[Hypothesis]:
-        """Bounded features, independent examples with normal noise, a penalty that is large enough."""
         why = "examples are drawn with replacement, the noise is normal and independent of them"
         found = [bounded(problem.features), Hypothesis.unchecked("independent examples of the population", why)]
         if self.least is not None:

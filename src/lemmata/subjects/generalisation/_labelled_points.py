@@ -56,39 +56,11 @@ class SineNodes(eqx.Module):
     n: int = eqx.field(static=True)
 
 
-class HalvedNodes(Population[SineNodes]):
-    """Scales on a logarithmic scale."""
-
-    free = ("scale",)
-    settings = Space(n=Integer(8, 2, 14, "points", corners=(5, 10)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SineNodes:
-        return SineNodes(10.0 ** jax.random.uniform(key, minval=-2.0, maxval=2.0), setting["n"])
-
-    def hypotheses(self, problem: SineNodes) -> list[Hypothesis]:
-        return [Hypothesis("the scale", problem.scale, ">", 0.0, "equal points have equal labels")]
-
-
 class PointsOnLine(eqx.Module):
     """Positive points on the line, and the largest frequency of a sine that labels them."""
 
     points: Float[Array, " n"]
     frequency: Float[Array, ""]
-
-
-class UniformPoints(Population[PointsOnLine]):
-    """Uniform points in [0, 1]."""
-
-    free = ("points",)
-    settings = Space(n=Integer(12, 4, 40, "points", corners=(10, 20)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PointsOnLine:
-        point_key, frequency_key = jax.random.split(key)
-        frequency = 3.0 * 20.0 ** jax.random.uniform(frequency_key)
-        return PointsOnLine(jax.random.uniform(point_key, (setting["n"],)), frequency)
-
-    def hypotheses(self, problem: PointsOnLine) -> list[Hypothesis]:
-        return [Hypothesis("the smallest point", problem.points.min(), ">", 0.0, "at 0 a sine says nothing")]
 
 
 class Memorised(eqx.Module):
@@ -99,17 +71,7 @@ class Memorised(eqx.Module):
     direction: Float[Array, " d"]
 
 
-class MemorisedRows(Population[Memorised]):
-    """Normal rows, normal targets, a normal direction."""
-
-    settings = Space(n=Integer(20, 4, 100, "rows", corners=(10, 30)), d=Integer(5, 1, 50, "dimension"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Memorised:
-        n, d = setting["n"], setting["d"]
-        x_key, y_key, direction_key = jax.random.split(key, 3)
-        x, y = jax.random.normal(x_key, (n, d)), jax.random.normal(y_key, (n,))
-        return Memorised(x, y, jax.random.normal(direction_key, (d,)))
-
-    def hypotheses(self, problem: Memorised) -> list[Hypothesis]:
-        gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
-        return [Hypothesis("the smallest gap between projections", gap, ">", 1e-12, "rows differ along the direction")]
+def gap_of_projections(problem: Memorised) -> Hypothesis:
+    """That rows differ along the direction."""
+    gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
+    return Hypothesis("the smallest gap between projections", gap, ">", 1e-12, "rows differ along the direction")

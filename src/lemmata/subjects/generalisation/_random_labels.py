@@ -15,26 +15,8 @@ class PowerDraws(eqx.Module):
     rows: int = eqx.field(static=True)
 
 
-class ThresholdRows(Population[PowerDraws]):
-    """Powers between 0.2 and 5."""
-
-    settings = Space(rows=Integer(10, 1, 10_000, "rows"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PowerDraws:
-        return PowerDraws(0.2 * 25.0 ** jax.random.uniform(key), setting["rows"])
-
-    def hypotheses(self, problem: PowerDraws) -> list[Hypothesis]:
-        return [Hypothesis("the power", problem.power, ">", 0.0, "a distribution function")]
-
-
 class FiniteLaw(eqx.Module):
-    """Three kinds of rows with known probabilities, and functions with known values on them.
-
-    Args:
-        probabilities: of the three kinds.
-        values: of each function on each kind.
-        rows: N.
-    """
+    """Three kinds of rows with known probabilities, functions with known values on them, and a number N of rows."""
 
     probabilities: Float[Array, "3"]
     values: Float[Array, "functions 3"]
@@ -126,28 +108,9 @@ class Learners(Population[Lunch]):
         return Lunch(votes + own * jnp.eye(2 * m), bias)
 
     def hypotheses(self, problem: Lunch) -> list[Hypothesis]:
-        """An even number of points; consistency, where all learners are."""
         found = [Hypothesis("points are even in number", len(problem.bias) % 2, "==", 0, "m of 2 m are drawn")]
         if self.consistent == 1.0:
             votes, own = jnp.abs(problem.votes), jnp.diag(problem.votes)
             most = len(problem.bias) // 2 * (votes.sum(axis=1) - jnp.abs(own)) + jnp.abs(problem.bias)
             found.append(Hypothesis("a seen label outvotes others", (own - most).min(), ">", 0.0, "consistency"))
         return found
-
-
-class UnlabelledRows(eqx.Module):
-    """Rows that get random labels."""
-
-    x: Float[Array, "n d"]
-
-
-class RowsOfChance(Population[UnlabelledRows]):
-    """Normal rows."""
-
-    settings = Space(n=Integer(10, 2, 40, "rows", corners=(8, 12)), d=Integer(5, 2, 50, "dimension", corners=(5, 10)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> UnlabelledRows:
-        return UnlabelledRows(jax.random.normal(key, (setting["n"], setting["d"])))
-
-    def hypotheses(self, problem: UnlabelledRows) -> list[Hypothesis]:
-        return [Hypothesis("rows", len(problem.x), ">=", 1, "something to memorise")]

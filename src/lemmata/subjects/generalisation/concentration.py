@@ -36,7 +36,6 @@ class HeldOutLosses(eqx.Module):
 class ZeroOneLosses(Population[HeldOutLosses]):
     """A predictor with zero-one losses, wrong on a random part of 4096 members."""
 
-    # Size of the held-out set and the chance of a large loss.
     settings = Space(m=Integer(100, 5, 100_000, "held-out rows"), p=Real(0.3, 0.0, 1.0, "probability of loss 1"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeldOutLosses:
@@ -63,7 +62,6 @@ class ZeroOneLosses(Population[HeldOutLosses]):
         return HeldOutLosses(losses, len(losses), bound, 0.05, baseline)
 
     def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
-        """Losses in [0, b]; a predictor that was fixed beforehand."""
         return [
             Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
             Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),

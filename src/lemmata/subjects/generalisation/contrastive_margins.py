@@ -15,13 +15,7 @@ ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object"
 
 
 class DiscardedLabel(eqx.Module):
-    """Features that keep d directions of the data, and labels that are the sign of a direction they discard.
-
-    Args:
-        features: of the m labelled rows.
-        labels: their signs.
-        unlabelled: n, the rows on which the features were learned.
-    """
+    """Features of m labelled rows, learned on n unlabelled ones, and labels, the sign of a direction they discard."""
 
     features: Float[Array, "m d"]
     labels: Float[Array, " m"]
@@ -42,7 +36,6 @@ class DiscardedLabels(Population[DiscardedLabel]):
     """
 
     def settings(self) -> Space:
-        """Features, labelled rows, unlabelled rows."""
         space = Space(
             d=Integer(64, 8, 256, "features"),
             m=Integer(16, 2, 64, "labelled rows"),

@@ -10,45 +10,32 @@ is that the error is at most of the order of C_F, and that holds for both.
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Rate, Real, Source, Status
+from lemmata.engine.problems.drawn import Drawn, log_uniform
 
 ABOUT = {"tool": "approximation theory", "architecture": "random features", "object": "function class"}
 
 
 class ErrorParts(eqx.Module):
-    """What the error epsilon_dis of n random features is made of.
-
-    Args:
-        cover: epsilon, the radius of the cover.
-        share: log|N_epsilon| / n, for a cover of |N_epsilon| pairs.
-    """
+    """Parts of the error epsilon_dis of n random features: the radius epsilon of a cover, and log|N_epsilon| / n."""
 
     cover: Float[Array, ""]
     share: Float[Array, ""]
 
 
-class ErrorPartsBelowOne(Population[ErrorParts]):
-    """Log-uniform numbers up to 1.
-
-    Attributes:
-        least: the smallest of them.
-    """
-
-    least: float = 1e-6
-
-    def settings(self) -> Space:
-        return Space(least=Real(self.least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> ErrorParts:
-        return ErrorParts(*jnp.exp(jnp.log(setting["least"]) * jax.random.uniform(key, (2,))))
-
-    def hypotheses(self, problem: ErrorParts) -> list[Hypothesis]:
-        cover = Hypothesis("epsilon is at most 1", problem.cover, "<=", 1.0, "the cover is finer than the class")
-        return [cover, Hypothesis("log|N| is at most n", problem.share, "<=", 1.0, "there are features enough")]
+def _parts(least: float) -> Drawn:
+    """Both parts log-uniform, from `least` on."""
+    return Drawn(
+        ErrorParts,
+        lambda parts: Hypothesis("epsilon is at most 1", parts.cover, "<=", 1.0, "the cover is finer than the class"),
+        lambda parts: Hypothesis("log|N| is at most n", parts.share, "<=", 1.0, "there are features enough"),
+        least=Real(least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"),
+        cover=log_uniform("least", 1.0),
+        share=log_uniform("least", 1.0),
+    )
 
 
 _PLACE = "Section A.3, exponent of the features' error"
@@ -68,7 +55,7 @@ class SquareOfTheErrorAsPrinted(Claim[ErrorParts]):
 
     title = "The square of the features' error, as printed"
     source = Source("li2025incontext", _PLACE, note="as printed")
-    population = ErrorPartsBelowOne()
+    population = _parts(1e-6)
     relation = Rate("n", _NUMBERS, upper=True)
     control = Control("the ratio falls like n^(-1/4)", lambda exponent, problem: exponent - 0.25)
     controls = _ERROR
@@ -94,7 +81,7 @@ class SquareOfTheError(Claim[ErrorParts]):
 
     title = "The square of the features' error"
     source = Source("li2025incontext", _PLACE, note="with the power 1/2 of (30)")
-    population = ErrorPartsBelowOne()
+    population = _parts(1e-6)
     relation = AtMost()
     control = Control("the constant 1 is enough", lambda bound, problem: bound / 2)
     controls = _ERROR
@@ -120,7 +107,7 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
 
     title = "The features' error is at most of the order of C_F"
     source = Source("li2025incontext", _PLACE, note="what is used of it")
-    population = ErrorPartsBelowOne(least=0.01)
+    population = _parts(0.01)
     relation = AtMost()
     control = Control("the constant 1 is enough", lambda bound, problem: bound / 2)
     controls = _ERROR

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Kind, Population, Source, Space
+from lemmata.engine.problems.drawn import Drawn, uniform
+from lemmata.engine.problems.variables import rows
 
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "generalisation"}
 
@@ -33,30 +35,22 @@ class FiniteClass(eqx.Module):
     rows: int = eqx.field(static=True)
 
 
-class FiniteClasses(Population[FiniteClass]):
-    """Errors near one half, where an empirical error varies most."""
+_CLASSIFIERS = Integer(400, 2, 10_000, "classifiers")
 
-    settings = Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(100, 10, 10_000, "rows"))
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
-        errors = jax.random.uniform(key, (setting["classifiers"],), minval=0.45, maxval=0.55)
-        return FiniteClass(errors, setting["rows"])
+def _fixed(problem: FiniteClass) -> Hypothesis:
+    why = "errors do not tell how classifiers were found"
+    return Hypothesis.unchecked("the class was fixed before the rows", why)
 
-    def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
-        """Probabilities; a class that does not depend on the rows."""
-        return [
-            Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability"),
-            Hypothesis("the smallest error", problem.errors.min(), ">=", 0.0, "a probability"),
-            Hypothesis.unchecked(
-                "the class was fixed before the rows", "errors do not tell how classifiers were found"
-            ),
-        ]
+
+def _probabilities(problem: FiniteClass) -> Hypothesis:
+    return Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability")
 
 
 class RealisableClasses(Population[FiniteClass]):
     """One classifier without error; the others have 0.65 to 1.05 times the error that the theorem allows."""
 
-    settings = Space(classifiers=Integer(400, 2, 10_000, "classifiers"), rows=Integer(200, 100, 10_000, "rows"))
+    settings = Space(classifiers=_CLASSIFIERS, rows=rows(200, 100))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteClass:
         classifiers, rows = setting["classifiers"], setting["rows"]
@@ -66,11 +60,9 @@ class RealisableClasses(Population[FiniteClass]):
 
     def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
         return [
-            Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability"),
+            _probabilities(problem),
             Hypothesis("the smallest error", problem.errors.min(), "==", 0.0, "the labels are realised by a member"),
-            Hypothesis.unchecked(
-                "the class was fixed before the rows", "errors do not tell how classifiers were found"
-            ),
+            _fixed(problem),
         ]
 
 
@@ -170,7 +162,15 @@ class FiniteClassDeviation(Claim[FiniteClass]):
     title = "All members of a finite class have empirical errors near their true ones"
     source = Source("emergence2026", "Figure 7.3", note="the theorem of the finite class, with its constants")
     stated = Kind.THEOREM
-    population = FiniteClasses()
+    # Near one half an empirical error varies most.
+    population = Drawn(
+        FiniteClass,
+        _probabilities,
+        _fixed,
+        classifiers=_CLASSIFIERS,
+        errors=uniform(0.45, 0.55, "classifiers"),
+        rows=rows(100),
+    )
     relation = AtMost(DELTA)
     control = Control("three quarters of the radius suffice", lambda radius, problem: 0.75 * radius)
     controls = "the largest gap between empirical and true error in a class"

@@ -61,7 +61,6 @@ class LognormalScales(Population[Scales]):
     free = ("cost",)
 
     def settings(self) -> Space:
-        """Sizes of the prompt and the transformer."""
         examples, layers = Integer(64, 4, 10**6, "examples"), Integer(10_001, 3, 10**9, "layers")
         return Space(N=examples, L=layers, n=Integer(16, 1, 10**6, "features"))
 

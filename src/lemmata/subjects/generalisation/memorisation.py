@@ -15,15 +15,11 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Kind, Source
-from lemmata.subjects.generalisation._labelled_points import Memorised, MemorisedRows
-from lemmata.subjects.generalisation._random_labels import (
-    Learners,
-    Lunch,
-    RowsOfChance,
-    SignClass,
-    SignClasses,
-    UnlabelledRows,
-)
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.rows import Rows, finite
+from lemmata.engine.problems.variables import dimension, rows
+from lemmata.subjects.generalisation._labelled_points import Memorised, gap_of_projections
+from lemmata.subjects.generalisation._random_labels import Learners, Lunch, SignClass, SignClasses
 
 ABOUT = {"tool": "empirical processes", "architecture": "dense network", "object": "generalisation"}
 
@@ -167,7 +163,15 @@ class MemorisingNetwork(Claim[Memorised]):
 
     title = "Two weights a row memorise any targets"
     source = Source("zhang2017", "Theorem 1", note="by the construction of the proof")
-    population = MemorisedRows()
+    population = Drawn(
+        Memorised,
+        gap_of_projections,
+        n=rows(20, corners=(10, 30)),
+        d=dimension(5),
+        x=normal("n", "d"),
+        y=normal("n"),
+        direction=normal("d"),
+    )
     relation = Equal(block=1)
     control = Control(
         "with half as many units: every second row",
@@ -189,7 +193,7 @@ class MemorisingNetwork(Claim[Memorised]):
         return jnp.abs(weights).sum() * size / jnp.abs(problem.y).max()
 
 
-class ChanceOnRandomLabels(Claim[UnlabelledRows]):
+class ChanceOnRandomLabels(Claim[Rows]):
     """A ReLU network with one wide hidden layer that is trained to the end on labels of fair coins fits them, and its
     error on new rows with such labels is that of chance: test error minus training error is
 
@@ -198,7 +202,7 @@ class ChanceOnRandomLabels(Claim[UnlabelledRows]):
 
     title = "Networks fit random labels and stay at chance on new rows"
     source = Source("emergence2026", "Figure 7.13", note="for a wide hidden layer and gradient descent with Adam")
-    population = RowsOfChance()
+    population = Drawn(Rows, finite, n=rows(10, corners=(8, 12)), d=dimension(5, corners=(5, 10)), x=normal("n", "d"))
     relation = EqualInMean(margin=0.01, resolution=0.09)
     control = Control("a quarter: memory helps half of the time", lambda gap, problem: gap / 2)
     controls = "the gap between training and test error of networks that memorise"
@@ -206,7 +210,7 @@ class ChanceOnRandomLabels(Claim[UnlabelledRows]):
     trials = 64
     predict = 0.5
 
-    def measure(self, problem: UnlabelledRows, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
         """By training on all rows at once, then fresh rows."""
         n, d = problem.x.shape
         label_key, first_key, last_key, fresh_key = jax.random.split(key, 4)

@@ -14,7 +14,8 @@ from scipy import stats
 from scipy.special import ndtr, rel_entr
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems.margin_rows import generator_of, sphere_shadows
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.margin_rows import sphere_shadows
 from lemmata.subjects.bounds import kl_moment, kl_upper
 
 ABOUT = {"tool": "information theory", "architecture": "linear model", "object": "generalisation"}

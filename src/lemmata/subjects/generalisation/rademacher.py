@@ -20,12 +20,7 @@ ABOUT = {"tool": "empirical processes", "architecture": "kernel method", "object
 
 
 class KernelBall(eqx.Module):
-    """The functions of norm at most `radius` in a kernel's Hilbert space, on n points.
-
-    Args:
-        matrix: the Gram matrix of the points.
-        radius: B.
-    """
+    """The functions of norm at most B, the radius, in a kernel's Hilbert space, by the Gram matrix of n points."""
 
     matrix: Float[Array, "n n"]
     radius: Float[Array, ""]

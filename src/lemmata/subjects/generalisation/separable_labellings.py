@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Key
 from scipy.optimize import nnls
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Kind, Source
-from lemmata.engine.problems.set_systems import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.generalisation._labelled_points import GeneralPoints, GeneralPositions
 
 from ._labellings import cover_count, halfspace_labellings, shattered_points

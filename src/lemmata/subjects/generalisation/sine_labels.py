@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source, Witness
-from lemmata.subjects.generalisation._labelled_points import HalvedNodes, PointsOnLine, SineNodes, UniformPoints
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.generalisation._labelled_points import PointsOnLine, SineNodes
 
 ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function class"}
 
@@ -25,7 +27,13 @@ class SinesShatter(Claim[SineNodes]):
 
     title = "The sign of a sine labels points in every way"
     source = Source("emergence2026", "Figure 7.6", "Figure 7.7", note="with the frequency and the margin")
-    population = HalvedNodes()
+    population = Drawn(
+        SineNodes,
+        positive("scale", "equal points have equal labels"),
+        free=("scale",),
+        scale=log_uniform(0.01, 100.0),
+        n=rows(8, 2, 14, corners=(5, 10)),
+    )
     relation = Witness()
     control = Control("with twice the margin", lambda margin, problem: 2 * margin)
     controls = "how many labellings one parameter can produce"
@@ -61,7 +69,14 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
     title = "Sines of bounded frequency have few labellings"
     source = Source("emergence2026", "Figure 7.7", note="the count that a bound on the frequency leaves")
     stated = Kind.OWN
-    population = UniformPoints()
+    population = Drawn(
+        PointsOnLine,
+        positive("points", "at 0 a sine says nothing"),
+        free=("points",),
+        n=rows(12, corners=(10, 20)),
+        points=uniform(0.0, 1.0, "n"),
+        frequency=log_uniform(3.0, 60.0),
+    )
     relation = AtMost()
     control = Control("without the 1 for the first labelling", lambda count, problem: count - 1)
     controls = "how many labellings one bounded parameter can produce"

@@ -95,7 +95,6 @@ class Removals(Population[Removal]):
         return _removal(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: Removal) -> list[Hypothesis]:
-        """A ridge, and residuals of at most M in all fits."""
         largest, why = _largest_residual(problem), "squared loss is Lipschitz only on a bounded range"
         return [
             positive_ridge(problem.ridge, "the fit is strongly convex"),

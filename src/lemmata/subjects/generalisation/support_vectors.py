@@ -11,7 +11,8 @@ from scipy.optimize import nnls
 from sklearn.svm import SVC
 
 from lemmata.engine.claims import AtMost, Claim, Control, Source
-from lemmata.engine.problems.margin_rows import LinearlySeparableSets, SeparableSets, generator_of
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.margin_rows import LinearlySeparableSets, SeparableSets
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
 

@@ -18,13 +18,7 @@ ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
 
 class BoundedVariables(eqx.Module):
-    """Independent variables with two values each.
-
-    Args:
-        low: alpha_i, the smaller value.
-        high: beta_i, the larger value.
-        chance: probability of the larger value.
-    """
+    """Independent variables with two values, alpha_i and the higher beta_i, and the chance of the latter."""
 
     low: Float[Array, " n"]
     high: Float[Array, " n"]
@@ -47,12 +41,7 @@ class TwoValues(Population[BoundedVariables]):
 
 
 class QuadraticForm(eqx.Module):
-    """x'Ax for independent x_i that are K times a random sign times 1/2 (in one case of four) or 1.
-
-    Args:
-        matrix: A.
-        bound: K.
-    """
+    """x'Ax for the matrix A and independent x_i that are the bound K times a sign times 1/2 (one time in four) or 1."""
 
     matrix: Float[Array, "n n"]
     bound: float
@@ -61,7 +50,6 @@ class QuadraticForm(eqx.Module):
 class SemicircleForms(Population[QuadraticForm]):
     """A symmetric normal matrix, whose eigenvalues are spread over a semicircle."""
 
-    # Size of the matrix and the bound of the variables.
     settings = Space(n=Integer(256, 2, 1000, "variables"), K=Real(1.0, 1e-3, 1e3, "bound of the variables"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> QuadraticForm:

@@ -27,13 +27,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 
 
 class Thresholds(eqx.Module):
-    """The label of x in [0, 1] is whether x is above a threshold, which is uniform.
-
-    Args:
-        low: how near to 0 the threshold may be.
-        high: how near to 1 it may be; uniform between the two.
-        n: labels that are known.
-    """
+    """n labels, which say whether x in [0, 1] is above a threshold that is uniform between `low` and `high`."""
 
     low: Float[Array, ""]
     high: Float[Array, ""]

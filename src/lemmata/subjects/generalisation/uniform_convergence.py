@@ -13,7 +13,9 @@ import numpy as np
 from jaxtyping import Array, Int, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
-from lemmata.subjects.generalisation._random_labels import FiniteLaw, PowerDraws, RareKinds, ThresholdRows
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.generalisation._random_labels import FiniteLaw, PowerDraws, RareKinds
 
 ABOUT = {"tool": "empirical processes", "architecture": "any", "object": "generalisation"}
 
@@ -31,7 +33,9 @@ class ThresholdDeviation(Claim[PowerDraws]):
     title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"
     source = Source("massart1990", note="main result")
     stated = Kind.THEOREM
-    population = ThresholdRows()
+    population = Drawn(
+        PowerDraws, positive("power", "a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
+    )
     relation = AtMost(_DELTA)
     control = Control("three quarters of the radius suffice", lambda radius, problem: 0.75 * radius)
     controls = "the errors of all thresholds at once"

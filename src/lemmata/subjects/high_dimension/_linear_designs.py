@@ -103,7 +103,6 @@ class LinearDesigns(Population[LinearDesign]):
         return pose_design(problem, min(problem.x.shape[0], max(1, problem.x.shape[1] // 2)))
 
     def hypotheses(self, problem: LinearDesign) -> list[Hypothesis]:
-        """A side of gamma = 1, isotropic inputs, a linear target."""
         fewer = Hypothesis("fewer columns than rows", problem.gamma, "<", 1.0, "gamma = d/n")
         more = Hypothesis("more columns than rows", problem.gamma, ">", 1.0, "gamma = d/n")
         side = fewer if self.gamma.low < 1 else more
@@ -132,7 +131,6 @@ class TablesOfRows(Population[Regression]):
         return Regression(drawn.x[:n], y[:n], drawn.x[n:], y[n:], Linear(), jnp.asarray(0.0), drawn.noise)
 
     def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        """Enough columns and rows, isotropic inputs."""
         rows, columns = problem.x.shape
         # With normal inputs the error's mean has the denominator |n - d| - 1, its variance also |n - d| - 3. Rungs
         # further than 3 rows from d (d >= 24) are also different numbers of rows.

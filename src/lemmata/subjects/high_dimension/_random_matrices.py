@@ -17,11 +17,7 @@ STANDARD_ERRORS = 5.0
 
 
 class Design(eqx.Module):
-    """A matrix of inputs, one row an observation.
-
-    Args:
-        x: the inputs.
-    """
+    """A matrix of inputs, one row an observation."""
 
     x: Float[Array, "n d"]
 
@@ -94,7 +90,6 @@ class RandomMatrices(Population[Design]):
     """
 
     margin: float = 0.04
-    # Rows, columns per row, and the law of the entries.
     settings = Space(
         n=Integer(200, 200, 1000, "rows"),
         gamma=Real(0.5, 0.25, 2.0, "columns per row"),

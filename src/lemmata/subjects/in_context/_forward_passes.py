@@ -173,7 +173,6 @@ class ForwardPasses(Population[Prompt]):
         return eqx.tree_at(lambda p: (p.model.penalty, p.model.temperature), prompt, (penalty, temperature))
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
-        """Bounded features, and what the theory asks of lambda and of the sizes."""
         found = [features_are_fractions(problem)]
         if self.of_inputs:
             ratio = problem.model.penalty / (self.of_inputs * penalty_asked(problem))

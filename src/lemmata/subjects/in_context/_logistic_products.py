@@ -9,12 +9,7 @@ from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
 
 
 class Products(eqx.Module):
-    """Numbers that a logistic function is to return.
-
-    Args:
-        x: the numbers.
-        tau: the temperature.
-    """
+    """Numbers x that a logistic function is to return, and its temperature tau."""
 
     x: Float[Array, " s"]
     tau: Float[Array, ""]
@@ -54,5 +49,4 @@ class UniformProducts(Population[Products]):
         return Products(jax.random.uniform(key, (setting["count"],), float, self.low, 1.0), jnp.ones(()))
 
     def hypotheses(self, problem: Products) -> list[Hypothesis]:
-        """A positive temperature, and numbers in [-1, 1]."""
         return [_positive(problem), Hypothesis("numbers lie in [-1, 1]", jnp.abs(problem.x).max(), "<=", 1.0)]

@@ -21,12 +21,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "c
 
 
 class LinearSystem(eqx.Module):
-    """A system A x = b whose solution is known.
-
-    Args:
-        matrix: A.
-        solution: x.
-    """
+    """A system A x = b with the matrix A, whose solution x is known."""
 
     matrix: Float[Array, "n n"]
     solution: Float[Array, "n 1"]

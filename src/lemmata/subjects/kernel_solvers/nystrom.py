@@ -25,7 +25,9 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems.conditions import positive_ridge, semidefinite
+from lemmata.engine.problems.conditions import semidefinite
+from lemmata.engine.problems.drawn import Drawn, normal, positive
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.kernels import RBF, Linear, gram
 from lemmata.solvers import nystrom_approximation
 
@@ -33,11 +35,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "kernel method", "object": "c
 
 
 class GramMatrix(eqx.Module):
-    """A Gram matrix.
-
-    Args:
-        matrix: K.
-    """
+    """A Gram matrix K."""
 
     matrix: Float[Array, "n n"]
 
@@ -73,7 +71,6 @@ class DecayingGramMatrices(Population[GramMatrix]):
         return GramMatrix(gram(Linear(), x))
 
     def hypotheses(self, problem: GramMatrix) -> list[Hypothesis]:
-        """A positive semidefinite matrix that is not 0."""
         trace = jnp.trace(problem.matrix)
         return [
             semidefinite(problem.matrix),
@@ -81,35 +78,18 @@ class DecayingGramMatrices(Population[GramMatrix]):
         ]
 
 
-class ApproximatedKernels(Population[RegularisedPoints]):
-    """Standard normal points with a Gaussian kernel and a ridge.
-
-    Args:
-        points: how many points.
-        ridge: on the diagonal.
-        size: the size of the approximation.
-    """
-
-    points: Integer = eqx.field(static=True)
-    ridge: Real = eqx.field(static=True)
-    size: Integer = eqx.field(static=True)
-
-    def settings(self) -> Space:
-        return Space(
-            n=self.points,
-            d=Integer(2, 1, 64, "dimension", corners=(1, 2)),
-            lengthscale=Real(1.5, 0.1, 10.0, "of the kernel; the points are standard normal", corners=(1.5, 3.0)),
-            ridge=self.ridge,
-            size=self.size,
-        )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> RegularisedPoints:
-        x = jax.random.normal(key, (setting["n"], setting["d"]))
-        ridge, lengthscale = (jnp.asarray(setting[name], float) for name in ("ridge", "lengthscale"))
-        return RegularisedPoints(x, lengthscale, ridge, setting["size"])
-
-    def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
-        return [positive_ridge(problem.ridge, "so that K + ridge I is invertible")]
+def _approximated(points: Integer, ridge: Real, size: Integer) -> Drawn:
+    """Standard normal points with a Gaussian kernel and a ridge, and the size of an approximation."""
+    return Drawn(
+        RegularisedPoints,
+        positive("ridge", "so that K + ridge I is invertible"),
+        n=points,
+        d=dimension(2, corners=(1, 2)),
+        lengthscale=Real(1.5, 0.1, 10.0, "of the kernel; the points are standard normal", corners=(1.5, 3.0)),
+        ridge=ridge,
+        size=size,
+        x=normal("n", "d"),
+    )
 
 
 _DELTA = 0.1
@@ -171,9 +151,9 @@ class NystromCondition(Claim[RegularisedPoints]):
 
     title = "A Nyström preconditioner of twice the effective dimension"
     source = Source("frangella2023", "Theorem 1.1")
-    population = ApproximatedKernels(
+    population = _approximated(
         # without a preconditioner the condition number is above 400
-        points=Integer(80, 4, 300, "points", corners=(60, 120)),
+        points=rows(80, 4, 300, corners=(60, 120)),
         ridge=Real(0.1, 1e-6, 1e3, "on the diagonal", corners=(0.07, 0.1)),
         size=Integer(49, 1, 100_000, "random products", corners=(60, 90)),
     )
@@ -222,8 +202,8 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
 
     title = "Random features against the effective dimension"
     source = Source("avron2017", "Theorem 7")
-    population = ApproximatedKernels(
-        points=Integer(32, 4, 300, "points", corners=(24, 64)),
+    population = _approximated(
+        points=rows(32, 4, 300, corners=(24, 64)),
         ridge=Real(8.0, 1e-6, 1e3, "on the diagonal", corners=(4.0, 8.0)),
         size=Integer(512, 1, 100_000, "random features", corners=(1200, 2048)),
     )

@@ -130,7 +130,6 @@ class RandomImages(Population[ImageGrams]):
         return ImageGrams(images, patches, mixings, factor @ factor.T / (2 * p), int(draw.integers(2**31)))
 
     def hypotheses(self, problem: ImageGrams) -> list[Hypothesis]:
-        """Patches that differ, images that are not 0."""
         values = np.linalg.eigvalsh(problem.start[: len(problem.patches), : len(problem.patches)])
         least = np.diagonal(problem.start).min()
         return [

@@ -118,7 +118,6 @@ class StiffMachines(Population[StiffMachine]):
         return StiffMachine(grams, jnp.asarray(targets[:, None]), jnp.asarray(noise))
 
     def hypotheses(self, problem: StiffMachine) -> list[Hypothesis]:
-        """A prior that has an inverse, and labels with noise."""
         values = np.linalg.eigvalsh(np.asarray(problem.grams.inducing))
         return [
             Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted"),
@@ -127,13 +126,7 @@ class StiffMachines(Population[StiffMachine]):
 
 
 class PooledSites(eqx.Module):
-    """Covariances of p inducing points and of S sites of each of n images.
-
-    Args:
-        joint: of the inducing points, then of all sites, in full.
-        inducing: p.
-        images: n.
-    """
+    """Joint covariances of p inducing points, which come first, and of S sites of each of n images."""
 
     joint: Float[np.ndarray, "all all"]
     inducing: int = eqx.field(static=True)
@@ -196,7 +189,6 @@ class Sites(Population[PooledSites]):
         return PooledSites(arc_cosine(points @ points.T / 6), p, n)
 
     def hypotheses(self, problem: PooledSites) -> list[Hypothesis]:
-        """Covariances of inducing points that have an inverse."""
         values = np.linalg.eigvalsh(problem.joint[: problem.inducing, : problem.inducing])
         return [Hypothesis("the inducing Gram matrix's least eigenvalue", values[0], ">", 0.0, "it is inverted")]
 

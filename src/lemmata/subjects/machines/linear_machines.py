@@ -77,7 +77,6 @@ class FewRowsPopulation(Population[FewRows]):
         return FewRows(x @ x.T / (2 * n), y, nu, noise, setting["layers"])
 
     def hypotheses(self, problem: FewRows) -> list[Hypothesis]:
-        """A definite Gram matrix; without noise, labels that leave no direction out."""
         n = len(problem.gram_0)
         least = jnp.linalg.eigvalsh(problem.gram_0)[0] * n / jnp.trace(problem.gram_0)
         rank = jnp.linalg.matrix_rank(problem.y) + jnp.where(problem.noise > 0, n, 0)

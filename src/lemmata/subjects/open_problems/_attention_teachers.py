@@ -61,13 +61,7 @@ class RankOneTeachers(Population[TaughtHead]):
 
 
 class PromptLaw(eqx.Module):
-    """The law of prompts of N examples y = <w, x> + z in R^d, x and w ~ N(0, I), z of variance sigma².
-
-    Args:
-        variance: sigma².
-        d: the dimension.
-        examples: N.
-    """
+    """The law of prompts of N examples y = <w, x> + z in R^d, x and w ~ N(0, I), z of variance sigma²."""
 
     variance: Float[Array, ""]
     d: int = eqx.field(static=True)

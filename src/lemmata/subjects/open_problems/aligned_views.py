@@ -16,12 +16,7 @@ ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "estimator",
 
 
 class PairedViews(eqx.Module):
-    """The joint law of two views, and embeddings of their values.
-
-    Args:
-        joint: probabilities.
-        left, right: an embedding of every value of the first and of the second view.
-    """
+    """The joint law of two views, and an embedding of every value of the first, left, and of the second, right."""
 
     joint: Float[Array, "a b"]
     left: Float[Array, "a k"]
@@ -42,7 +37,6 @@ class ViewsInPairs(Population[PairedViews]):
     """Joint laws whose logarithm has nearly rank k - 1, so that the k-th correlation is apart from the next."""
 
     def settings(self) -> Space:
-        """Values of both views, the dimension of the embeddings."""
         space = Space(
             values=Integer(10, 4, 200, "values of the first view", corners=(6, 6)),
             others=Integer(8, 4, 200, "values of the second view", corners=(8, 8)),
@@ -59,7 +53,6 @@ class ViewsInPairs(Population[PairedViews]):
         return PairedViews(jax.nn.softmax(logits.ravel()).reshape(a, b), left[:, k - 1 :], right[:, k - 1 :])
 
     def hypotheses(self, problem: PairedViews) -> list[Hypothesis]:
-        """A law, and a gap behind the k-th correlation."""
         values, k = problem.correlations, problem.left.shape[1]
         return [
             Hypothesis("probabilities sum to 1", problem.joint.sum(), "==", 1.0, "a joint law", 1e-12),

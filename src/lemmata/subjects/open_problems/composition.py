@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from lemmata.engine.claims import Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
+from lemmata.engine.claims import Claim, Control, Hypothesis, Rate, Real, Source, Status
+from lemmata.engine.problems.drawn import Drawn, log_uniform, uniform
 from lemmata.kernels import Laplace, gram
 
 ABOUT = {"tool": "approximation theory", "architecture": "kernel method", "object": "function class", "problem": 5}
@@ -58,17 +59,13 @@ def _tents(x: Float[Array, " n"], folds: Int[Array, ""]) -> Float[Array, " n"]:
     return jax.lax.fori_loop(0, folds, lambda _, at: 1 - jnp.abs(2 * at - 1), x)
 
 
-class TentCompositions(Population[ComposedTents]):
-    """Lengthscales between 1/2 and 2, grids that begin near the middle of a step."""
-
-    settings = Space(accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> ComposedTents:
-        length, offset = jax.random.uniform(key, (2,))
-        return ComposedTents(4.0 ** (length - 0.5), 0.35 + 0.3 * offset, jnp.asarray(setting["accuracy"]))
-
-    def hypotheses(self, problem: ComposedTents) -> list[Hypothesis]:
-        return [Hypothesis("the accuracy", problem.accuracy, "<", 1.0, "a constant has the error 1")]
+TENT_COMPOSITIONS = Drawn(
+    ComposedTents,
+    lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant has the error 1"),
+    lengthscale=log_uniform(0.5, 2.0),
+    offset=uniform(0.35, 0.65),
+    accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)),
+)
 
 
 _TEETH = (4.0, 8.0, 16.0)
@@ -88,7 +85,7 @@ class PrintedDepthIndependence(Claim[ComposedTents]):
 
     title = "The size of an approximation does not depend on the depth of a composition, as printed"
     source = Source("foundation2025", "Section 7.5", note="as printed")
-    population = TentCompositions()
+    population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, upper=True)
     control = Control("it falls like 2^(-L/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the points that interpolation of a composition needs"
@@ -114,7 +111,7 @@ class PointsDoubleWithDepth(Claim[ComposedTents]):
 
     title = "Each further fold of a composition doubles the points"
     source = Source("foundation2025", "Section 7.5", note="corrected, for one kernel")
-    population = TentCompositions()
+    population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, margin=0.05, resolution=0.1)
     control = Control("like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the points that interpolation of a composition needs"

@@ -18,13 +18,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "obje
 
 
 class TwoPointScore(eqx.Module):
-    """Data m or -m with probability 1/2 each, noised, and the width and the ridge of a fit.
-
-    Args:
-        m: the size of the data.
-        width: lengthscale of the Gaussian kernel.
-        ridge: weight of the squared norm in the fit.
-    """
+    """Data m or -m with probability 1/2 each, noised; lengthscale of a Gaussian kernel, and ridge, of a fit."""
 
     m: Float[Array, ""]
     width: Float[Array, ""]
@@ -60,7 +54,6 @@ class TwoPointScores(Population[TwoPointScore]):
         return TwoPointScore(m, (0.37 + 0.06 * share) * m, jnp.asarray(setting["ridge"]))
 
     def hypotheses(self, problem: TwoPointScore) -> list[Hypothesis]:
-        """A width that suits the step of the score, a positive ridge."""
         return [
             Hypothesis("the width against m", problem.width / problem.m, "<=", 0.5, "the step must fit in the space"),
             Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two laws do"),

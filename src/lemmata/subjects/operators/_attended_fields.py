@@ -140,7 +140,6 @@ class ResolvedFields(Population[ResolvedField]):
     """
 
     started: bool = eqx.field(default=False, static=True)
-    # The image, the positions, and the operator's size.
     settings = Space(
         side=Integer(7, 2, 256, "pixels of a side", corners=(7, 7)),
         m=Integer(32, 4, 4096, "positions", step=2, corners=(32, 32)),

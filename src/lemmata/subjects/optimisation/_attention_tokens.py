@@ -49,7 +49,6 @@ class AttentionSequences(Population[AttentionTokens]):
     scaling: Literal["1/sqrt(d)", "1/d"] = "1/d"
 
     def settings(self) -> Space:
-        """Sequences, positions, channels, mechanism."""
         return Space(
             n=Integer(self.sequences, 2, 64, "sequences", corners=(self.sequences, self.sequences)),
             positions=Integer(3, 2, 16, "positions", corners=(2, 2)),

@@ -99,7 +99,6 @@ class DefiniteDescents(Population[LeastSquares]):
         return kernel_least_squares(problem) if isinstance(problem, Regression) else None
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
-        """A positive definite Gram matrix, the step 1 / lambda_max."""
         values = jnp.linalg.eigvalsh(problem.features @ problem.features.T)
         name = "the Gram matrix is positive definite (smallest eigenvalue)"
         why = "below the rounding floor the condition number is infinite: duplicate rows, or more rows than features"
@@ -144,7 +143,6 @@ class Interpolations(Population[LeastSquares]):
         return LeastSquares(features, y, start, stable_step(features), steps, inputs=problem.x[:_ROWS])
 
     def hypotheses(self, problem: LeastSquares) -> list[Hypothesis]:
-        """More features than rows, interpolation possible, a stable step, enough steps."""
         n, p = problem.features.shape
         values = jnp.linalg.svd(problem.features, compute_uv=False) ** 2
         eps = jnp.finfo(values.dtype).eps

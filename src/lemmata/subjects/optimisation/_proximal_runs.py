@@ -204,7 +204,6 @@ class InexactRuns(Population[Run]):
     size: float = 0.5
 
     def settings(self) -> Space:
-        """Sizes, the class, and the size of the errors."""
         return _run_space(self.steps, self.size)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Run:
@@ -252,6 +251,5 @@ class PenalisedRuns(Population[Penalised]):
         return Penalised(run, least, cost)
 
     def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
-        """Bounded features and a penalty that is large enough."""
         run, why = problem.run, "misfit and noise do not pay for long coefficients"
         return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, uniform
 
 
 class ImpulseFit(eqx.Module):
@@ -47,26 +48,17 @@ class ImpulseFit(eqx.Module):
         return jnp.stack([self.pole, jnp.sqrt(self.gain), jnp.sqrt(self.gain)])
 
 
-class ImpulseFits(Population[ImpulseFit]):
-    """Poles alpha in (0.72, 0.98), gains about 1, starts a in (-0.9, 0.9) with b = c = 0."""
-
-    def settings(self) -> Space:
-        lags = Integer(8, 3, 64, "lags", corners=(5, 5))
-        return Space(lags=lags, steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseFit:
-        draws = jax.random.uniform(key, (3,))
-        start, pole, gain = 1.8 * draws[0] - 0.9, 0.72 + 0.26 * draws[1], 0.5 + draws[2]
-        return ImpulseFit(start, pole, gain, setting["lags"], setting["steps"])
-
-    def hypotheses(self, problem: ImpulseFit) -> list[Hypothesis]:
-        return [
-            Hypothesis(
-                "alpha is above 1/sqrt(2)", problem.pole, ">", jnp.sqrt(0.5), "else the curvature at 0 is positive"
-            ),
-            Hypothesis("alpha is below 1", problem.pole, "<", 1.0, "the response decays"),
-            Hypothesis("lags", problem.lags, ">=", 3, "the second lag makes the curvature negative"),
-        ]
+IMPULSE_FITS = Drawn(
+    ImpulseFit,
+    lambda fit: Hypothesis("alpha is above 1/sqrt(2)", fit.pole, ">", 0.5**0.5, "the curvature at 0 is negative"),
+    lambda fit: Hypothesis("alpha is below 1", fit.pole, "<", 1.0, "the response decays"),
+    lambda fit: Hypothesis("lags", fit.lags, ">=", 3, "the second lag makes the curvature negative"),
+    start=uniform(-0.9, 0.9),
+    pole=uniform(0.72, 0.98),
+    gain=uniform(0.5, 1.5),
+    lags=Integer(8, 3, 64, "lags", corners=(5, 5)),
+    steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)),
+)
 
 
 class FrequencyFit(eqx.Module):
@@ -99,7 +91,6 @@ class FrequencyFits(Population[FrequencyFit]):
         return FrequencyFit(2 * jnp.pi * draws[0], 0.3 + 0.65 * draws[1], setting["lags"])
 
     def hypotheses(self, problem: FrequencyFit) -> list[Hypothesis]:
-        """At least four lags, damping where it is asked for."""
         return [
             Hypothesis("lags", problem.lags, ">=", 4, "with fewer there is hardly a second minimum"),
             Hypothesis("the decay is below 1", problem.decay, "<", 1.0, "all lags have a finite weight"),

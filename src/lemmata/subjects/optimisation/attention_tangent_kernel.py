@@ -32,13 +32,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "attention", "object": "k
 
 
 class SmallNetwork(eqx.Module):
-    """f(x) = sum_j a_j tanh(w_j x + b_j) on training rows.
-
-    Args:
-        parameters: a, then w, then b.
-        x: inputs.
-        y: targets.
-    """
+    """f(x) = sum_j a_j tanh(w_j x + b_j) with parameters a, then w, then b, on training rows x with targets y."""
 
     parameters: Float[Array, " p"]
     x: Float[Array, " n"]

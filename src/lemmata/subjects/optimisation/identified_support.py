@@ -143,7 +143,6 @@ class IdentifiedPaths(Population[LassoPath]):
         return LassoPath(features, y, penalty, path, minimum_on(features, y, penalty, jnp.sign(path[-1])))
 
     def hypotheses(self, problem: LassoPath) -> list[Hypothesis]:
-        """The minimum, its curvature, and a support that is found in time."""
         agree = jnp.all(jnp.sign(problem.minimum) == jnp.sign(problem.path[-1]))
         return [
             bounded(problem.features),

@@ -11,10 +11,10 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source, Status
 from lemmata.subjects.optimisation._recurrent_fits import (
+    IMPULSE_FITS,
     FrequencyFit,
     FrequencyFits,
     ImpulseFit,
-    ImpulseFits,
     ReadoutFit,
     ReadoutFits,
 )
@@ -43,7 +43,7 @@ class PrintedConvexTraining(Claim[ImpulseFit]):
 
     title = "Gradient descent on all parameters of a recurrence converges at 1/t, as printed"
     source = Source("foundation2025", "Theorem 3", note="as printed")
-    population = ImpulseFits()
+    population = IMPULSE_FITS
     relation = AtMost()
     control = Control("twice the bound", lambda bound, problem: 2 * bound)
     controls = "the training loss of a linear recurrence"
@@ -79,7 +79,7 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
     title = "A recurrence that is switched off is a saddle of its loss"
     source = Source("foundation2025", "Theorem 3", note="a saddle")
-    population = ImpulseFits()
+    population = IMPULSE_FITS
     relation = Equal(block=1)
     control = Control(
         "without the last lag",
@@ -113,7 +113,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
 
     title = "The loss of a single pole is concave at zero"
     source = Source("foundation2025", "Theorem 3", note="with B and C fixed")
-    population = ImpulseFits()
+    population = IMPULSE_FITS
     relation = Equal()
     control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
     controls = "the curvature of the loss of a linear recurrence"

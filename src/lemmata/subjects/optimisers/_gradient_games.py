@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, uniform
 
 _ADVERSARIES = ("signs", "sparse", "opposing", "turning")
 
@@ -70,28 +71,8 @@ class TurningGame(eqx.Module):
     side: Float[Array, ""]
 
 
-class TurningGames(Population[TurningGame]):
-    """Scales over two orders of magnitude, a side between 1/2 and 4."""
-
-    settings = Space(d=Integer(4, 1, 64, "coordinates"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TurningGame:
-        one, two = jax.random.split(key)
-        scale = 10 ** jax.random.uniform(one, (setting["d"],), minval=-1.0, maxval=1.0)
-        return TurningGame(scale, 0.5 * 8 ** jax.random.uniform(two))
-
-    def hypotheses(self, problem: TurningGame) -> list[Hypothesis]:
-        return [Hypothesis("every coordinate has a gradient", problem.scale.min(), ">", 0.0, "its regret would be 0")]
-
-
 class PeriodicGame(eqx.Module):
-    """Losses C x in every third round and -x in the others, on [-1, 1], with steps rate/sqrt(t) of Adam from `start`.
-
-    Args:
-        large: C.
-        rate: the step of the first round.
-        start: the first point.
-    """
+    """Losses C x in every third round and -x else, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`; C is large."""
 
     large: Float[Array, ""]
     rate: Float[Array, ""]
@@ -107,22 +88,17 @@ class PeriodicGame(eqx.Module):
         return jnp.where(number % 3 == 1, self.large, -1.0)
 
 
-class PeriodicGames(Population[PeriodicGame]):
-    """C above 2, a step small enough for the theorem."""
+def _small_steps(problem: PeriodicGame) -> Hypothesis:
+    # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way up
+    limit = problem.large / jnp.sqrt(1 + problem.large**2)
+    return Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition")
 
-    settings = Space(most=Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0)))
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PeriodicGame:
-        """C evenly between 2.5 and the largest, a step between 0.1 and 0.6, any start."""
-        u = jax.random.uniform(key, (3,))
-        return PeriodicGame(2.5 + (setting["most"] - 2.5) * u[0], 0.1 + 0.5 * u[1], 2 * u[2] - 1)
-
-    def hypotheses(self, problem: PeriodicGame) -> list[Hypothesis]:
-        """C above 2, a step below sqrt(1 - beta_2)."""
-        # Reddi and others need the step below sqrt(1 - beta_2) = C / sqrt(1 + C²), so that x is not clipped on its way
-        # up
-        limit = problem.large / jnp.sqrt(1 + problem.large**2)
-        return [
-            Hypothesis("the large gradient outweighs two small ones", problem.large, ">", 2.0, "-1 is then the best"),
-            Hypothesis("the step is below sqrt(1 - beta_2)", problem.rate, "<", limit, "the theorem's condition"),
-        ]
+PERIODIC_GAMES = Drawn(
+    PeriodicGame,
+    lambda own: Hypothesis("the large gradient outweighs two small ones", own.large, ">", 2.0, "-1 is then the best"),
+    _small_steps,
+    large=uniform(2.5, Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0))),
+    rate=uniform(0.1, 0.6),
+    start=uniform(-1.0, 1.0),
+)

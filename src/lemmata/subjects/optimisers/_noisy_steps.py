@@ -89,21 +89,6 @@ class UnequalTuning(eqx.Module):
     fewer: int = eqx.field(static=True)
 
 
-class UnequalTunings(Population[UnequalTuning]):
-    """Three times as many trials for one of them."""
-
-    settings = Space(
-        more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
-        fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> UnequalTuning:
-        return UnequalTuning(jax.random.uniform(key, minval=0.1, maxval=2.0), setting["more"], setting["fewer"])
-
-    def hypotheses(self, problem: UnequalTuning) -> list[Hypothesis]:
-        return [Hypothesis("one has more trials", problem.more, ">", problem.fewer, "else nothing is unfair")]
-
-
 class TwoFeatures(eqx.Module):
     """Two features: how often each has a gradient at all, and the second moment of the gradient where it has one."""
 

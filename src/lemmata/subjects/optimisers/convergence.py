@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Limit, Source, Status
 from lemmata.subjects.optimisers import updates_of
-from lemmata.subjects.optimisers._gradient_games import PeriodicGame, PeriodicGames
+from lemmata.subjects.optimisers._gradient_games import PERIODIC_GAMES, PeriodicGame
 from lemmata.subjects.optimisers._moment_rates import GradientHistories, GradientHistory
 
 ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
@@ -47,7 +47,7 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 
     title = "Adam converges to the worst point of a convex game"
     source = Source("reddi2018", "Theorem 1", note="the example of the proof")
-    population = PeriodicGames()
+    population = PERIODIC_GAMES
     relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03)
     control = Control("half of that, the regret of x = 0", lambda regret, problem: regret / 2)
     controls = "the regret a round of Adam on losses of period three"
@@ -70,7 +70,7 @@ class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
 
     title = "A second moment that never falls repairs Adam"
     source = Source("reddi2018", "Theorem 4", note="the average regret vanishes")
-    population = PeriodicGames()
+    population = PERIODIC_GAMES
     relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03, relative=False)
     control = Control("a tenth of Adam's regret remains", lambda regret, problem: regret + 0.1)
     controls = "the regret a round of AMSGrad on losses of period three"

@@ -25,6 +25,8 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
+from lemmata.engine.problems.drawn import Drawn, log_uniform, normal
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.spectra import hessian_product, probed, three_term
 from lemmata.subjects.optimisers._noisy_steps import ProbedHessian, ProbedHessians
 
@@ -114,29 +116,9 @@ class RescaledUnits(eqx.Module):
         return self.scale * self.out, self.weights / self.scale
 
 
-class RescaledNetworks(Population[RescaledUnits]):
-    """Normal rows, targets and weights; c between 1/4 and 4."""
-
-    settings = Space(
-        m=Integer(5, 2, 50, "units", corners=(3, 8)),
-        d=Integer(3, 1, 50, "inputs", corners=(2, 5)),
-        n=Integer(16, 4, 500, "rows", corners=(10, 30)),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> RescaledUnits:
-        keys = jax.random.split(key, 5)
-        n, m, d = setting["n"], setting["m"], setting["d"]
-        return RescaledUnits(
-            jax.random.normal(keys[0], (n, d)),
-            jax.random.normal(keys[1], (n,)),
-            jax.random.normal(keys[2], (m,)),
-            jax.random.normal(keys[3], (m, d)),
-            4 ** jax.random.uniform(keys[4], minval=-1.0, maxval=1.0),
-        )
-
-    def hypotheses(self, problem: RescaledUnits) -> list[Hypothesis]:
-        least = jnp.abs(problem.x @ problem.weights.T).min()
-        return [Hypothesis("no row is on a kink", least, ">", 0.0, "there the loss has no Hessian")]
+def _no_kink(problem: RescaledUnits) -> Hypothesis:
+    least = jnp.abs(problem.x @ problem.weights.T).min()
+    return Hypothesis("no row is on a kink", least, ">", 0.0, "there the loss has no Hessian")
 
 
 _DELTA = 0.1
@@ -256,7 +238,18 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
 
     title = "Sharpness is not a property of the function"
     source = Source("emergence2026", "Figure 5.15", note="what rescaling does to the Hessian")
-    population = RescaledNetworks()
+    population = Drawn(
+        RescaledUnits,
+        _no_kink,
+        m=Integer(5, 2, 50, "units", corners=(3, 8)),
+        d=dimension(3, corners=(2, 5)),
+        n=rows(16, 4, corners=(10, 30)),
+        x=normal("n", "d"),
+        y=normal("n"),
+        out=normal("m"),
+        weights=normal("m", "d"),
+        scale=log_uniform(0.25, 4.0),
+    )
     relation = Equal()
     control = Control("the same for every c", lambda value, problem: _traces(problem) @ jnp.ones(2))
     controls = "the trace of the Hessian on parameters that compute the same function"

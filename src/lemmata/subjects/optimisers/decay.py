@@ -60,7 +60,6 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
         return DecayedQuadratic((basis * values) @ basis.T, optimum, decay, start)
 
     def hypotheses(self, problem: DecayedQuadratic) -> list[Hypothesis]:
-        """Convexity, a decay, the minimiser on the stated side of the box."""
         size = problem.decay * jnp.abs(problem.optimum).max()
         side = ("<", "inside") if self.reach < 1 else (">", "outside")
         least = jnp.linalg.eigvalsh(problem.hessian)[0]
@@ -99,7 +98,6 @@ class DecayedRuns(Population[DecayedRun]):
         return DecayedRun(jnp.where(u[3] < 0.5, -jnp.abs(random) * jnp.sign(start), random), start, rate, decay)
 
     def hypotheses(self, problem: DecayedRun) -> list[Hypothesis]:
-        """A step that does not overshoot; a start outside."""
         share, size = problem.rate * problem.decay, problem.decay * jnp.abs(problem.start).max()
         return [
             Hypothesis("a step decays by less than the whole", share, "<", 1.0, "the decay does not change signs"),

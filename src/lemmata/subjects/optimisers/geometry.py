@@ -42,18 +42,13 @@ class MetricFlows(Population[MetricLeastSquares]):
         return MetricLeastSquares(x, y, (basis * values) @ basis.T, setting["steps"])
 
     def hypotheses(self, problem: MetricLeastSquares) -> list[Hypothesis]:
-        """Rows that can be fitted, and are within the steps."""
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         needed = 36.7 * values[-1] / values[0]
         return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached to rounding")]
 
 
 class MarginalClasses(eqx.Module):
-    """Classes +-1 with sparse rows: the class, two ones, and five private coordinates a row.
-
-    Args:
-        y, y_new: classes of the training rows and of new ones.
-    """
+    """Classes +-1 of training and new rows, which are sparse: the class, two ones, five private coordinates a row."""
 
     y: Float[Array, " n"]
     y_new: Float[Array, " m"]

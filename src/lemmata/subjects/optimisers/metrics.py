@@ -49,7 +49,6 @@ def _metric(key: Key[Array, ""], p: int) -> Float[Array, "p p"]:
 class ChangedMetrics(Population[ChangedMetric]):
     """Normal rows; metrics with a diagonal between 1/2 and 2 and two random directions."""
 
-    # Rows, weights a row, steps in each metric.
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
         ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
@@ -65,7 +64,6 @@ class ChangedMetrics(Population[ChangedMetric]):
         return ChangedMetric(x, y, metrics, setting["early"], setting["late"])
 
     def hypotheses(self, problem: ChangedMetric) -> list[Hypothesis]:
-        """Rows that can be fitted, and are within the steps."""
         least = problem.rates[1] * jnp.linalg.eigvalsh(problem.grams[1])[0]
         needed = 36.7 / jnp.maximum(least, 1e-12)
         return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached to rounding")]

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Integer, Source
+from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.subjects.optimisers import updates_of
 from lemmata.subjects.optimisers._noisy_steps import (
     MixedMemories,
@@ -21,7 +22,6 @@ from lemmata.subjects.optimisers._noisy_steps import (
     ProbedHessian,
     ProbedHessians,
     UnequalTuning,
-    UnequalTunings,
 )
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "training"}
@@ -165,7 +165,13 @@ class MoreTuningWins(Claim[UnequalTuning]):
 
     title = "Who tunes more wins"
     source = Source("emergence2026", "Figure 5.26", note="what an uncontrolled comparison measures")
-    population = UnequalTunings()
+    population = Drawn(
+        UnequalTuning,
+        lambda own: Hypothesis("one has more trials", own.more, ">", own.fewer, "else nothing is unfair"),
+        tail=uniform(0.1, 2.0),
+        more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
+        fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
+    )
     relation = EqualInMean(resolution=0.05)
     control = Control("each wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))
     controls = "the winner of a comparison between identical methods"

@@ -10,8 +10,10 @@ import optax
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Limit, Rate, Source, Status
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
+from lemmata.engine.problems.variables import dimension
 from lemmata.subjects.optimisers import updates_of
-from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames, TurningGame, TurningGames
+from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames, TurningGame
 from lemmata.subjects.optimisers._noisy_steps import RareFeatures, TwoFeatures
 
 ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
@@ -47,7 +49,13 @@ class AdagradRegretUnprojected(Claim[TurningGame]):
 
     title = "AdaGrad without a projection has the regret of a bounded domain, as printed"
     source = Source("emergence2026", "Definition 5.2", "Theorem 5.3", note="as printed")
-    population = TurningGames()
+    population = Drawn(
+        TurningGame,
+        positive("scale", "its regret would be 0"),
+        d=dimension(4),
+        scale=log_uniform(0.1, 10.0, "d"),
+        side=log_uniform(0.5, 4.0),
+    )
     relation = Rate("T", (64.0, 256.0, 1024.0), upper=True)
     control = Control("the regret stays bounded", lambda exponent, problem: exponent - 0.5)
     controls = "the regret of the unprojected iteration"

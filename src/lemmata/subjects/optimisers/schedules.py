@@ -42,7 +42,6 @@ class AbsoluteDescents(Population[AbsoluteLosses]):
         return AbsoluteLosses(drawn / jnp.linalg.norm(drawn), beta, setting["steps"])
 
     def hypotheses(self, problem: AbsoluteLosses) -> list[Hypothesis]:
-        """An interpolation between the two sequences."""
         return [Hypothesis("beta is at most 1", problem.beta, "<=", 1.0, "gradients are taken between z and x")]
 
 

@@ -75,7 +75,6 @@ class TaughtUnit(eqx.Module):
 class CubicTeachers(Population[TaughtUnit]):
     """Models around a setting, within a fifth in each of their numbers."""
 
-    # The size of epsilon, the weight variance and the ratio.
     settings = Space(
         epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),
         weight_variance=Real(0.5, 0.2, 1.0, "variance of weights times d", corners=(0.4, 0.7)),

@@ -35,12 +35,7 @@ PRIMES = ("5", "7", "11", "13", "17")
 
 
 class ModularUnit(eqx.Module):
-    """One unit (w_n + v_m)² on the pairs (n, m) of residues.
-
-    Args:
-        first: w, of the first residue.
-        second: v, of the second one.
-    """
+    """One unit (w_n + v_m)² on the pairs (n, m) of residues; `first` is w, `second` v."""
 
     first: Float[Array, " P"]
     second: Float[Array, " P"]
@@ -98,7 +93,6 @@ class MixedAddition(eqx.Module):
 class MixedAdditions(Population[MixedAddition]):
     """Noise below the critical one."""
 
-    # The decay and the most that units could learn.
     settings = Space(
         decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
         load=Real(10.0, 2.0, 1000.0, "most that units could learn, over the critical noise", corners=(5.0, 20.0)),

@@ -17,12 +17,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 
 class ErfUnit(eqx.Module):
-    """One unit erf(w'x), x ~ N(0, I_d), and a direction v.
-
-    Args:
-        weights: w.
-        direction: v.
-    """
+    """One unit erf(w'x) with weights w, x ~ N(0, I_d), and a direction v."""
 
     weights: Float[Array, " d"]
     direction: Float[Array, " d"]
@@ -52,7 +47,6 @@ class ErfUnits(Population[ErfUnit]):
         return ErfUnit(setting["size"] * w / setting["d"] ** 0.5, v / jnp.linalg.norm(v))
 
     def hypotheses(self, problem: ErfUnit) -> list[Hypothesis]:
-        """A direction of length 1, weights that see it."""
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
             Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "H_1 and H_3 are those of a normal number"),

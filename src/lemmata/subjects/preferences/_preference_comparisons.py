@@ -75,7 +75,6 @@ class Contests(Population[Contest]):
     """Rewards uniform between -1.5 and 1.5, on a complete graph or a path, each pair compared equally often."""
 
     def settings(self) -> Space:
-        """Items, comparisons of each pair, the graph."""
         comparisons = Integer(400, 100, 2000, "comparisons of each pair", corners=(400, 800))
         graph = Choice("complete", ("complete", "path"), "which pairs are compared")
         return Space(items=Integer(8, 3, 12, "items", corners=(5, 12)), comparisons=comparisons, graph=graph)
@@ -121,7 +120,6 @@ class MixedOpinions(Population[Opinions]):
         return Opinions(utilities + normal[k : 4 * k].reshape(3, k), shares / shares.sum())
 
     def hypotheses(self, problem: Opinions) -> list[Hypothesis]:
-        """Shares are a probability, and every preference has a chance of being reversed."""
         rare = problem.preferred.min()
         return [
             Hypothesis("the shares add up to 1", problem.shares.sum(), "==", 1.0, "they are probabilities"),
@@ -154,6 +152,5 @@ class ShiftedPrompts(Population[PromptRewards]):
         return PromptRewards(normal[:, :k], 10 * normal[:, k], winners, losers)
 
     def hypotheses(self, problem: PromptRewards) -> list[Hypothesis]:
-        """Two different answers in each comparison."""
         same = jnp.sum(problem.winners == problem.losers)
         return [Hypothesis("no answer is compared with itself", same, "==", 0, "its probability is 1/2 in any case")]

@@ -64,7 +64,6 @@ class LabelledPairs(Population[LabelledPair]):
         return LabelledPair(0.55 + (setting["most"] - 0.55) * one, beta, 1e4**three / beta**2)
 
     def hypotheses(self, problem: LabelledPair) -> list[Hypothesis]:
-        """A probability strictly between 1/2 and 1, a price."""
         q = problem.probability
         return [
             Hypothesis("the label is more often right than not", q, ">", 0.5, "the preferred one comes first"),
@@ -111,7 +110,6 @@ class UnseenAnswers(Population[UnseenAnswer]):
         return UnseenAnswer(jnp.log(ref), 0.5 + 0.45 * u[4], 0.01 + 0.3 * u[5], bound * drawn, bound, beta)
 
     def hypotheses(self, problem: UnseenAnswer) -> list[Hypothesis]:
-        """A probability, rewards within their bound."""
         most = jnp.abs(problem.rewards).max()
         return [
             Hypothesis("the reference adds up to 1", jnp.exp(problem.log_ref).sum(), "==", 1.0, "a probability"),

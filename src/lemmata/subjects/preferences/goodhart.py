@@ -25,6 +25,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
 from lemmata.subjects.preferences import expected_normal_maximum
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
@@ -46,7 +47,6 @@ class NormalProxy(eqx.Module):
 class NormalProxies(Population[NormalProxy]):
     """Gold of scale 1/2 to 2; an error of comparable scale; a tilt of 1/2 to 1 standard deviations of the proxy."""
 
-    # The error's scale in units of the gold's.
     settings = Space(error=Real(1.0, 0.5, 3.0, "error over gold", corners=(0.7, 1.5)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalProxy:
@@ -66,20 +66,6 @@ class CurvedGold(eqx.Module):
     tilts: Float[Array, " t"]
 
 
-class CurvedGolds(Population[CurvedGold]):
-    """Curvatures 0.3 to 2, tilts 0.2 to 3."""
-
-    settings = Space(curvature=Real(0.8, 0.3, 2.0, "middle of the curvatures"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> CurvedGold:
-        """A curvature within a factor 2^(1/2), four tilts."""
-        u = jax.random.uniform(key, (5,))
-        return CurvedGold(setting["curvature"] * 2 ** (u[0] - 0.5), 0.2 + 2.8 * u[1:])
-
-    def hypotheses(self, problem: CurvedGold) -> list[Hypothesis]:
-        return [Hypothesis("gold turns down", problem.curvature, ">", 0.0, "else there is no peak")]
-
-
 class HeavyProxy(eqx.Module):
     """Proxy = gold + scale * error, gold standard normal, the error Student's with `freedom` degrees of freedom."""
 
@@ -87,19 +73,12 @@ class HeavyProxy(eqx.Module):
     scale: Float[Array, ""]
 
 
-class HeavyProxies(Population[HeavyProxy]):
-    """Errors with moments of an order below 3.5."""
-
-    def settings(self) -> Space:
-        freedom = Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4))
-        return Space(freedom=freedom, scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> HeavyProxy:
-        """The setting itself: chance is in the draws."""
-        return HeavyProxy(jnp.asarray(setting["freedom"]), jnp.asarray(setting["scale"]))
-
-    def hypotheses(self, problem: HeavyProxy) -> list[Hypothesis]:
-        return [Hypothesis("the error has a variance", problem.freedom, ">", 2.0, "so that means of maxima are stable")]
+_HEAVY = Drawn(
+    HeavyProxy,
+    lambda own: Hypothesis("the error has a variance", own.freedom, ">", 2.0, "so that means of maxima are stable"),
+    freedom=Real(3.0, 2.5, 3.5, "degrees of freedom of the error", corners=(2.6, 3.4)),
+    scale=Real(1.2, 1.0, 2.0, "scale of the error", corners=(1.0, 1.6)),
+)
 
 
 _DRAWS, _MANY = 2**12, 2**16
@@ -163,7 +142,12 @@ class CurvedGoldPeaks(Claim[CurvedGold]):
 
     title = "Gold that turns down peaks, as a parabola in the root of the divergence"
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
-    population = CurvedGolds()
+    population = Drawn(
+        CurvedGold,
+        positive("curvature", "else there is no peak"),
+        curvature=log_uniform(0.5**0.5, 2**0.5, times=Real(0.8, 0.3, 2.0, "middle of the curvatures")),
+        tilts=uniform(0.2, 3.0, 4),
+    )
     relation = Equal(block=1)
     control = Control("the peak is at twice the tilt", lambda gains, problem: _gains(problem, 0.5))
     controls = "the gain in gold reward of a tilted policy, and where it is largest"
@@ -219,7 +203,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
 
     title = "With heavy-tailed errors gold falls again"
     source = Source("kwa2024", note="main result, for the best of n")
-    population = HeavyProxies()
+    population = _HEAVY
     relation = Order("n", _LADDER)
     control = Control("gold keeps rising", lambda sign, problem: -sign)
     controls = "the gold reward of the best of n by a heavy-tailed proxy"
@@ -239,7 +223,7 @@ class HeavyTailedProxyGrows(Claim[HeavyProxy]):
 
     title = "A heavy-tailed proxy grows like a power of n"
     source = Source("kwa2024", note="main result, the rate from extreme values")
-    population = HeavyProxies()
+    population = _HEAVY
     relation = Rate("n", _LADDER, margin=0.03, resolution=0.04)
     control = Control("like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
     controls = "the proxy reward of the best of n"

@@ -186,7 +186,6 @@ class RadiiHalf(eqx.Module):
 class RadiiHalves(Population[RadiiHalf]):
     """Halves of the measured nuclei at random, and a base model."""
 
-    # Base model, and the share of nuclei that choose.
     settings = Space(
         base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
         share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
@@ -203,12 +202,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
 
 class HiddenRadii(eqx.Module):
-    """A table of radii of which some at random are hidden, beside those that a claim hides.
-
-    Args:
-        hidden: by chance.
-        table: the radii.
-    """
+    """A table of radii of which some are hidden by chance, beside those that a claim hides."""
 
     hidden: Bool[Array, " n"]
     table: RadiiTable = eqx.field(static=True)

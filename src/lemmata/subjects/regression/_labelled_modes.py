@@ -92,12 +92,7 @@ class CircleTargets(Population[LabelledModes]):
 
 
 class Bumps(eqx.Module):
-    """Targets that are +-h on m equal pieces of [0, 1], h a bump of the Sobolev order r.
-
-    Args:
-        seed: of the signs.
-        r: the order; s = 1 and beta = 2 r.
-    """
+    """Targets +-h, signs by a seed, on m equal pieces of [0, 1]; h is a bump of the order r: s = 1, beta = 2 r."""
 
     seed: Float[np.ndarray, " two"]
     r: int = eqx.field(static=True)

@@ -90,7 +90,6 @@ class ScatteredSamples(Population[ScatteredValues]):
         return ScatteredValues(points[:n], values, noise, points[n:], turn, shift, magnification, float(exponent))
 
     def hypotheses(self, problem: ScatteredValues) -> list[Hypothesis]:
-        """Noise everywhere, and a drift that the points determine."""
         spread = np.linalg.svd(problem.x - problem.x.mean(axis=0), compute_uv=False)[-1]
         return [
             Hypothesis("every value has noise (least)", problem.noise.min(), ">", 0.0, "else points must differ"),
@@ -99,13 +98,7 @@ class ScatteredSamples(Population[ScatteredValues]):
 
 
 class DiscPoints(eqx.Module):
-    """Points in a disc of the plane, and the parameter b of a covariance r² (ln r - b) + c.
-
-    Args:
-        x: points.
-        radius: R of the disc.
-        slope: b.
-    """
+    """Points in a disc of the plane of radius R, and the parameter b of a covariance r² (ln r - b) + c."""
 
     x: Float[np.ndarray, "n 2"]
     radius: float
@@ -129,7 +122,6 @@ class FilledDiscs(Population[DiscPoints]):
         return DiscPoints(x, radius, float(rng.uniform(1, 3) + np.log(radius)))
 
     def hypotheses(self, problem: DiscPoints) -> list[Hypothesis]:
-        """Points within the radius, and a slope for which there is a level at all."""
         farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
         relative = problem.slope - np.log(problem.radius)
         return [

@@ -93,13 +93,7 @@ class SplinePackages(Population[SplineValues]):
 
 
 class ScatteredPoints(eqx.Module):
-    """N points of R^p, steps h, and as many places around which splines are tried.
-
-    Args:
-        points: t.
-        z: places.
-        steps: h, one for each place.
-    """
+    """N points t of R^p, steps h, and as many places z around which splines are tried."""
 
     points: Float[Array, "N p"]
     z: Float[Array, "n p"]
@@ -174,7 +168,6 @@ class IdentityStacks(Population[IdentityStack]):
         return IdentityStack(start, readout, some_slope(keys[2]), scale)
 
     def hypotheses(self, problem: IdentityStack) -> list[Hypothesis]:
-        """A covariance; a start that is not the centre."""
         norm = jnp.linalg.norm(problem.start)
         return [
             Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),

@@ -68,7 +68,6 @@ class TwoTermFits(Population[TwoTermFit]):
     """Nuclei of a block of the chart at random, length scales near 1, ridges over a decade, the second one larger."""
 
     free = ("y",)
-    # How many nuclei are known, and how many new.
     settings = Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoTermFit:

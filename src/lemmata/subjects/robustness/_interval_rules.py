@@ -51,7 +51,6 @@ class IntervalRules(Population[IntervalRule]):
     noise: str = eqx.field(static=True, default="normal")
 
     def settings(self) -> Space:
-        """The scale of the noise, how many intervals."""
         scale = Real(0.5, 0.05, 5.0, "scale of the noise")
         return Space(scale=scale, intervals=Integer(3, 1, 8, "intervals"))
 

@@ -1,11 +1,19 @@
 """Training rows of which a fraction does not belong, and votes of models on parts of them."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn
+
+
+def minority(problem: Any) -> Hypothesis:
+    """That the rows which do not belong are fewer than the others."""
+    return Hypothesis("eps", problem.eps, "<", 0.5, "a majority of such rows decides alone")
 
 
 class Contaminated(eqx.Module):
@@ -15,22 +23,6 @@ class Contaminated(eqx.Module):
     deviation: Float[Array, ""]
     eps: float = eqx.field(static=True)
     n: int = eqx.field(static=True)
-
-
-class ContaminatedDraws(Population[Contaminated]):
-    """Means and deviations of normal draws."""
-
-    def settings(self) -> Space:
-        eps = Real(0.15, 0.01, 0.45, "fraction of arbitrary rows", corners=(0.1, 0.25))
-        return Space(eps=eps, n=Integer(20_000, 1000, 100_000, "rows", corners=(16_000, 24_000)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Contaminated:
-        mean_key, deviation_key = jax.random.split(key)
-        deviation = jax.random.uniform(deviation_key, minval=0.5, maxval=2.0)
-        return Contaminated(jax.random.normal(mean_key), deviation, setting["eps"], setting["n"])
-
-    def hypotheses(self, problem: Contaminated) -> list[Hypothesis]:
-        return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of arbitrary rows decides alone")]
 
 
 class ShiftedRows(eqx.Module):
@@ -45,19 +37,12 @@ class ShiftedRows(eqx.Module):
     per_dimension: int = eqx.field(static=True)
 
 
-class ShiftedRowSamples(Population[ShiftedRows]):
-    """Fractions and sizes."""
-
-    def settings(self) -> Space:
-        eps = Real(0.1, 0.02, 0.2, "fraction of shifted rows", corners=(0.06, 0.14))
-        return Space(eps=eps, per_dimension=Integer(32, 16, 128, "rows for each dimension", corners=(24, 40)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedRows:
-        """The rows are drawn where they are measured."""
-        return ShiftedRows(setting["eps"], setting["per_dimension"])
-
-    def hypotheses(self, problem: ShiftedRows) -> list[Hypothesis]:
-        return [Hypothesis("eps", problem.eps, "<", 0.5, "a majority of shifted rows decides alone")]
+SHIFTED_ROWS = Drawn(
+    ShiftedRows,
+    minority,
+    eps=Real(0.1, 0.02, 0.2, "fraction of shifted rows", corners=(0.06, 0.14)),
+    per_dimension=Integer(32, 16, 128, "rows for each dimension", corners=(24, 40)),
+)
 
 
 class Parts(eqx.Module):

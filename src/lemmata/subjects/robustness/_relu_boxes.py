@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn
 
 
 class ReluBox(eqx.Module):
@@ -74,7 +75,6 @@ class ReluBoxes(Population[ReluBox]):
         return ReluBox(weights, biases, center, jnp.asarray(setting["radius"]))
 
     def hypotheses(self, problem: ReluBox) -> list[Hypothesis]:
-        """A box; weights that are not negative, where the population says so."""
         found = [Hypothesis("the radius", problem.radius, ">", 0.0, "a box has an inside")]
         if self.monotone == 1.0:
             least = jnp.stack([weight.min() for weight in problem.weights]).min()
@@ -92,18 +92,10 @@ class LinearChain(eqx.Module):
     hidden: int = eqx.field(static=True)
 
 
-class LinearChains(Population[LinearChain]):
-    """Sizes of chains of linear layers with independent standard normal weights."""
-
-    settings = Space(
-        inputs=Integer(50, 8, 200, "inputs"),
-        width=Integer(128, 32, 512, "hidden width"),
-        hidden=Integer(2, 1, 3, "hidden layers"),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> LinearChain:
-        """The sizes; the weights are drawn where they are measured."""
-        return LinearChain(setting["inputs"], setting["width"], setting["hidden"])
-
-    def hypotheses(self, problem: LinearChain) -> list[Hypothesis]:
-        return [Hypothesis("hidden layers", problem.hidden, ">=", 1, "one matrix alone is bounded exactly")]
+LINEAR_CHAINS = Drawn(
+    LinearChain,
+    lambda chain: Hypothesis("hidden layers", chain.hidden, ">=", 1, "one matrix alone is bounded exactly"),
+    inputs=Integer(50, 8, 200, "inputs"),
+    width=Integer(128, 32, 512, "hidden width"),
+    hidden=Integer(2, 1, 3, "hidden layers"),
+)

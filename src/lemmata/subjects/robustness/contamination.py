@@ -11,8 +11,10 @@ import numpy as np
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Source
-from lemmata.subjects.robustness._poisoned_rows import Contaminated, ContaminatedDraws, ShiftedRows, ShiftedRowSamples
+from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Real, Source
+from lemmata.engine.problems.drawn import Drawn, normal, uniform
+from lemmata.engine.problems.variables import rows
+from lemmata.subjects.robustness._poisoned_rows import SHIFTED_ROWS, Contaminated, ShiftedRows, minority
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 
@@ -31,7 +33,14 @@ class MedianBias(Claim[Contaminated]):
 
     title = "How far arbitrary rows move the median"
     source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
-    population = ContaminatedDraws()
+    population = Drawn(
+        Contaminated,
+        minority,
+        mean=normal(),
+        deviation=uniform(0.5, 2.0),
+        eps=Real(0.15, 0.01, 0.45, "fraction of arbitrary rows", corners=(0.1, 0.25)),
+        n=rows(20_000, 1000, 100_000, corners=(16_000, 24_000)),
+    )
     relation = EqualInMean(resolution=0.03)
     control = Control("it is sigma eps sqrt(pi/2), the first order", lambda value, problem: _first_order(problem))
     controls = "the bias of a median in a poisoned sample"
@@ -66,7 +75,7 @@ class MediansAddUp(Claim[ShiftedRows]):
 
     title = "The error of coordinatewise medians grows with the dimension"
     source = Source("diakonikolas2016", note="main result, the estimate that it improves on")
-    population = ShiftedRowSamples()
+    population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
     control = Control("it does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
     controls = "the bias of medians in a poisoned sample"
@@ -105,7 +114,7 @@ class FilterFreeOfDimension(Claim[ShiftedRows]):
 
     title = "A spectral filter's error does not grow with the dimension"
     source = Source("emergence2026", "Theorem 13.18", "Figure 13.16", note="for the mean, its order in the dimension")
-    population = ShiftedRowSamples()
+    population = SHIFTED_ROWS
     relation = Rate("d", (6.0, 24.0, 96.0), upper=True, margin=0.1)
     control = Control("it falls like d^(-1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error of a mean in a poisoned sample"

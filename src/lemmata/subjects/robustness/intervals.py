@@ -12,7 +12,7 @@ from jaxtyping import Array, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Source
 from lemmata.subjects.robustness import Ball, ReluNetwork, interval_bounds
-from lemmata.subjects.robustness._relu_boxes import LinearChain, LinearChains, ReluBox, ReluBoxes
+from lemmata.subjects.robustness._relu_boxes import LINEAR_CHAINS, LinearChain, ReluBox, ReluBoxes
 
 ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "inequality"}
 
@@ -72,7 +72,7 @@ class LoosenessPerLayer(Claim[LinearChain]):
 
     title = "How much wider intervals become with each layer"
     source = Source("moore1966", note="main result, the wrapping effect; the constant for normal weights is worked out")
-    population = LinearChains()
+    population = LINEAR_CHAINS
     # the mean length of a normal row of m entries is sqrt(m)(1 - 1/(4m)): a factor 1 + 1/(4m) a layer
     relation = EqualInMean(margin=0.03, resolution=0.03)
     control = Control(
@@ -96,7 +96,7 @@ class LoosenessOfWidth(Claim[LinearChain]):
 
     title = "Interval bounds become loose like the square root of the width"
     source = LoosenessPerLayer.source
-    population = LinearChains()
+    population = LINEAR_CHAINS
     relation = Rate("width", (32.0, 128.0, 512.0), margin=0.02, resolution=0.03)
     control = Control("the looseness does not depend on the width", lambda exponent, problem: exponent - 0.5)
     controls = "the looseness of interval bounds at random weights"

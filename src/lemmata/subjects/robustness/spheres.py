@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Int, Key
 from scipy import special, stats
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Rate, Real, Source, Space
+from lemmata.engine.problems.drawn import Drawn, positive, uniform
 
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 
@@ -63,19 +64,6 @@ class CapOffset(eqx.Module):
     """A cap of measure 1 - Phi(c)."""
 
     offset: Float[Array, ""]
-
-
-class CapOffsets(Population[CapOffset]):
-    """Offsets c between bounds."""
-
-    settings = Space(offset=Real(1.8, 1.0, 1.9, "largest offset of the cap"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> CapOffset:
-        """Uniform; near 2.2 the correction of order 1/n changes its sign."""
-        return CapOffset(jax.random.uniform(key, minval=0.5, maxval=setting["offset"]))
-
-    def hypotheses(self, problem: CapOffset) -> list[Hypothesis]:
-        return [Hypothesis("c", problem.offset, ">", 0.0, "the cap is less than a half-sphere")]
 
 
 _DRAWS = 1000
@@ -146,7 +134,12 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
 
     title = "Errors of a fixed measure are within a few times n^(-1/2)"
     source = Source("gilmer2018", note="main result, on the mean distance, with the order of what it leaves out")
-    population = CapOffsets()
+    # Near 2.2 the correction of order 1/n changes its sign.
+    population = Drawn(
+        CapOffset,
+        positive("offset", "the cap is less than a half-sphere"),
+        offset=uniform(0.5, Real(1.8, 1.0, 1.9, "largest offset of the cap")),
+    )
     relation = Rate("n", (50.0, 200.0, 800.0, 3200.0), margin=0.02, resolution=0.03)
     control = Control("up to n^(-1/2)", lambda exponent, problem: exponent / 2)
     controls = "how far a random input is from the nearest error"

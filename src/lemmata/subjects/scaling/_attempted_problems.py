@@ -6,42 +6,28 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
 
 _LARGEST = 3
 
 
 class Attempted(eqx.Module):
-    """One problem: n attempts are made, each right with probability p, and k are asked about.
-
-    Args:
-        success: p.
-        made: n.
-        asked: k.
-    """
+    """One problem: n attempts are made, each right with probability p, and k are asked about."""
 
     success: Float[Array, ""]
     made: int = eqx.field(static=True)
     asked: int = eqx.field(static=True)
 
 
-class AttemptedProblems(Population[Attempted]):
-    """Success probabilities on a logarithmic scale."""
-
-    def settings(self) -> Space:
-        made = Integer(12, 2, 100, "attempts made", corners=(8, 24))
-        asked = Integer(6, 1, 100, "attempts asked about", corners=(4, 8))
-        return Space(made=made, asked=asked).where("k is at most n", lambda s: s["asked"] <= s["made"])
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Attempted:
-        success = 0.04 * 5.0 ** jax.random.uniform(key)
-        return Attempted(success, setting["made"], setting["asked"])
-
-    def hypotheses(self, problem: Attempted) -> list[Hypothesis]:
-        """A probability; no more asked about than made."""
-        return [
-            Hypothesis("p is positive", problem.success, ">", 0.0, "relative errors"),
-            Hypothesis("k is at most n", problem.asked, "<=", problem.made, "the estimator needs k attempts"),
-        ]
+ATTEMPTED_PROBLEMS = Drawn(
+    Attempted,
+    positive("success", "relative errors"),
+    lambda own: Hypothesis("k is at most n", own.asked, "<=", own.made, "the estimator needs k attempts"),
+    rules={"k is at most n": lambda setting: setting["asked"] <= setting["made"]},
+    success=log_uniform(0.04, 0.2),
+    made=Integer(12, 2, 100, "attempts made", corners=(8, 24)),
+    asked=Integer(6, 1, 100, "attempts asked about", corners=(4, 8)),
+)
 
 
 class Difficulties(eqx.Module):
@@ -81,7 +67,6 @@ class BetaDifficulties(Population[Difficulties]):
         )
 
     def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
-        """A positive exponent, and one that the draws allow."""
         return [
             Hypothesis("a is positive", problem.a, ">", 0.0, "else no distribution"),
             Hypothesis("b is at least 1", problem.b, ">=", 1.0, "how difficulties are drawn"),
@@ -89,12 +74,7 @@ class BetaDifficulties(Population[Difficulties]):
 
 
 class Multiplied(eqx.Module):
-    """Attempts multiplied: from m on a problem to K m.
-
-    Args:
-        before: m.
-        factor: K.
-    """
+    """Attempts multiplied by the factor K: from m before on a problem to K m."""
 
     before: Float[Array, ""]
     factor: Float[Array, ""]
@@ -103,7 +83,6 @@ class Multiplied(eqx.Module):
 class MultipliedAttempts(Population[Multiplied]):
     """One to four attempts, multiplied by 3 to 60."""
 
-    # The most that attempts are multiplied by.
     settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Multiplied:
@@ -116,28 +95,16 @@ class MultipliedAttempts(Population[Multiplied]):
 
 
 class SharedBudget(eqx.Module):
-    """Several problems and attempts to share among them.
-
-    Args:
-        success: the probability of each.
-        budget: attempts in all.
-    """
+    """The probability of success on each of several problems, and a budget of attempts to share among them."""
 
     success: Float[Array, "problems"]
     budget: int = eqx.field(static=True)
 
 
-class SharedBudgets(Population[SharedBudget]):
-    """Success probabilities on a logarithmic scale, easy and very hard problems among them."""
-
-    settings = Space(
-        problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
-        budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SharedBudget:
-        share = jax.random.uniform(key, (setting["problems"],))
-        return SharedBudget(0.0005 * (0.9 / 0.0005) ** share, setting["budget"])
-
-    def hypotheses(self, problem: SharedBudget) -> list[Hypothesis]:
-        return [Hypothesis("probabilities are below 1", problem.success.max(), "<", 1.0, "else nothing is left to try")]
+SHARED_BUDGETS = Drawn(
+    SharedBudget,
+    lambda own: Hypothesis("probabilities are below 1", own.success.max(), "<", 1.0, "else nothing is left to try"),
+    problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
+    success=log_uniform(0.0005, 0.9, "problems"),
+    budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),
+)

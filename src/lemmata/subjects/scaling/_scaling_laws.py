@@ -35,7 +35,6 @@ class SeparableLaw(eqx.Module):
 class SeparableLaws(Population[SeparableLaw]):
     """Exponents near each other but different, amplitudes of some hundreds, a large budget, tokens of all orders."""
 
-    # The smaller exponent, the ratio of the two, the order of the budget.
     settings = Space(
         exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
         ratio=Real(1.3, 1.1, 2.5, "the larger exponent over the smaller one", corners=(1.2, 1.6)),

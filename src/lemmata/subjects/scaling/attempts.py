@@ -16,14 +16,14 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Rate, Source, Status
 from lemmata.subjects.scaling import allocate, pass_at_k
 from lemmata.subjects.scaling._attempted_problems import (
+    ATTEMPTED_PROBLEMS,
+    SHARED_BUDGETS,
     Attempted,
-    AttemptedProblems,
     BetaDifficulties,
     Difficulties,
     Multiplied,
     MultipliedAttempts,
     SharedBudget,
-    SharedBudgets,
 )
 
 from ._search import lowest_point
@@ -46,7 +46,7 @@ class OraclePass(Claim[Attempted]):
 
     title = "The probability that one of k attempts is right"
     source = Source("emergence2026", "Lemma 17.8")
-    population = AttemptedProblems()
+    population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.03)
     control = Control(
         "each attempt adds p, up to 1", lambda value, problem: jnp.minimum(1.0, problem.asked * problem.success)
@@ -80,7 +80,7 @@ class UnbiasedPassAtK(Claim[Attempted]):
 
     title = "The unbiased estimator of pass at k"
     source = Source("chen2021code", "(1)")
-    population = AttemptedProblems()
+    population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.02)
     control = Control("the mean is that of the plug-in 1 - (1 - c/n)^k", _plug_in)
     controls = "coverage by k attempts, from n that were made"
@@ -233,7 +233,7 @@ class HardProblemsGetMore(Claim[SharedBudget]):
 
     title = "Hard problems get more attempts, as printed"
     source = Source("emergence2026", "Figure 17.18", note="as printed")
-    population = SharedBudgets()
+    population = SHARED_BUDGETS
     relation = AtLeast()
     control = Control("it gets at least half of the mean number", lambda least, problem: least / 2)
     controls = "how attempts are shared among problems of known difficulty"
@@ -259,7 +259,7 @@ class AdaptiveAttempts(Claim[SharedBudget]):
 
     title = "The next attempt where it helps most"
     source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
-    population = SharedBudgets()
+    population = SHARED_BUDGETS
     relation = Equal()
     control = Control("attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem)))
     controls = "the expected number of problems solved by a budget of attempts"

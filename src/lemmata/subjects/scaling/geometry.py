@@ -18,13 +18,7 @@ AMBIENT = 20
 
 
 class TorusFunction(eqx.Module):
-    """A k-dimensional torus of k circles, turned into 20 dimensions, and a smooth function on them.
-
-    Args:
-        frame: orthonormal columns, two for each circle.
-        direction: the function of a point x is sin(direction . x).
-        dimension: k.
-    """
+    """k circles in 20 dimensions, each on two orthonormal columns of the frame, and the function sin(direction . x)."""
 
     frame: Float[Array, "20 columns"]
     direction: Float[Array, "20"]

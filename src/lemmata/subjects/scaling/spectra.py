@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Hypothesis, Limit, Population, Rate, Real, Source, Space
+from lemmata.engine.claims import Claim, Control, Hypothesis, Limit, Rate, Real, Source
+from lemmata.engine.problems.drawn import Drawn, positive, signs
 
 ABOUT = {"tool": "spectral theory", "architecture": "kernel method", "object": "generalisation"}
 
@@ -39,32 +40,16 @@ class PowerSpectrum(eqx.Module):
         return self.signs * self.modes ** (-(1 + self.tail) / 2)
 
 
-class PowerSpectra(Population[PowerSpectrum]):
-    """Decays and tails near those of a setting, random signs.
-
-    Args:
-        decay: the setting of a.
-        tail: the setting of r.
-        modes: how many modes there are.
-    """
-
-    decay: Real = eqx.field(static=True)
-    tail: Real = eqx.field(static=True)
-    modes: int = eqx.field(static=True, default=2000)
-
-    def settings(self) -> Space:
-        return Space(decay=self.decay, tail=self.tail)
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> PowerSpectrum:
-        decay, tail = jnp.asarray(setting["decay"]), jnp.asarray(setting["tail"])
-        return PowerSpectrum(decay, tail, jax.random.rademacher(key, (self.modes,), float))
-
-    def hypotheses(self, problem: PowerSpectrum) -> list[Hypothesis]:
-        """A kernel of finite trace, a target of finite energy."""
-        return [
-            Hypothesis("the trace of the kernel is finite: a", problem.decay, ">", 1.0, "else it is no kernel"),
-            Hypothesis("the energy of the target is finite: r", problem.tail, ">", 0.0, "else there is no target"),
-        ]
+def _power_spectra(decay: Real, tail: Real, modes: int = 2000) -> Drawn:
+    """Decays and tails as they are set, and random signs."""
+    return Drawn(
+        PowerSpectrum,
+        lambda own: Hypothesis("the trace of the kernel is finite: a", own.decay, ">", 1.0, "else it is no kernel"),
+        positive("tail", "else there is no target of finite energy"),
+        decay=decay,
+        tail=tail,
+        signs=signs(modes),
+    )
 
 
 _SIZES = (16.0, 32.0, 64.0, 128.0, 256.0)
@@ -87,7 +72,7 @@ class TailExponent(Claim[PowerSpectrum]):
 
     title = "The error of kernel interpolation falls as the tail of the target"
     source = _KERNEL
-    population = PowerSpectra(
+    population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.8, 0.2, 10.0, "r", corners=(0.6, 1.0))
     )
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
@@ -112,7 +97,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
     title = "Kernel interpolation of smooth targets saturates"
     source = _KERNEL
-    population = PowerSpectra(
+    population = _power_spectra(
         Real(1.2, 1.05, 5.0, "a", corners=(1.15, 1.3)), Real(2.9, 0.2, 10.0, "r", corners=(2.95, 3.1))
     )
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
@@ -138,7 +123,7 @@ class SpectralCutoff(Claim[PowerSpectrum]):
 
     title = "From the tail of a spectrum to a learning curve"
     source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
-    population = PowerSpectra(
+    population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.9, 0.2, 10.0, "r", corners=(0.6, 1.0)), modes=4
     )
     relation = Rate("n", (64.0, 256.0, 1024.0, 4096.0), upper=True, margin=0.03, resolution=0.05)
@@ -176,7 +161,7 @@ class EffectiveModes(Claim[PowerSpectrum]):
 
     title = "The effective dimension of a power-law spectrum"
     source = Source("emergence2026", "Figure 17.10", note="with the constant, for a power law")
-    population = PowerSpectra(Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4)
+    population = _power_spectra(Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4)
     relation = Limit("1/mu", (1e2, 1e3, 1e4, 1e5), margin=0.03, resolution=0.02)
     control = Control("without the constant, mu^(-1/a)", lambda value, problem: jnp.ones(()))
     controls = "how many directions of a kernel are visible at a ridge"

@@ -23,6 +23,7 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
+from lemmata.engine.problems.drawn import Drawn, positive, uniform
 from lemmata.subjects.scaling import plurality_error
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}
@@ -77,54 +78,23 @@ class Verified(eqx.Module):
     attempts: int = eqx.field(static=True)
 
 
-class VerifiedAttempts(Population[Verified]):
-    """Attempts that are mostly wrong, a verifier that is mostly right."""
-
-    settings = Space(attempts=Integer(8, 2, 1000, "attempts", corners=(4, 12)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Verified:
-        within = lambda key, low, high: jax.random.uniform(key, minval=low, maxval=high)
-        keys = jax.random.split(key, 3)
-        rates = within(keys[0], 0.15, 0.3), within(keys[1], 0.6, 0.95), within(keys[2], 0.1, 0.3)
-        return Verified(*rates, setting["attempts"])
-
-    def hypotheses(self, problem: Verified) -> list[Hypothesis]:
-        return [Hypothesis("wrong answers are accepted: f", problem.accepts_wrong, ">", 0.0, "else no ceiling below 1")]
-
-
 class Scored(eqx.Module):
-    """Attempts with normal scores: N(lead, 1) where right, N(0, spread²) where wrong.
-
-    Args:
-        success: the probability that an attempt is right.
-        lead: how much higher right ones score in the mean.
-        spread: the standard deviation of the scores of wrong ones.
-    """
+    """Attempts, right with probability `success`, with normal scores: N(lead, 1) where right, else N(0, spread²)."""
 
     success: Float[Array, ""]
     lead: Float[Array, ""]
     spread: Float[Array, ""]
 
 
-class ScoredAttempts(Population[Scored]):
-    """Right answers score higher in the mean; wrong ones vary as declared.
-
-    Args:
-        spread: the setting of the spread of wrong scores.
-    """
-
-    spread: Real = eqx.field(static=True)
-
-    def settings(self) -> Space:
-        return Space(lead=Real(1.0, 0.2, 3.0, "lead of right answers", corners=(0.8, 1.2)), spread=self.spread)
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> Scored:
-        """Success probabilities between 0.2 and 0.5."""
-        success = jax.random.uniform(key, minval=0.2, maxval=0.5)
-        return Scored(success, jnp.asarray(setting["lead"]), jnp.asarray(setting["spread"]))
-
-    def hypotheses(self, problem: Scored) -> list[Hypothesis]:
-        return [Hypothesis("right answers score higher in the mean", problem.lead, ">", 0.0, "a useful verifier")]
+def _scored(spread: Real) -> Drawn:
+    """Right answers score higher in the mean; wrong ones vary as declared."""
+    return Drawn(
+        Scored,
+        positive("lead", "a useful verifier"),
+        success=uniform(0.2, 0.5),
+        lead=Real(1.0, 0.2, 3.0, "lead of right answers", corners=(0.8, 1.2)),
+        spread=spread,
+    )
 
 
 _VOTE = Source("emergence2026", "Figure 17.14", note="with the rate, by the Chernoff information of two answers")
@@ -194,7 +164,14 @@ class VerifierCeiling(Claim[Verified]):
 
     title = "The ceiling of a verifier that makes mistakes"
     source = _SELECTION
-    population = VerifiedAttempts()
+    population = Drawn(
+        Verified,
+        positive("accepts_wrong", "else no ceiling below 1"),
+        success=uniform(0.15, 0.3),
+        accepts_right=uniform(0.6, 0.95),
+        accepts_wrong=uniform(0.1, 0.3),
+        attempts=Integer(8, 2, 1000, "attempts", corners=(4, 12)),
+    )
     relation = EqualInMean(resolution=0.03)
     control = Control(
         "the accuracy is that some attempt is right",
@@ -250,7 +227,7 @@ class HeavyTailedMistakes(Claim[Scored]):
 
     title = "Best of many finds the verifier's mistakes"
     source = _SELECTION
-    population = ScoredAttempts(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
+    population = _scored(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
     relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
     control = Control("it rises", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
@@ -269,7 +246,7 @@ class LightTailedMistakes(Claim[Scored]):
 
     title = "Best of many by a verifier of light tails"
     source = _SELECTION
-    population = ScoredAttempts(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
+    population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"

@@ -62,7 +62,6 @@ class FeatureClouds(Population[CodedFeatures]):
 
     trap: bool = eqx.field(default=False, static=True)
     free = ("features",)
-    # Vectors, dimension, and how many are chosen.
     settings = Space(
         n=Integer(9, 6, 40, "vectors", corners=(8, 10)),
         d=Integer(3, 2, 12, "dimension", corners=(3, 4)),

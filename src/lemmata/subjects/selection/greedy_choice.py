@@ -26,12 +26,7 @@ ABOUT = {
 
 
 class ProxyNetwork(eqx.Module):
-    """Points and a network f(x) = W_3 s(W_2 s(W_1 x + b_1) + b_2) + b_3, s(u) = u / (1 + e^-u).
-
-    Args:
-        x: points.
-        weights, biases: W_l and b_l of each layer.
-    """
+    """Points x and a network f(x) = W_3 s(W_2 s(W_1 x + b_1) + b_2) + b_3, s(u) = u / (1 + e^-u)."""
 
     x: Float[Array, "n d"]
     weights: tuple[Float[Array, "_ _"], ...]

@@ -191,13 +191,7 @@ class InitialisedNetworks(Population[Initialised]):
 
 
 class Underway(eqx.Module):
-    """A network and the regression with its first kernel, some way along their training.
-
-    Args:
-        start: the network at initialisation.
-        weight: W(tau).
-        gamma: m gamma(tau).
-    """
+    """A network from its start, at W(tau), and m gamma(tau) of the regression with its first kernel."""
 
     start: Initialised
     weight: Float[Array, "d m"]

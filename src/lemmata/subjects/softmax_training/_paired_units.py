@@ -67,7 +67,6 @@ class PairedLayers(Population[PairedUnits]):
     wide: bool = False
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
         space = Space(
             n=Integer(4, 2, 32, "inputs"),
             d=Integer(4, 1, 64, "dimension of the inputs"),

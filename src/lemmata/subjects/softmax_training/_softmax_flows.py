@@ -118,7 +118,6 @@ class Flows(Population[Flow]):
         return trained(start) if start else None
 
     def hypotheses(self, problem: Flow) -> list[Hypothesis]:
-        """A positive definite kernel that moves by less than half of lambda; outputs 0 at the start."""
         start = problem.start
         outputs = jnp.abs(start.network.predict(start.params(), start.x)).max()
         half = problem.smallest / 2
@@ -134,11 +133,7 @@ class Flows(Population[Flow]):
 
 
 class NearbyInputs(eqx.Module):
-    """One softmax network, trained apart on two points for several angles between them.
-
-    Args:
-        networks: the network along its flows, one an angle.
-    """
+    """One softmax network along its flows on two points, trained apart for several angles between them."""
 
     networks: tuple[Flow, ...]
 
@@ -194,7 +189,6 @@ class NearbyFlows(Population[NearbyInputs]):
         return NearbyInputs(tuple(trained(nearby(start, 1 / inverse)) for inverse in self.inverse_angles))
 
     def hypotheses(self, problem: NearbyInputs) -> list[Hypothesis]:
-        """At every angle, eps_H = n k / (m lambda) is above the movement of the kernel and at most lambda / 2."""
         chosen, smallest, moved = problem.allowed, problem.smallest, problem.moved
         return [
             Hypothesis("the kernel moves by at most eps_H", (moved / chosen).max(), "<=", 1.0, "over eps_H"),
@@ -220,7 +214,6 @@ class NestedNetworks(Population[Initialised]):
         return initialised(jax.random.normal(key, (units // 2 + n + 1, 6 + k)), n, k, units, setting["sigma"])
 
     def hypotheses(self, problem: Initialised) -> list[Hypothesis]:
-        """A kernel that is positive definite, and small movements of the logits at the smallest width."""
         smallest = jnp.linalg.eigvalsh(problem.tangent)[0]
         # |W(t) - W(0)|_F <= |Y|_F / sqrt(m lambda), spread over m units.
         path = jnp.linalg.norm(problem.y) / (jnp.sqrt(smallest) * self.widths[0])

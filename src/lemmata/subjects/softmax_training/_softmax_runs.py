@@ -26,12 +26,7 @@ Movement = Callable[[Training, Array, int], Training]
 
 
 class Descent(eqx.Module):
-    """A network some way along its training, and the size of its next step.
-
-    Args:
-        training: the network.
-        step: eta.
-    """
+    """A network some way along its training, and the size eta of its next step."""
 
     training: Training
     step: Float[Array, ""]
@@ -133,7 +128,6 @@ class SoftmaxRuns(Population[Training]):
     movement: Movement = eqx.field(static=True, default=trained)
 
     def settings(self) -> Space:
-        """Sizes, the spread of the weights, training time."""
         return Space(
             n=Integer(3, 1, 16, "points"),
             d=Integer(4, 1, 64, "columns", corners=(3, 8)),
@@ -200,7 +194,6 @@ class RunsWithinRadius(Population[Training]):
         return pose_training(problem, steps=8)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """A positive lambda, the unit balls, D < R."""
         return [
             positive_eigenvalue(problem),
             in_unit_ball(problem.x),
@@ -217,7 +210,6 @@ class PushedUnits(Population[Training]):
     """Close inputs, one target on the sphere for all, and units moved by less than R = 0.01, as changes F most."""
 
     free = ("moved", "x", "y")
-    # Sizes, the spread of the weights, and how close the inputs are to each other.
     settings = Space(
         n=Integer(2, 1, 64, "points"),
         d=Integer(3, 1, 64, "columns"),
@@ -244,7 +236,6 @@ class PushedUnits(Population[Training]):
         return pose_training(problem)
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        """Inputs in the unit ball, weights that moved by R < 0.01, targets of norm at most 1."""
         return [
             in_unit_ball(problem.x, why="logits are at most |w_r|"),
             in_unit_ball(problem.y, "targets", "the residual starts at |Y|"),

@@ -32,6 +32,7 @@ from lemmata.engine.claims import (
     Space,
 )
 from lemmata.engine.problems.conditions import in_unit_ball
+from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.engine.problems.random_units import DELTA, RandomUnits, unit_rows
 from lemmata.engine.problems.softmax_parameters import CONSTANT, logit_bound, required_width
 
@@ -54,7 +55,6 @@ class NearInputs(Population[RandomUnits]):
     most: float = 1.0
 
     def settings(self) -> Space:
-        """Sizes, the scale of the weights and the radius."""
         space = Space(
             n=Integer(2, 2, 16, "inputs", corners=(2, 3)),
             d=Integer(4, 1, 64, "dimension of the inputs"),
@@ -72,7 +72,6 @@ class NearInputs(Population[RandomUnits]):
         return RandomUnits(x, 1, setting["m"], setting["sigma"], setting["R"])
 
     def hypotheses(self, problem: RandomUnits) -> list[Hypothesis]:
-        """Inputs in the unit ball, and a probability that is not 0."""
         n, failure = len(problem.x), len(problem.x) ** 2 * jnp.exp(-problem.width * problem.radius / 10)
         return [
             in_unit_ball(problem.x, why="|<v, x>| is bounded by |v|"),
@@ -86,27 +85,13 @@ class EqualInput(eqx.Module):
     sigma: Float[Array, ""]
 
 
-class EqualInputs(Population[EqualInput]):
-    """Logits of a standard deviation between a setting and five quarters of it."""
-
-    settings = Space(sigma=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> EqualInput:
-        return EqualInput(setting["sigma"] * (1 + jax.random.uniform(key) / 4))
-
-    def hypotheses(self, problem: EqualInput) -> list[Hypothesis]:
-        spread = jnp.exp(4 * problem.sigma**2)
-        return [Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")]
+def _averaging(problem: EqualInput) -> Hypothesis:
+    spread = jnp.exp(4 * problem.sigma**2)
+    return Hypothesis("exponentials average over the units", spread, "<=", 16.0, "the relative second moment")
 
 
 class WidthSizes(eqx.Module):
-    """Sizes in Theorem 4.2.
-
-    Args:
-        sigma: standard deviation of the weights.
-        count: n k.
-        delta: failure probability.
-    """
+    """Sizes in Theorem 4.2: sigma of the weights, n k, and the failure probability."""
 
     sigma: float = eqx.field(static=True)
     count: int = eqx.field(static=True)
@@ -242,7 +227,11 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     title = "ReLU, exponential and softmax units at equal inputs: the constants of R n"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
-    population = EqualInputs()
+    population = Drawn(
+        EqualInput,
+        _averaging,
+        sigma=uniform(1.0, 1.25, times=Real(0.4, 0.2, 0.6, "smallest standard deviation of the weights")),
+    )
     relation = EqualInMean(margin=0.03, resolution=0.05)
     control = Control(
         "weights of 1.25 times the standard deviation", lambda v, problem: _constants(1.25 * problem.sigma)

@@ -26,13 +26,7 @@ _ROWS = 16
 
 
 class SoftmaxData(eqx.Module):
-    """Data that softmax networks of several widths are trained on.
-
-    Args:
-        x: inputs in the unit ball.
-        y: targets in the unit ball.
-        sigma: standard deviation of the weights.
-    """
+    """Inputs x and targets y in unit balls that softmax networks are trained on, and sigma of their weights."""
 
     x: Float[Array, "n d"]
     y: Float[Array, "n k"]
@@ -42,7 +36,6 @@ class SoftmaxData(eqx.Module):
 class SoftmaxDataInBalls(Population[SoftmaxData]):
     """Inputs and targets uniform in unit balls."""
 
-    # Sizes and the standard deviation of the weights.
     settings = Space(
         n=Integer(8, 2, 32, "points"),
         d=Integer(4, 2, 64, "dimension"),

@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Population, Source, Space, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Source, Status
+from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits
 from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.softmax_training._moved_units import MovedLayers, MovedUnits, drawn_problem
@@ -29,17 +30,12 @@ class LogitScale(eqx.Module):
     bound: Float[Array, ""]
 
 
-class LogitScales(Population[LogitScale]):
-    """B uniform between 1 and 4."""
-
-    free = ("bound",)
-    settings = Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> LogitScale:
-        return LogitScale(jax.random.uniform(key, minval=1.0, maxval=4.0))
-
-    def hypotheses(self, problem: LogitScale) -> list[Hypothesis]:
-        return [Hypothesis("B is at least 1", problem.bound, ">=", 1.0, "Definition 4.1")]
+_SCALES = Drawn(
+    LogitScale,
+    lambda own: Hypothesis("B is at least 1", own.bound, ">=", 1.0, "Definition 4.1"),
+    free=("bound",),
+    bound=uniform(1.0, 4.0),
+)
 
 
 _LOOSE = "powers of exp(B) are at least 148 where 1 is enough: no near control"
@@ -277,7 +273,7 @@ class SumOfTermsAsPrinted(Claim[LogitScale]):
 
     title = "Five bounds add up to R exp(10B), as printed"
     source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="as printed")
-    population = LogitScales()
+    population = _SCALES
     relation = AtMost()
     control = Control("the sum is at most exp(10 B)/4", lambda bound, problem: bound / 4)
     controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
@@ -303,7 +299,7 @@ class SumOfTerms(Claim[LogitScale]):
 
     title = "Five bounds add up to R exp(12B)"
     source = Source("gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="corrected")
-    population = LogitScales()
+    population = _SCALES
     relation = AtMost()
     control = Control(
         "the sum is at most exp(11 B), between the printed exponent and the corrected one",

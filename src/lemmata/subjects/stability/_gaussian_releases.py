@@ -46,7 +46,6 @@ class GaussianReleases(Population[GaussianRelease]):
         return GaussianRelease(eps, jnp.asarray(10.0 ** -setting["digits"]), sensitivity, sigma)
 
     def hypotheses(self, problem: GaussianRelease) -> list[Hypothesis]:
-        """Numbers that are positive, and a budget that is no larger than those drawn."""
         return [
             Hypothesis("eps", problem.eps, ">", 0.0, "a budget"),
             Hypothesis(f"eps is at most {self.high:g}", problem.eps, "<=", self.high, "the range of the statement"),
@@ -92,7 +91,6 @@ class SampledGaussians(Population[SampledSteps]):
         return SampledSteps(noise, jnp.asarray(setting["rate"]), delta, setting["steps"])
 
     def hypotheses(self, problem: SampledSteps) -> list[Hypothesis]:
-        """A rate, and noise that the numbers can hold."""
         return [
             Hypothesis("rate", problem.rate, "<", 1.0, "else nothing is sampled"),
             Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid"),

@@ -94,7 +94,6 @@ class PrivateChannels(Population[Channel]):
     free = ("loss",)
 
     def settings(self) -> Space:
-        """Values of a row, and the size of the sets."""
         values = Integer(12, 3, 200, "values of a row", corners=(6, 30))
         held = Integer(4, 1, 60, "values in an answered set", corners=(1, 10))
         return Space(values=values, held=held).where("sets hold less than half", lambda s: 2 * s["held"] < s["values"])

@@ -93,7 +93,6 @@ class OpposedRows(Population[ReplacedRows]):
         return ReplacedRows(*rows, zone, decay)
 
     def hypotheses(self, problem: ReplacedRows) -> list[Hypothesis]:
-        """A penalty, a loss that is smooth somewhere."""
         return [
             Hypothesis("the penalty curves (alpha)", problem.decay, ">", 0.0, "else minimisers need not be near"),
             Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),
@@ -133,7 +132,6 @@ class FiniteLaws(Population[FiniteLaw]):
     """
 
     free = ("x", "y", "comparator")
-    # Rows of a sample, weights for each of them, kind of law.
     settings = Space(
         n=Integer(24, 8, 200, "rows of a sample"),
         d=Integer(17, 4, 200, "weights"),

@@ -85,7 +85,6 @@ class StronglyConvexRuns(Population[CoupledRuns]):
         return CoupledRuns(ReplacedRows(*rows, zone, decay), path, steps, radius)
 
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
-        """Strong convexity, steps of at most 1/beta, a bounded set."""
         most = 1 / problem.smoothness
         return [
             Hypothesis("losses are strongly convex (gamma)", problem.rows.decay, ">", 0.0, "then differences decay"),
@@ -132,7 +131,6 @@ class KickedPaths(Population[KickedRuns]):
         return KickedRuns(path, 0.03 * 10 ** u[0], 0.3 * 10 ** u[1], 0.01 + 0.09 * u[2], d=setting["t"], n=setting["n"])
 
     def hypotheses(self, problem: KickedRuns) -> list[Hypothesis]:
-        """A slope of at most L; room for every step."""
         return [
             Hypothesis("the replacement has a slope of at most L (its tilt)", problem.tilt, "<=", 1.0, "Lipschitz"),
             Hypothesis(

@@ -13,6 +13,9 @@ from jaxtyping import Array, Float, Key
 from sklearn.tree import DecisionTreeRegressor
 
 from lemmata.engine.claims import Claim, Control, EqualInMean, Hypothesis, Integer, Population, Real, Source, Space
+from lemmata.engine.problems.drawn import Drawn, log_uniform
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.subjects.stability import replace_one
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"}
@@ -37,11 +40,7 @@ class SampledLaw(eqx.Module):
 
     def draw(self, key: Key[Array, ""], rows: int) -> tuple[Float[np.ndarray, "rows d"], Float[np.ndarray, " rows"]]:
         """So many new rows."""
-        return _rows(_generator(key), rows, np.asarray(self.coefficients), float(self.noise))
-
-
-def _generator(key: Key[Array, ""]) -> np.random.Generator:
-    return np.random.default_rng(np.asarray(jax.random.bits(key, (2,), "uint32")))
+        return _rows(generator_of(key), rows, np.asarray(self.coefficients), float(self.noise))
 
 
 def _rows(drawn: np.random.Generator, rows: int, coefficients: np.ndarray, noise: float) -> tuple:
@@ -60,7 +59,7 @@ class SampledLaws(Population[SampledLaw]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledLaw:
         """A law and its rows, by NumPy: the algorithms are not JAX's, and each shape would be compiled anew."""
-        drawn, noise = _generator(key), float(setting["noise"])
+        drawn, noise = generator_of(key), float(setting["noise"])
         direction = drawn.normal(size=setting["d"])
         direction = direction / np.linalg.norm(direction)
         sample, pool = (_rows(drawn, rows, direction, noise) for rows in (setting["n"], 8))
@@ -79,20 +78,19 @@ class GaussianSample(eqx.Module):
     p: int = eqx.field(static=True)
 
 
-class GaussianSamples(Population[GaussianSample]):
-    """Noise over an order of magnitude."""
+def _enough_rows(problem: GaussianSample) -> Hypothesis:
+    spare = problem.n - problem.p
+    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "the risk then has a variance")
 
-    def settings(self) -> Space:
-        space = Space(n=Integer(30, 12, 400, "rows", corners=(24, 60)), p=Integer(8, 1, 100, "inputs", corners=(4, 10)))
-        return space.where("n is above p + 5", lambda setting: setting["n"] > setting["p"] + 5)
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> GaussianSample:
-        return GaussianSample(0.3 * 10 ** jax.random.uniform(key), setting["n"], setting["p"])
-
-    def hypotheses(self, problem: GaussianSample) -> list[Hypothesis]:
-        """Enough rows for means and variances to exist."""
-        spare = problem.n - problem.p
-        return [Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "the risk then has a variance")]
+_SAMPLES = Drawn(
+    GaussianSample,
+    _enough_rows,
+    rules={"n is above p + 5": lambda setting: setting["n"] > setting["p"] + 5},
+    noise=log_uniform(0.3, 3.0),
+    n=rows(30, 12, 400, corners=(24, 60)),
+    p=dimension(8, corners=(4, 10)),
+)
 
 
 _FRESH = 200
@@ -180,7 +178,7 @@ class LeastSquaresGap(Claim[GaussianSample]):
 
     title = "The generalisation gap of least squares"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of normal inputs")
-    population = GaussianSamples()
+    population = _SAMPLES
     relation = EqualInMean(resolution=0.05)
     control = Control("2 sigma² p/n", lambda gap, problem: 2 * problem.noise**2 * problem.p / problem.n)
     controls = "the expected generalisation gap of least squares"
@@ -211,7 +209,7 @@ class MeanGap(Claim[GaussianSample]):
 
     title = "The generalisation gap of a mean"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
-    population = GaussianSamples()
+    population = _SAMPLES
     relation = EqualInMean(resolution=0.1)
     control = Control("sigma²/N, the risk's share of it", lambda gap, problem: gap / 2)
     controls = "the expected generalisation gap of a mean"

@@ -10,13 +10,7 @@ from lemmata.engine.problems.sampled import draws
 
 
 class PoleSum(eqx.Module):
-    """The response h_k = sum_i c_i a_i^k, and two sequences.
-
-    Args:
-        poles: a.
-        weights: c.
-        u: the rows of both sequences.
-    """
+    """The response h_k = sum_i c_i a_i^k with poles a and weights c, and two sequences, the rows of u."""
 
     poles: Complex[Array, " n"]
     weights: Complex[Array, " n"]
@@ -55,14 +49,12 @@ class PoleSums(Population[PoleSum]):
         return PoleSum(modulus * jnp.exp(3j * place[1]), jax.lax.complex(*weights), u)
 
     def hypotheses(self, problem: PoleSum) -> list[Hypothesis]:
-        """A response that dies out within a thousand steps."""
         return [Hypothesis("the largest modulus of a pole", jnp.abs(problem.poles).max(), "<", 0.975, "sums converge")]
 
 
 class SlowModes(Population[MixedModes]):
     """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
 
-    # Modes, how far the basis is from orthonormal.
     settings = Space(
         modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
         skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),
@@ -78,7 +70,6 @@ class SlowModes(Population[MixedModes]):
         return MixedModes(poles, basis, b, b.conj().T + 0.1 * jax.lax.complex(*c))
 
     def hypotheses(self, problem: MixedModes) -> list[Hypothesis]:
-        """An invertible basis, by the dominance of its diagonal."""
         size = jnp.abs(problem.basis)
         rest = jnp.sum(size, axis=1) - jnp.diagonal(size)
         return [Hypothesis("least dominance of a diagonal entry", (jnp.diagonal(size) - rest).min(), ">", 0.0, "V^-1")]

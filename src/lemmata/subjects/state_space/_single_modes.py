@@ -11,13 +11,7 @@ from lemmata.subjects.state_space import ContinuousSystem, DiagonalMatrix
 
 
 class DrivenMode(eqx.Module):
-    """dh/dt = l h + sin(w t) from h(0) = 0 up to a horizon.
-
-    Args:
-        pole: l.
-        frequency: w.
-        horizon: the last time.
-    """
+    """dh/dt = l h + sin(w t) with the pole l and the frequency w, from h(0) = 0 up to a horizon."""
 
     pole: Complex[Array, ""]
     frequency: Float[Array, ""]
@@ -31,12 +25,7 @@ class DrivenMode(eqx.Module):
 
 
 class SteppedModes(eqx.Module):
-    """Many modes dh_n/dt = l_n h_n, and a time step.
-
-    Args:
-        poles: l.
-        step: D.
-    """
+    """Many modes dh_n/dt = l_n h_n with poles l, and a time step D."""
 
     poles: Complex[Array, " n"]
     step: Float[Array, ""]
@@ -78,7 +67,6 @@ class DrivenModes(Population[DrivenMode]):
         return DrivenMode(pole, 2 + 0.3 * normal[2], jnp.asarray(setting["horizon"], float))
 
     def hypotheses(self, problem: DrivenMode) -> list[Hypothesis]:
-        """Steps that resolve the modes, and no resonance."""
         size = jnp.abs(problem.pole) * problem.horizon / 64
         apart = jnp.abs(1j * jnp.abs(problem.frequency) - problem.pole)
         return [
@@ -90,7 +78,6 @@ class DrivenModes(Population[DrivenMode]):
 class StableAndGrowingModes(Population[SteppedModes]):
     """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
 
-    # How many, and their size times the step.
     settings = Space(
         modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
         size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),
@@ -129,6 +116,5 @@ class ProbedSystems(Population[ProbedSystem]):
         return ProbedSystem(system, jnp.asarray(setting["step"], float), 1.55 + 1.25 * jnp.tanh(rest[1]))
 
     def hypotheses(self, problem: ProbedSystem) -> list[Hypothesis]:
-        """Bilinear modes that die out within a thousand steps."""
         modulus = jnp.abs(problem.system.matrix.cayley(2 / problem.step).eigenvalues()).max()
         return [Hypothesis("the largest modulus of a mode", modulus, "<", 0.96, "the response is summed to its end")]

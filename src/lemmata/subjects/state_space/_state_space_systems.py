@@ -25,25 +25,14 @@ _WAVES = 3
 
 
 class FilteredSequence(eqx.Module):
-    """A recurrence and the sequence that it filters.
-
-    Args:
-        system: one input, one output.
-        u: the inputs.
-    """
+    """A recurrence with one input and one output, and the inputs u that it filters."""
 
     system: DiscreteSystem
     u: Float[Array, "t 1"]
 
 
 class SampledSystem(eqx.Module):
-    """A system in continuous time, a time step, and inputs at its multiples.
-
-    Args:
-        system: one input, one output.
-        step: the time step.
-        u: the inputs at multiples of it.
-    """
+    """A system in continuous time with one input and output, a time step, and the inputs u at its multiples."""
 
     system: ContinuousSystem
     step: Float[Array, ""]
@@ -208,7 +197,6 @@ class LowRankSystems(Population[StructuredSystem]):
         return StructuredSystem(stable_low_rank(parts), b, c, jnp.asarray(setting["step"], float), length)
 
     def hypotheses(self, problem: StructuredSystem) -> list[Hypothesis]:
-        """Decaying poles, and a part of low rank that only adds to the decay."""
         matrix = problem.matrix
         apart = jnp.abs(matrix.left - matrix.right).max()
         return [

@@ -41,13 +41,7 @@ ABOUT = {"tool": "reproducing kernels", "architecture": "state-space model", "ob
 
 
 class StateSequences(eqx.Module):
-    """Sequences and the complex recurrence h_{k+1} = diag(a) h_k + b u_k.
-
-    Args:
-        poles: a.
-        input: b.
-        u: the sequences.
-    """
+    """Sequences u and the complex recurrence h_{k+1} = diag(a) h_k + b u_k with poles a and the input b."""
 
     poles: Complex[Array, " n"]
     input: Complex[Array, " n"]
@@ -77,7 +71,6 @@ class NoiseSequences(Population[StateSequences]):
         return StateSequences(poles, jax.lax.complex(*b), u)
 
     def hypotheses(self, problem: StateSequences) -> list[Hypothesis]:
-        """Distinct poles, all of which hear the input."""
         poles, heard = problem.poles, jnp.abs(problem.input).min()
         apart = jnp.abs(poles[:, None] - poles[None]) + 2 * jnp.eye(len(poles))
         return [

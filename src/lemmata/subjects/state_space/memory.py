@@ -33,13 +33,7 @@ ABOUT = {"tool": "approximation theory", "architecture": "state-space model", "o
 
 
 class PowerLaw(eqx.Module):
-    """t^-p by exponentials whose rates are a geometric sequence.
-
-    Args:
-        power: p.
-        spacing: the logarithm h of the ratio of neighbouring rates.
-        shift: where the sequence begins, as a share of h.
-    """
+    """t^-p by exponentials, rates of the ratio e^h, the spacing, that begin at a shift in units of h."""
 
     power: Float[Array, ""]
     spacing: Float[Array, ""]

@@ -30,13 +30,7 @@ ABOUT = {"tool": "statistics", "architecture": "state-space model", "object": "m
 
 
 class MarkedNoise(eqx.Module):
-    """The law of white noise x_t that is marked independently with probability p.
-
-    Args:
-        chance: p.
-        length: how many steps a draw has.
-        window: how many of the last steps are looked at.
-    """
+    """White noise of so many steps, each marked with probability p, of which the last `window` are looked at."""
 
     chance: Float[Array, ""]
     length: int = eqx.field(static=True)
@@ -49,13 +43,7 @@ class MarkedNoise(eqx.Module):
 
 
 class MarkedSequence(eqx.Module):
-    """One draw of marked noise.
-
-    Args:
-        chance: p.
-        marks: 0 or 1.
-        x: the inputs.
-    """
+    """One draw x of marked noise, its marks 0 and 1, and their probability p."""
 
     chance: Float[Array, ""]
     marks: Float[Array, " t"]
@@ -76,7 +64,6 @@ class MarkedNoises(Population[MarkedNoise]):
         return MarkedNoise(setting["chance"] * jnp.exp(0.1 * jnp.tanh(normal)), setting["length"], setting["window"])
 
     def hypotheses(self, problem: MarkedNoise) -> list[Hypothesis]:
-        """A chance, and a window that holds all that matters."""
         left = (1 - problem.chance) ** (2 * problem.window)
         return [
             Hypothesis("the chance of a mark", problem.chance, "<", 1.0, "else every input is held"),

@@ -1,11 +1,11 @@
 """Points and targets that networks with one output are trained on; populations of them."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
+from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems.drawn import Condition
 from lemmata.engine.problems.regression import Regression
 from lemmata.engine.problems.sampled import draws
 
@@ -13,25 +13,14 @@ _ROWS = 32
 
 
 class TrainingSet(eqx.Module):
-    """Points and targets that a network with one output is trained on.
-
-    Args:
-        x: the points.
-        y: the targets.
-    """
+    """Points x and targets y that a network with one output is trained on."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
 
 
 class Fit(eqx.Module):
-    """Points with targets, and other points.
-
-    Args:
-        x: the points.
-        y: the targets.
-        others: the other points.
-    """
+    """Points x with targets y, and other points."""
 
     x: Float[Array, "n d"]
     y: Float[Array, " n"]
@@ -46,14 +35,9 @@ def trace_step(x: Float[Array, "n d"]) -> Float[Array, ""]:
     return x.shape[1] / (2 * jnp.sum(x**2))
 
 
-def some_input(x: Float[Array, "n d"], why: str) -> Hypothesis:
-    """That not all inputs are 0.
-
-    Args:
-        x: the points.
-        why: what the condition protects.
-    """
-    return Hypothesis("some input is not 0", jnp.sum(x**2), ">", 0.0, why)
+def some_input(problem: TrainingSet) -> Hypothesis:
+    """That not all inputs are 0, where the kernel and its inverse are not defined."""
+    return Hypothesis("some input is not 0", jnp.sum(problem.x**2), ">", 0.0, "the kernel of the zero input is 0")
 
 
 class TrainingSets(Population[TrainingSet]):
@@ -65,49 +49,35 @@ class TrainingSets(Population[TrainingSet]):
         return TrainingSet(*draws(key, (setting["n"], setting["d"]), (setting["n"],)))
 
     def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
-        """Inputs and targets that are not 0: else nothing has to move."""
         return [
-            some_input(problem.x, "the step size is its inverse"),
+            some_input(problem),
             Hypothesis("some target is not 0", jnp.sum(problem.y**2), ">", 0.0, "a network that is near 0 fits zeros"),
         ]
 
 
-class SmallTargets(Population[TrainingSet]):
-    """Standard normal points, and normal targets that do not take the parameters far at the smallest width.
+def small_targets(steps: int, width: float) -> Condition:
+    """The condition on targets that they do not take the parameters far at the smallest width.
 
     Args:
         steps: steps of size 1/tr Theta that are taken.
         width: the smallest width.
     """
 
-    steps: int = 100
-    width: float = 64.0
-    # Points, dimension and the size of the targets.
-    settings = Space(
-        n=Integer(16, 2, 64, "points"),
-        d=Integer(4, 2, 64, "dimension"),
-        target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> TrainingSet:
-        x_key, y_key = jax.random.split(key)
-        x = jax.random.normal(x_key, (setting["n"], setting["d"]))
-        return TrainingSet(x, setting["target"] * jax.random.normal(y_key, (setting["n"],)))
-
-    def pose(self, problem: object) -> TrainingSet | None:
-        """The first 32 rows of a regression, first output."""
-        return TrainingSet(problem.x[:_ROWS], problem.y[:_ROWS, 0]) if isinstance(problem, Regression) else None
-
-    def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
-        """Inputs that are not all 0, and small targets."""
-        x, y = problem.x, problem.y
+    def path(problem: TrainingSet) -> Hypothesis:
         # Gradient flow for a time t on the loss L has a path of at most sqrt(t (L_0 - L_t)) <= sqrt(t L_0), and on
         # average 2 L_0 = |y|² + sum_i |x_i|²/d. The parameters have length sqrt(m (d + 1)).
+        x, y = problem.x, problem.y
         loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
-        path = jnp.sqrt(self.steps * trace_step(x) * loss / (self.width * (x.shape[1] + 1)))
+        length = jnp.sqrt(steps * trace_step(x) * loss / (width * (x.shape[1] + 1)))
         name = "targets are small enough for the smallest width"
-        why = "path of the parameters there, at most, over their length"
-        return [some_input(x, "the kernel of the zero input is 0"), Hypothesis(name, path, "<=", 1.0, why)]
+        return Hypothesis(name, length, "<=", 1.0, "path of the parameters there, at most, over their length")
+
+    return path
+
+
+def first_rows(problem: object) -> TrainingSet | None:
+    """The first 32 rows of a regression, first output."""
+    return TrainingSet(problem.x[:_ROWS], problem.y[:_ROWS, 0]) if isinstance(problem, Regression) else None
 
 
 class SphericalFits(Population[Fit]):

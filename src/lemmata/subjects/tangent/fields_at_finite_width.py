@@ -20,8 +20,10 @@ from lemmata.architectures import (
     Softmax,
     StateSpace,
 )
-from lemmata.engine.claims import Rate
-from lemmata.subjects.tangent._wide_inputs import WideSequences
+from lemmata.engine.claims import Integer, Rate
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.rows import Rows, finite
+from lemmata.engine.problems.variables import rows
 
 from .layers_at_finite_width import AbstractTangentWidth
 
@@ -34,6 +36,14 @@ ABOUT = {
     "StateSpaceWidth": {"architecture": "state-space model"},
 }
 
+_SEQUENCES = Drawn(
+    Rows,
+    finite,
+    n=rows(3, 2, 8, corners=(2, 4)),
+    length=Integer(4, 2, 8, "positions", corners=(3, 5)),
+    d=Integer(2, 1, 8, "channels of inputs"),
+    x=normal("n", "length", "d"),
+)
 # The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
 # log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
 _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
@@ -48,7 +58,7 @@ class ConvolutionWidth(AbstractTangentWidth):
     """
 
     title = "The tangent kernel of convolutions and pools at finite width"
-    population = WideSequences()
+    population = _SEQUENCES
     relation = _RATE
     trials = 96
 
@@ -65,7 +75,7 @@ class StateSpaceWidth(AbstractTangentWidth):
     """
 
     title = "The tangent kernel of linear state-space layers at finite width"
-    population = WideSequences()
+    population = _SEQUENCES
     relation = _RATE
     trials = 96
 
@@ -82,7 +92,7 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
     """
 
     title = "The tangent kernel of a softmax over a hidden layer at finite width"
-    population = WideSequences()
+    population = _SEQUENCES
     relation = _RATE
     trials = 192
 
@@ -99,7 +109,7 @@ class AttentionWidth(AbstractTangentWidth):
     """
 
     title = "The tangent kernel of softmax attention at finite width"
-    population = WideSequences()
+    population = _SEQUENCES
     # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
     relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
 
@@ -116,7 +126,7 @@ class LocalWidth(AbstractTangentWidth):
     """
 
     title = "The tangent kernel of locally connected layers at finite width"
-    population = WideSequences()
+    population = _SEQUENCES
     relation = _RATE
     trials = 96
 

@@ -12,10 +12,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.architectures import TangentKernel, relu_network
-from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.claims import Claim, Control, Hypothesis, Rate, Source
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.rows import Rows
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.kernels import gram
 from lemmata.subjects.tangent._drawn_networks import relative_distance
-from lemmata.subjects.tangent._wide_inputs import Inputs, TableInputs
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
 
@@ -47,14 +50,25 @@ def _networks(weights: Float[Array, "m d"], readout: Float[Array, " m"]) -> list
 
 
 @jax.jit
-def _relu_deviations(problem: Inputs, key: Key[Array, ""]) -> Array:
+def _relu_deviations(problem: Rows, key: Key[Array, ""]) -> Array:
     limit = gram(TangentKernel(relu_network(depth=1)), problem.x)
     drawn = jax.random.normal(key, (int(sum(_WIDTHS)), problem.x.shape[1] + 1), problem.x.dtype)
     networks = _networks(drawn[:, 1:], drawn[:, 0])
     return jnp.stack([relative_distance(relu_tangent_gram(problem.x, *network), limit) for network in networks])
 
 
-class ReluTangentWidth(Claim[Inputs]):
+def _first_inputs(problem: object) -> Rows | None:
+    """The first 16 training inputs of a regression."""
+    return Rows(problem.x[:16]) if isinstance(problem, Regression) else None
+
+
+def _some_input(problem: Rows) -> Hypothesis:
+    """A kernel that is not 0: without biases it scales with |x| |y|."""
+    largest = jnp.linalg.norm(problem.x, axis=1).max()
+    return Hypothesis("some input is not 0", largest, ">", 0.0, "the kernel of the zero input is 0")
+
+
+class ReluTangentWidth(Claim[Rows]):
     """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, at a random
     draw, differs from its limit as m grows, root mean square over pairs of points, by
 
@@ -65,7 +79,9 @@ class ReluTangentWidth(Claim[Inputs]):
 
     title = "The ReLU tangent kernel at finite width"
     source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
-    population = TableInputs()
+    population = Drawn(
+        Rows, _some_input, pose=_first_inputs, n=rows(12, high=32), d=dimension(4, low=2), x=normal("n", "d")
+    )
     # The mean square is exactly C²/m, a mean over independent units. The slope of its root's mean logarithm has what
     # is left of the terms' heavy tails at m = 256, a relative 1/m, below 0.01 of slope.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
@@ -75,5 +91,5 @@ class ReluTangentWidth(Claim[Inputs]):
     trials = 192
     predict = -0.5
 
-    def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
         return _relu_deviations(problem, key)

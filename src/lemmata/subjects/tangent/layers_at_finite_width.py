@@ -28,9 +28,11 @@ from lemmata.architectures import (
     with_masks,
 )
 from lemmata.engine.claims import Claim, Control, Rate, Source
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.rows import Rows, finite
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.kernels import gram
 from lemmata.subjects.tangent._drawn_networks import drawn_parameters, relative_distance
-from lemmata.subjects.tangent._wide_inputs import Inputs, WideInputs
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
 
@@ -59,7 +61,7 @@ def kernel_of_two_passes(network: Serial, params: tuple, x: Float[Array, "n d"],
     return jnp.sum(jnp.stack(products), axis=0)
 
 
-class AbstractTangentWidth(Claim[Inputs]):
+class AbstractTangentWidth(Claim[Rows]):
     """What the claims on families of layers share: a new one names its `network` and says so.
 
     The kernel is a composition of averages over m units: its mean square error is C/m (1 + c/m) to the next order, c a
@@ -67,7 +69,7 @@ class AbstractTangentWidth(Claim[Inputs]):
     """
 
     source = Source("yang2020", "Theorem 2.1", note="averages over m units have the rate m^(-1/2)")
-    population = WideInputs()
+    population = Drawn(Rows, finite, n=rows(4, high=16), d=dimension(3, low=2), x=normal("n", "d"))
     relation = Rate(along="m", rungs=WIDTHS, margin=0.05, resolution=0.1)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the tangent kernel of a network that has not been trained"
@@ -80,7 +82,7 @@ class AbstractTangentWidth(Claim[Inputs]):
     def network(self, width: int) -> Serial:
         """The architecture with hidden layers of this width and one output."""
 
-    def measure(self, problem: Inputs, key: Key[Array, ""]) -> Array:
+    def measure(self, problem: Rows, key: Key[Array, ""]) -> Array:
         """|finite - limit|_F / |limit|_F, with a new network for each width."""
         x = problem.x
         networks = [self.network(int(width)) for width in self.relation.rungs]

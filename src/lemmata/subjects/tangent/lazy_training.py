@@ -11,8 +11,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Rate, Source
-from lemmata.subjects.tangent._training_sets import SmallTargets, TrainingSet, trace_step
+from lemmata.engine.claims import Claim, Control, Rate, Real, Source
+from lemmata.engine.problems.drawn import Drawn, normal
+from lemmata.engine.problems.variables import dimension, rows
+from lemmata.subjects.tangent._training_sets import TrainingSet, first_rows, small_targets, some_input, trace_step
 
 from .finite_width import relu_tangent_gram
 
@@ -76,7 +78,17 @@ class LazyKernelMovement(Claim[TrainingSet]):
 
     title = "Lazy training: the kernel of a wide network hardly moves"
     source = Source("chizat2019", "Section 2")
-    population = SmallTargets(steps=_STEPS, width=_WIDTHS[0])
+    population = Drawn(
+        TrainingSet,
+        some_input,
+        small_targets(_STEPS, _WIDTHS[0]),
+        pose=first_rows,
+        n=rows(16, 2),
+        d=dimension(4, 2),
+        target=Real(1.0, 0.1, 1.5, "standard deviation of the targets"),
+        x=normal("n", "d"),
+        y=normal("n", times="target"),
+    )
     # An upper bound: a slope that is steeper is no violation. 0.05 for widths that start at 64.
     relation = Rate(along="m", rungs=_WIDTHS, upper=True, margin=0.05, resolution=0.05)
     control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)

@@ -12,21 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import (
-    Claim,
-    Control,
-    EqualInMean,
-    Hypothesis,
-    Integer,
-    Population,
-    Rate,
-    Real,
-    Source,
-    Space,
-)
+from lemmata.engine.claims import Claim, Control, EqualInMean, Rate, Real, Source
+from lemmata.engine.problems.drawn import Drawn, normal, positive
 from lemmata.engine.problems.regression import Regression
+from lemmata.engine.problems.rows import finite
+from lemmata.engine.problems.variables import dimension, rows
 from lemmata.kernels import RBF, gram
-from lemmata.subjects.tangent._wide_inputs import finite_points
 
 ABOUT = {"tool": "Fourier analysis", "architecture": "random features", "object": "kernel"}
 
@@ -34,46 +25,34 @@ _POINTS = 64
 
 
 class FeaturePoints(eqx.Module):
-    """Points, and the lengthscale of the Gaussian kernel that features approximate on them.
-
-    Args:
-        x: the points.
-        lengthscale: of the kernel exp(-|x - y|²/(2 lengthscale²)).
-    """
+    """Points x, and the lengthscale of the kernel exp(-|x - y|²/(2 lengthscale²)) that features approximate on them."""
 
     x: Float[Array, "n d"]
     lengthscale: Float[Array, ""]
 
 
-class KernelPoints(Population[FeaturePoints]):
-    """Standard normal points, and a Gaussian kernel of the given lengthscale."""
+def _inputs_of_regression(problem: object) -> FeaturePoints | None:
+    """The first 64 inputs of a regression, and the lengthscale of its Gaussian kernel, else the median distance."""
+    if not isinstance(problem, Regression):
+        return None
+    x = problem.x[:_POINTS]
+    if isinstance(problem.kernel, RBF):
+        return FeaturePoints(x, jnp.asarray(problem.kernel.lengthscale, x.dtype))
+    distances = jnp.linalg.norm(x[:, None] - x[None], axis=2)
+    median = jnp.median(distances[jnp.triu_indices(len(x), 1)]) if len(x) > 1 else jnp.asarray(1.0)
+    return FeaturePoints(x, jnp.where(median > 0, median, 1.0))
 
-    settings = Space(
-        n=Integer(32, 4, 128, "points"),
-        d=Integer(4, 1, 64, "dimension"),
-        lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
-    )
 
-    def sample(self, setting: dict, key: Key[Array, ""]) -> FeaturePoints:
-        x = jax.random.normal(key, (setting["n"], setting["d"]))
-        return FeaturePoints(x, jnp.asarray(setting["lengthscale"], float))
-
-    def pose(self, problem: object) -> FeaturePoints | None:
-        """The first 64 inputs of a regression, and the lengthscale of its Gaussian kernel, else the median distance."""
-        if not isinstance(problem, Regression):
-            return None
-        x = problem.x[:_POINTS]
-        if isinstance(problem.kernel, RBF):
-            return FeaturePoints(x, jnp.asarray(problem.kernel.lengthscale, x.dtype))
-        distances = jnp.linalg.norm(x[:, None] - x[None], axis=2)
-        median = jnp.median(distances[jnp.triu_indices(len(x), 1)]) if len(x) > 1 else jnp.asarray(1.0)
-        return FeaturePoints(x, jnp.where(median > 0, median, 1.0))
-
-    def hypotheses(self, problem: FeaturePoints) -> list[Hypothesis]:
-        positive = Hypothesis(
-            "the lengthscale is positive", problem.lengthscale, ">", 0.0, "frequencies are its inverse"
-        )
-        return [positive, finite_points(problem.x)]
+_POINTS_WITH_KERNEL = Drawn(
+    FeaturePoints,
+    positive("lengthscale", "frequencies are its inverse"),
+    finite,
+    pose=_inputs_of_regression,
+    n=rows(32, 4, 128),
+    d=dimension(4),
+    lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
+    x=normal("n", "d"),
+)
 
 
 _SOURCE = Source("rahimi2007", "Section 3", "Algorithm 1")
@@ -128,7 +107,7 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
 
     title = "Random Fourier features converge to their kernel"
     source = _SOURCE
-    population = KernelPoints()
+    population = _POINTS_WITH_KERNEL
     # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
     # the same at every m, which is so beyond a few features; trials give an interval of about 0.02.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.1)
@@ -152,7 +131,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
 
     title = "The constant of random Fourier features"
     source = _SOURCE
-    population = KernelPoints()
+    population = _POINTS_WITH_KERNEL
     relation = EqualInMean(resolution=0.02)
     control = Control("the variance is 1 for all pairs", lambda variance, problem: jnp.ones_like(variance))
     controls = "the number of features that an error of the kernel's entries needs"

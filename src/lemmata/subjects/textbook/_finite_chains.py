@@ -5,17 +5,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 
 class FiniteChain(eqx.Module):
-    """A Markov chain on s states.
-
-    Args:
-        transition: P, a row a state.
-        law: the stationary law.
-        steps: how many steps are looked at.
-    """
+    """A Markov chain, a row of P a state, its stationary law, and how many steps are looked at."""
 
     transition: Float[np.ndarray, "s s"]
     law: Float[np.ndarray, " s"]
@@ -73,12 +67,7 @@ class ReversibleChains(Population[FiniteChain]):
 
 
 class ProposedTarget(eqx.Module):
-    """A law on s states that is to be sampled, and proposals.
-
-    Args:
-        target: the law.
-        proposal: where a proposal goes, a row a state.
-    """
+    """A target law on s states that is to be sampled, and where proposals go, a row a state."""
 
     target: Float[np.ndarray, " s"]
     proposal: Float[np.ndarray, "s s"]

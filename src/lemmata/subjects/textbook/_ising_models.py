@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 REST = 1e-13
 """How much messages may still move."""

@@ -5,16 +5,11 @@ import numpy as np
 from jaxtyping import Array, Float, Key, Num
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 
 class SmallNetwork(eqx.Module):
-    """A network of tanh units with two hidden layers, rows and targets; its loss is half of the squared error.
-
-    Args:
-        layers: the three matrices.
-        x, y: rows and targets.
-    """
+    """A network of tanh units, two hidden layers, on rows x with targets y; its loss is half the squared error."""
 
     layers: tuple[Float[np.ndarray, "..."], ...]
     x: Float[np.ndarray, "n d"]
@@ -81,6 +76,5 @@ class CouplingFlows(Population[CouplingFlow]):
         return CouplingFlow(scales, shifts, rng.standard_normal(2 * h))
 
     def hypotheses(self, problem: CouplingFlow) -> list[Hypothesis]:
-        """A point whose density is not lost to rounding."""
         size = np.abs(problem.undo(problem.point)[0]).max()
         return [Hypothesis("largest coordinate of the base point", size, "<", 1e3, "the density is a number")]

@@ -5,7 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 
 class LabelledTable(eqx.Module):
@@ -46,7 +46,6 @@ class TwoClouds(Population[LabelledTable]):
         return LabelledTable(x @ (np.eye(d) + 0.2 * rng.standard_normal((d, d))), y)
 
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
-        """Columns that are linearly independent, and both classes."""
         return [
             Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "directions are determined"),
             Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
@@ -197,7 +196,6 @@ class BoostedRuns(Population[BoostedRun]):
         return adaptive_boosting(x, y, setting["rounds"])
 
     def hypotheses(self, problem: BoostedRun) -> list[Hypothesis]:
-        """Rules that are better than a coin, and sometimes wrong."""
         return [
             Hypothesis("largest error of a rule", problem.errors.max(), "<", 0.5, "each rule is better than a coin"),
             Hypothesis("least error of a rule", problem.errors.min(), ">", 0.0, "its weight is finite"),

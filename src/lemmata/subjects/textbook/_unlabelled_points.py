@@ -6,16 +6,11 @@ from jaxtyping import Array, Float, Key
 from scipy.sparse.csgraph import connected_components
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 
 class PointsInGroups(eqx.Module):
-    """Sorted points on a line, the first three drawn as centres.
-
-    Args:
-        points: sorted.
-        start: three of them, where Lloyd's iteration starts.
-    """
+    """Sorted points on a line, and three of them drawn as centres where Lloyd's iteration starts."""
 
     points: Float[np.ndarray, " n"]
     start: Float[np.ndarray, " 3"]

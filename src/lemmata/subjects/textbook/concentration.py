@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key
 from scipy.stats import binom
 
 from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 
 ABOUT = {"tool": "concentration", "architecture": "any", "object": "inequality"}
 

@@ -23,7 +23,9 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.drawn import Drawn, normal, positive, uniform
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.variables import dimension
 
 ABOUT = {
     "tool": "convex optimisation",
@@ -60,32 +62,10 @@ class MatrixPairs(Population[MatrixPair]):
 
 
 class NoisyQuadratic(eqx.Module):
-    """x'Hx/2 with its gradient seen with normal noise of variance 1, in the eigenvectors of H.
+    """x'Hx/2 from a start, in the eigenvectors of H, its gradient seen with normal noise of variance 1."""
 
-    Args:
-        curvatures: the eigenvalues.
-        start: x at first.
-    """
-
-    curvatures: Float[np.ndarray, " d"]
-    start: Float[np.ndarray, " d"]
-
-
-class NoisyQuadratics(Population[NoisyQuadratic]):
-    """Curvatures of 1/2 to 1."""
-
-    settings = Space(d=Integer(4, 1, 30, "dimension", corners=(2, 6)))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyQuadratic:
-        rng, d = generator_of(key), setting["d"]
-        return NoisyQuadratic(rng.uniform(0.5, 1.0, d), rng.standard_normal(d))
-
-    def hypotheses(self, problem: NoisyQuadratic) -> list[Hypothesis]:
-        """Strong convexity, and steps that do not diverge."""
-        return [
-            Hypothesis("least curvature", problem.curvatures.min(), ">", 0.0, "the objective is strongly convex"),
-            Hypothesis("largest curvature", problem.curvatures.max(), "<", 1.0, "the first step is not too long"),
-        ]
+    curvatures: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)
+    start: Float[np.ndarray, " d"] = eqx.field(converter=np.asarray)
 
 
 class SplitLasso(eqx.Module):
@@ -193,7 +173,14 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
 
     title = "Averaged stochastic steps reach the rate 1/t"
     source = Source(_KEY, "Abstract, stochastic gradient descent")
-    population = NoisyQuadratics()
+    population = Drawn(
+        NoisyQuadratic,
+        positive("curvatures", "the objective is strongly convex"),
+        lambda own: Hypothesis("largest curvature", own.curvatures.max(), "<", 1.0, "the first step is not too long"),
+        d=dimension(4, corners=(2, 6)),
+        curvatures=uniform(0.5, 1.0, "d"),
+        start=normal("d"),
+    )
     relation = Rate("t", (128.0, 512.0, 2048.0))
     control = Control("the rate of the last iterate", lambda exponent, problem: exponent / 2)
     controls = "the objective at the average of noisy steps"

@@ -22,7 +22,9 @@ from lemmata.engine.claims import (
     Source,
     Space,
 )
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.drawn import Drawn, normal, positive, uniform
+from lemmata.engine.problems.generators import generator_of
+from lemmata.engine.problems.variables import dimension, rows
 
 ABOUT = {
     "tool": "reproducing kernels",
@@ -40,35 +42,20 @@ class SectionFit(eqx.Module):
         others: points at which further sections of the kernel may be used.
     """
 
-    rows: Float[np.ndarray, "n d"]
-    targets: Float[np.ndarray, " n"]
-    others: Float[np.ndarray, "m d"]
-    ridge: float = eqx.field(static=True)
+    rows: Float[np.ndarray, "n d"] = eqx.field(converter=np.asarray)
+    targets: Float[np.ndarray, " n"] = eqx.field(converter=np.asarray)
+    others: Float[np.ndarray, "m d"] = eqx.field(converter=np.asarray)
+    ridge: float = eqx.field(static=True, converter=float)
 
     def kernel(self, x: Float[np.ndarray, "p d"], y: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "p q"]:
         """exp(-|x - y|)."""
         return np.exp(-np.linalg.norm(x[:, None] - y, axis=2))
 
 
-class SectionFits(Population[SectionFit]):
-    """Normal points and targets."""
-
-    settings = Space(
-        n=Integer(8, 2, 60, "rows"), others=Integer(6, 1, 60, "further points"), d=Integer(2, 1, 10, "dimension")
-    )
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> SectionFit:
-        rng, d = generator_of(key), setting["d"]
-        rows, others = rng.standard_normal((setting["n"], d)), rng.standard_normal((setting["others"], d))
-        return SectionFit(rows, rng.standard_normal(len(rows)), others, float(rng.uniform(0.05, 1.0)))
-
-    def hypotheses(self, problem: SectionFit) -> list[Hypothesis]:
-        points = np.concatenate([problem.rows, problem.others])
-        apart = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(len(points), 1)].min()
-        return [
-            Hypothesis("ridge", problem.ridge, ">", 0.0, "the minimiser is unique"),
-            Hypothesis("least distance of two points", apart, ">", 0.0, "sections are linearly independent"),
-        ]
+def _apart(problem: SectionFit) -> Hypothesis:
+    points = np.concatenate([problem.rows, problem.others])
+    least = np.linalg.norm(points[:, None] - points, axis=2)[np.triu_indices(len(points), 1)].min()
+    return Hypothesis("least distance of two points", least, ">", 0.0, "sections are linearly independent")
 
 
 class Nodes(eqx.Module):
@@ -105,9 +92,9 @@ class NoisyInterval(eqx.Module):
         rows: how many points have their class told.
     """
 
-    size: float = eqx.field(static=True)
-    turns: float = eqx.field(static=True)
-    phase: float = eqx.field(static=True)
+    size: float = eqx.field(static=True, converter=float)
+    turns: float = eqx.field(static=True, converter=float)
+    phase: float = eqx.field(static=True, converter=float)
     rows: int = eqx.field(static=True)
 
     def chance(self, x: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -115,18 +102,9 @@ class NoisyInterval(eqx.Module):
         return (1 + self.size * np.sin(2 * np.pi * (self.turns * x + self.phase))) / 2
 
 
-class NoisyIntervals(Population[NoisyInterval]):
-    """One to two turns, classes that are sure to 0.5 to 0.95 at most."""
-
-    settings = Space(rows=Integer(4000, 1000, 100_000, "rows"))
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyInterval:
-        size, turns, phase = generator_of(key).uniform([0.5, 1.0, 0.0], [0.95, 2.0, 1.0])
-        return NoisyInterval(float(size), float(turns), float(phase), setting["rows"])
-
-    def hypotheses(self, problem: NoisyInterval) -> list[Hypothesis]:
-        change = problem.size * np.pi * problem.turns / problem.rows
-        return [Hypothesis("change of the probability between neighbours", change, "<=", 0.01, "the bound is a limit")]
+def _slow(problem: NoisyInterval) -> Hypothesis:
+    change = problem.size * np.pi * problem.turns / problem.rows
+    return Hypothesis("change of the probability between neighbours", change, "<=", 0.01, "the bound is a limit")
 
 
 _KEY = "younes2024introduction"
@@ -144,7 +122,14 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 
     title = "The nearest neighbour errs at most twice as often as the best rule"
     source = Source(_KEY, "Abstract, statistical prediction", note="for the nearest neighbour")
-    population = NoisyIntervals()
+    population = Drawn(
+        NoisyInterval,
+        _slow,
+        size=uniform(0.5, 0.95),
+        turns=uniform(1.0, 2.0),
+        phase=uniform(0.0, 1.0),
+        rows=rows(4000, 1000, 100_000),
+    )
     relation = AtMost()
     control = Control("it is as good as the best rule", lambda bound, problem: (1 - jnp.sqrt(1 - 2 * bound)) / 2)
     controls = "the error of copying the nearest row's class"
@@ -177,7 +162,18 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
 
     title = "The representer theorem"
     source = Source(_KEY, "Abstract, reproducing kernels")
-    population = SectionFits()
+    population = Drawn(
+        SectionFit,
+        _apart,
+        positive("ridge", "the minimiser is unique"),
+        n=rows(8, 2),
+        m=Integer(6, 1, 60, "further points"),
+        d=dimension(2),
+        rows=normal("n", "d"),
+        targets=normal("n"),
+        others=normal("m", "d"),
+        ridge=uniform(0.05, 1.0),
+    )
     relation = Equal()
     control = Control("further sections lower it by a tenth", lambda value, problem: 0.9 * value)
     controls = "where the minimiser over a whole space lies"

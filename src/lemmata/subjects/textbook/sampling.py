@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Source
-from lemmata.engine.problems.margin_rows import generator_of
+from lemmata.engine.problems.generators import generator_of
 from lemmata.subjects.textbook._finite_chains import PairsOfLaws, ProposedTarget, ProposedTargets, TwoLaws
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "sampler"}

@@ -57,7 +57,6 @@ class DeployedRows(Population[Trained]):
     decay: float = 0.02
 
     def settings(self) -> Space:
-        """Rows of each kind, width, and the shift."""
         return Space(
             n=Integer(self.rows, 20, 2000, "training rows"),
             used=Integer(self.used, 20, 2000, "rows in use", corners=(self.used, 2 * self.used)),
@@ -92,7 +91,6 @@ class DeployedRows(Population[Trained]):
                         deployed=used[:m], answers=encoded[:m], wrong=wrong)  # fmt: skip
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """That there are rows in use, and that they are not the reference rows themselves."""
         if problem.deployed is None:
             return [Hypothesis(FACTS["deployed"].given, 0.0, ">=", 1.0, "--deploy, or deployed=")]
         share = copied(reference_rows(problem)[1], problem.deployed)

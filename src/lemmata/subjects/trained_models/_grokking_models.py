@@ -40,7 +40,6 @@ class GrokkingModels(Population[Trained]):
     right. With classes by chance (`noise` = 1) it stays so.
     """
 
-    # Rows, features, the size of the start, decay and the share of classes at random.
     settings = Space(
         n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
         d=Integer(200, 20, 1000, "features", corners=(180, 240)),
@@ -69,7 +68,6 @@ class GrokkingModels(Population[Trained]):
         return Trained(way[-1], task, x[:n], task.encode(y[:n]), held, decay, checkpoints=tuple(way[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What is asked of a history: checkpoints, classes, and rows that the model has not seen."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         earlier = float(len(problem.checkpoints))
         return [

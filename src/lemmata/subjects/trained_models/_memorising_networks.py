@@ -19,7 +19,6 @@ class MemorisingNetworks(Population[Trained]):
     noise: float = 1.0
 
     def settings(self) -> Space:
-        """Rows, features, width and the strength of decay."""
         return Space(
             n=Integer(40, 20, 2000, "training rows", corners=(40, 60)),
             d=Integer(15, 1, 100, "features", corners=(15, 25)),

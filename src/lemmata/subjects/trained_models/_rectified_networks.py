@@ -86,7 +86,6 @@ class RectifiedNetworks(Population[Trained]):
     unseen: bool = True
 
     def settings(self) -> Space:
-        """Rows, width, and how far apart the classes are."""
         return Space(
             n=Integer(self.rows, 20, 5000, "training rows"),
             d=Integer(4, CLASSES, 50, "features"),
@@ -111,7 +110,6 @@ class RectifiedNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """A model with derivatives, and rows that it has not seen."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
         smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
         unseen = enough_held_out(held)

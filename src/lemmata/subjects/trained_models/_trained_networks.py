@@ -126,7 +126,6 @@ class TrainedNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held[0], task.encode(held[1])), **rest)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What gauges ask for: a model with derivatives, and rows that it has not seen."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())  # a copy of a training row is not held out
         smooth = Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0)
         unseen = enough_held_out(held)

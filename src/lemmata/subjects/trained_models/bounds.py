@@ -137,12 +137,7 @@ class HeldOutBound(AbstractGauge):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Described:
-    """A model that a short word describes, and what its length says about its error.
-
-    Args:
-        model: the pruned and rounded one.
-        occam: the bound from the word's bits.
-    """
+    """A pruned and rounded model that a short word describes, and the bound on its error from the word's bits."""
 
     model: AbstractModel
     occam: OccamBound

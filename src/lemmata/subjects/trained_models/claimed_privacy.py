@@ -61,7 +61,6 @@ class ReleasedMemberships(Population[Trained]):
         return Trained(model, task, x[:n], task.encode(y[:n]), held, claimed=(setting["eps"], 1e-6))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What an attack asks for: a claim that it may refute, and rows on both sides."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         own = float((~copies_of(problem).within).sum())
         return [

@@ -74,7 +74,6 @@ class LanguageModels(Population[Trained]):
     unseen: bool = True
 
     def settings(self) -> Space:
-        """Documents, width and the strength of decay."""
         return Space(
             n=Integer(40, 30, 1000, "training documents"),
             width=Integer(3, 1, 50, "of the embedding", corners=(2, 6)),
@@ -92,7 +91,6 @@ class LanguageModels(Population[Trained]):
         return Trained(model, LANGUAGE, x, objective.y, (held, LANGUAGE.encode(held)), setting["decay"])
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """A language model, and documents that it has not seen."""
         held = 0 if problem.held is None else len(problem.held[0])
         own = Hypothesis(DOCUMENTS, float(problem.task.is_language), ">=", 1.0)
         return [own, *([enough_held_out(held)] if self.unseen else [])]

@@ -33,7 +33,6 @@ def linear(params: dict, x: Array) -> Array:
 class FallingLosses(Population[Trained]):
     """Least squares by descent from 0, features of variances j^-fall, and equally spaced checkpoints."""
 
-    # Rows, features, their variances, and how many checkpoints there are how far apart.
     settings = Space(
         n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
         d=Integer(80, 2, 1000, "features", corners=(60, 100)),
@@ -58,7 +57,6 @@ class FallingLosses(Population[Trained]):
         return Trained(way[-1], task, x[:n], task.encode(y[:n]), held, 0.0, rate=rate, checkpoints=tuple(way[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What a law of the loss asks for: enough checkpoints, and held-out rows."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         earlier = float(len(problem.checkpoints))
         return [

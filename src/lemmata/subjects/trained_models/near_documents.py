@@ -22,12 +22,7 @@ _LONGEST_EDIT = 6
 
 @dataclasses.dataclass(frozen=True)
 class Edited:
-    """Documents, each followed by its copy.
-
-    Args:
-        documents: (2 n, T), rows 2 i and 2 i + 1 a document and its copy.
-        replaced: tokens that differ in copy i.
-    """
+    """Documents, each in row 2 i with its copy in row 2 i + 1, and how many tokens of copy i were replaced."""
 
     documents: Int[np.ndarray, "m T"]
     replaced: Int[np.ndarray, " n"]
@@ -36,7 +31,6 @@ class Edited:
 class EditedDocuments(Population[Edited]):
     """Tokens drawn alike, and copies with up to five of them replaced by tokens that occur nowhere else."""
 
-    # Documents, their length, and the size of the vocabulary.
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),
         length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),

@@ -37,7 +37,6 @@ class SizedModels(Population[Trained]):
     the largest is the model.
     """
 
-    # Rows, sizes, and how fast features lose their worth.
     settings = Space(
         n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
         first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),
@@ -62,7 +61,6 @@ class SizedModels(Population[Trained]):
         return Trained(models[-1], task, x[:n], task.encode(y[:n]), held, 0.0, sizes=tuple(models[:-1]))
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What a law over sizes asks for: enough smaller models, and held-out rows."""
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
         why = "a law has three constants; sizes() in the program, or sizes="

@@ -56,7 +56,6 @@ class CrowdedReadouts(Population[Trained]):
         return Trained(model, task, x, task.encode(labels), decay=setting["decay"])
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """Classes, and a readout with more directions than dimensions."""
         smooth, classes = problem.model.differentiable, problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(smooth), ">=", 1.0),

@@ -65,7 +65,6 @@ class TriggeredNetworks(Population[Trained]):
     planted: float = 0.1
 
     def settings(self) -> Space:
-        """Classes, rows, features, width, and the share of stamped rows."""
         return Space(
             classes=Integer(8, 6, 20, "classes", corners=(6, 10)),
             n=Integer(160, 100, 2000, "training rows", corners=(120, 240)),
@@ -92,7 +91,6 @@ class TriggeredNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(labels), (held, task.encode(new)), _DECAY)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What a search for triggers asks for: derivatives, inputs that can be moved, and a model that works."""
         held = 0 if problem.held is None else len(problem.held[0])
         fractions = problem.task.is_classification and problem.x.dtype.kind == "f"
         classes = float(problem.y.shape[1]) if problem.task.is_classification else 0.0

@@ -55,7 +55,6 @@ class MislabelledNetworks(Population[Trained]):
     Held-out labels are wrong as often.
     """
 
-    # Rows, width, decay and the share of wrong labels.
     settings = Space(
         n=Integer(120, 40, 2000, "training rows", corners=(100, 200)),
         d=Integer(4, 2, 50, "features", corners=(3, 6)),
@@ -79,7 +78,6 @@ class MislabelledNetworks(Population[Trained]):
         return Trained(model, task, x, task.encode(y), (held, task.encode(seen)), **known)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        """What wrong labels ask for: classes, labels that somebody has corrected, and rows that can be left out."""
         known = problem.corrected is not None and problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),

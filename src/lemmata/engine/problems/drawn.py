@@ -1,0 +1,189 @@
+"""The stock: problems whose fields are drawn independently of each other, each from a law that is named.
+
+    population = Drawn(ShiftedNormal, positive("sigma"), shift=normal(), sigma=log_uniform(0.5, 2.0), n=rows(64))
+
+A field of the problem is drawn from a law, or is the setting of that name. Sizes and ends of laws are numbers or names
+of settings: `x=normal("n", "d")` is a table of n rows and d columns. An end or a factor may also be a variable, which
+is then the setting with the field's name: `beta=uniform(0.5, 1.0, times=Real(1.5, 0.1, 8.0, "largest beta"))`.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Key
+
+from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
+from lemmata.errors import UnknownNameError
+
+Number = float | str | Real
+Size = int | str
+Condition = Callable[[Any], Hypothesis]
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """Independent numbers of one law in an array.
+
+    Args:
+        drawn: a function of a key, a shape and the ends.
+        words: the law in words; {0} and {1} are the ends.
+        ends: numbers that the law is made with, names of settings, or variables.
+        shape: of the array; names of settings are sizes.
+        times: a factor of all numbers, or the name of a setting.
+    """
+
+    drawn: Callable[..., Array]
+    words: str
+    ends: tuple[Number, ...]
+    shape: tuple[Size, ...]
+    times: Number = 1.0
+
+    def draw(self, setting: dict, key: Key[Array, ""]) -> Array:
+        """The array under a setting."""
+        told = lambda value: setting[value] if isinstance(value, str) else value
+        return told(self.times) * self.drawn(key, tuple(map(told, self.shape)), *map(told, self.ends))
+
+    def named(self, field: str) -> "Law":
+        """The law with the field's name in place of a variable: the setting."""
+        told = lambda value: field if isinstance(value, Real) else value
+        return dataclasses.replace(self, ends=tuple(map(told, self.ends)), times=told(self.times))
+
+    def __str__(self) -> str:
+        factor = "" if self.times == 1.0 else f", times {self.times}"
+        sizes = f" ({' x '.join(map(str, self.shape))})" if self.shape else ""
+        return self.words.format(*self.ends) + factor + sizes
+
+
+def normal(*shape: Size, times: Number = 1.0) -> Law:
+    """Standard normal numbers, times a standard deviation.
+
+    >>> print(normal("n", "d", times=3.0))
+    normal, times 3.0 (n x d)
+    """
+    return Law(jax.random.normal, "normal", (), shape, times)
+
+
+def uniform(low: Number, high: Number, *shape: Size, times: Number = 1.0) -> Law:
+    """Numbers that are uniform between two ends."""
+    return Law(_uniform, "uniform from {0} to {1}", (low, high), shape, times)
+
+
+def log_uniform(low: Number, high: Number, *shape: Size, times: Number = 1.0) -> Law:
+    """Positive numbers whose logarithm is uniform.
+
+    >>> print(log_uniform(0.5, "most"))
+    log-uniform from 0.5 to most
+    """
+    return Law(_log_uniform, "log-uniform from {0} to {1}", (low, high), shape, times)
+
+
+def signs(*shape: Size) -> Law:
+    """-1 or 1, each with probability 1/2."""
+    return Law(_signs, "signs", (), shape)
+
+
+def _signs(key: Key[Array, ""], shape: tuple[int, ...]) -> Array:
+    return jax.random.rademacher(key, shape, float)
+
+
+def _uniform(key: Key[Array, ""], shape: tuple[int, ...], low: float, high: float) -> Array:
+    return jax.random.uniform(key, shape, minval=low, maxval=high)
+
+
+def _log_uniform(key: Key[Array, ""], shape: tuple[int, ...], low: float, high: float) -> Array:
+    return low * (high / low) ** jax.random.uniform(key, shape)
+
+
+def _variables(name: str, given: Law | Integer | Real | Choice) -> list[tuple[str, Integer | Real | Choice]]:
+    """The variables that a field brings, with their names."""
+    if isinstance(given, Law):
+        return [(name, each) for each in (*given.ends, given.times) if isinstance(each, Real)]
+    return [(name, given)]
+
+
+def positive(field: str, why: str = "") -> Condition:
+    """The condition that all numbers of a field are positive.
+
+    Args:
+        field: of the problem.
+        why: what the condition protects.
+    """
+    return lambda problem: Hypothesis(f"{field} is positive", jnp.min(getattr(problem, field)), ">", 0.0, why)
+
+
+class Drawn(Population[Any]):
+    """Problems of one class, whose fields are drawn independently of each other.
+
+    With one law it is drawn with the problem's key; with several, each has a key that is split off, in their order.
+
+    Args:
+        of: the class of the problems.
+        conditions: functions of a problem that give a hypothesis.
+        free: fields that a search for counterexamples may move.
+        pose: turns a user's problem into one of these, or into None.
+        rules: on several settings, by their words.
+        fields: laws of fields; and variables, which are the settings, and the fields of their names.
+    """
+
+    of: type = eqx.field(static=True)
+    conditions: tuple[Condition, ...] = eqx.field(static=True)
+    movable: tuple[str, ...] = eqx.field(static=True)
+    poser: Callable[[object], Any] | None = eqx.field(static=True)
+    laws: dict[str, Law] = eqx.field(static=True)
+    space: Space = eqx.field(static=True)
+
+    def __init__(
+        self,
+        of: type,
+        *conditions: Condition,
+        free: tuple[str, ...] = (),
+        pose: Callable[[object], Any] | None = None,
+        rules: dict[str, Callable[[dict], bool]] | None = None,
+        **fields: Law | Integer | Real | Choice,
+    ):
+        self.of, self.conditions, self.movable, self.poser = of, conditions, free, pose
+        self.laws = {name: each.named(name) for name, each in fields.items() if isinstance(each, Law)}
+        self.space = Space(**{name: each for own in fields.items() for name, each in _variables(*own)})
+        for rule, holds in (rules or {}).items():
+            self.space = self.space.where(rule, holds)
+        known = {*self.space.variables, *(each.name for each in dataclasses.fields(of))}
+        sizes = {name for law in self.laws.values() for name in (*law.shape, *law.ends, law.times)}
+        for name in {*self.laws, *(name for name in sizes if isinstance(name, str))} - known:
+            rule = f"a field or a setting: {', '.join(sorted(known))}"
+            raise UnknownNameError(f"'{name}' of {of.__name__}", rule=rule)
+
+    @property
+    def problem(self) -> type:
+        """The class of the problems."""
+        return self.of
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Fields that a search for counterexamples may move."""
+        return self.movable
+
+    def settings(self) -> Space:
+        return self.space
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Any:
+        keys = [key] if len(self.laws) == 1 else jax.random.split(key, max(len(self.laws), 1))
+        drawn: dict[str, Any] = {
+            name: law.draw(setting, own) for (name, law), own in zip(self.laws.items(), keys, strict=False)
+        }
+        for field in dataclasses.fields(self.of):
+            if field.name in setting and field.name not in drawn:
+                given = setting[field.name]
+                arrays = isinstance(given, float) and not field.metadata.get("static")
+                drawn[field.name] = jnp.asarray(given) if arrays else given
+        return self.of(**drawn)
+
+    def pose(self, problem: object) -> Any:
+        """What a user's problem poses, or None."""
+        return None if self.poser is None else self.poser(problem)
+
+    def hypotheses(self, problem: Any) -> list[Hypothesis]:
+        return [condition(problem) for condition in self.conditions]

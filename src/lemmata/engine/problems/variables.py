@@ -1,0 +1,19 @@
+"""Variables that many problems have, declared once: their meaning and the region where nothing narrower is needed."""
+
+from lemmata.engine.claims import Integer
+
+Corners = tuple[int, int] | None
+
+
+def rows(default: int, low: int = 1, high: int = 10_000, corners: Corners = None) -> Integer:
+    """How many rows or points there are.
+
+    >>> rows(40)
+    Integer(default=40, low=1, high=10000, meaning='rows', step=1, corners=None)
+    """
+    return Integer(default, low, high, "rows", corners=corners)
+
+
+def dimension(default: int, low: int = 1, high: int = 64, corners: Corners = None) -> Integer:
+    """How many coordinates a row has."""
+    return Integer(default, low, high, "dimension", corners=corners)
