@@ -113,7 +113,7 @@ def test_settings_without_laws_are_a_population_too(key):
 
 def test_the_documented_population_is_that_of_the_example(key):
     """The page shows the same settings and problems made by the stock."""
-    text = (pathlib.Path(__file__).parents[2] / "docs" / "claims.md").read_text(encoding="utf-8")
+    text = (pathlib.Path(__file__).parents[3] / "docs" / "claims.md").read_text(encoding="utf-8")
     example = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)[0]
     (stock,) = re.findall(r"```\n(population = .*?)```", text, flags=re.DOTALL)
     names = {"Drawn": Drawn, "positive": positive}
