@@ -69,6 +69,7 @@ def test_an_error_is_what_users_catch_and_says_what_it_said(kind):
     words = "setting 'n'; found {'b': 3}; rule: at least 'one'; remedy: give it"
     assert (str(error), error.args) == (words, (words,))
     assert getattr(error, "errno", None) is None
+    assert isinstance(kind.__new__(kind), kind)  # as pickles of Dask's make it
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (kind, words, vars(error))
 

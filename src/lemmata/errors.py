@@ -55,6 +55,8 @@ class MissingDataError(DataError, ImportError):
 class FileError(DataError, OSError):
     """A file or folder cannot be read or written. The numbers and names that `OSError` has are None."""
 
+    __new__ = OSError.__new__  # pickles of Dask's ask for it, and would find that of `ValueError`
+
 
 class ShapeError(LemmataError, ValueError):
     """Two shapes do not fit each other."""
@@ -82,6 +84,8 @@ class NotPositiveDefiniteError(LemmataError, LinAlgError):
 
 class MemoryPlanError(LemmataError, MemoryError):
     """A computation was refused because its memory plan exceeds the machine."""
+
+    __new__ = Exception.__new__  # as above
 
 
 class SolverError(LemmataError, RuntimeError):

@@ -133,7 +133,7 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [([], "not both"), (["line_by_ramps", "--all", "--write"], "not both"), (["--all"], "goes with --write"),
+    [([], "--subject, or --all"), (["line_by_ramps", "--all", "--write"], "not both"), (["--all"], "goes with --write"),
      (["line_by_ramps", "--write", "--needs"], "as they are"),
      (["line_by_ramps", "--write", "--set", "tau=4"], "--set")],
 )  # fmt: skip

@@ -16,7 +16,7 @@ from lemmata.facts import FACTS
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 
-DOCS = pathlib.Path(__file__).parents[2] / "docs"
+DOCS = pathlib.Path(__file__).parents[3] / "docs"
 X = np.random.default_rng(0).normal(size=(30, 2))
 MODEL = LogisticRegression().fit(X, X[:, 0] > 0)
 

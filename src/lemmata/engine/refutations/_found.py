@@ -148,7 +148,8 @@ def address(claim: Claim) -> str:
     """By which name `find` returns a claim: its own where it is registered, else its file and class."""
     if claim.name in registry():
         return claim.name
-    file = file_of(claim) or inspect.getsourcefile(claim.measure or claim.measure_at or type(claim))
+    measures = filter(None, (getattr(type(claim), name) for name in ("measure", "measure_at")))
+    file = file_of(claim) or inspect.getsourcefile(next(measures, type(claim)))
     return f"{file}:{type(claim).__name__}"
 
 

@@ -41,13 +41,16 @@ def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
     On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
-    decides nothing. A model
+    decides nothing. Of numbers the interval may lie below guessing as a whole, too. A model
     that is expected to be no better than guessing with all rows does not surely beat it.
     """
     losses = item.losses
     if not may_beat_guessing(item, question):
         return False
-    return losses.gain < 0 if math.isfinite(losses.gain) else bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+    if not math.isfinite(losses.gain):
+        return bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+    apart = question.unit.task == "regression" and item.expected(item.reach).upper < question.guessing
+    return losses.gain < 0 or apart
 
 
 def may_beat_guessing(item: Candidate, question: Question) -> bool:
@@ -257,7 +260,8 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
 
     Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
     One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
-    than guessing. Of classes a difference of two rows decides nothing.
+    than guessing. Of classes a difference of two rows decides nothing. None is as good whose whole interval lies above
+    the best one's value.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -268,7 +272,8 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     held = min(item.losses.rows, best.losses.rows)
     if item.unit.rows is wrong and math.isfinite(held):
         margin = max(margin, TIED / held)
-    return bool((fewer or able) and own.value <= first.value + margin)
+    reaches = own.lower <= first.value or own.value <= first.value
+    return bool((fewer or able) and own.value <= first.value + margin and reaches)
 
 
 def _present(
