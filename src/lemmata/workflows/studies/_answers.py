@@ -270,10 +270,9 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     if fewer:
         margin = math.hypot(margin, own.value - own.lower)
     held = min(item.losses.rows, best.losses.rows)
-    if item.unit.rows is wrong and math.isfinite(held):
-        margin = max(margin, TIED / held)
-    reaches = own.lower <= first.value or own.value <= first.value
-    return bool((fewer or able) and own.value <= first.value + margin and reaches)
+    tied = item.unit.rows is wrong and math.isfinite(held) and own.value <= first.value + TIED / held
+    near = own.value <= first.value + margin and own.lower <= first.value
+    return bool((fewer or able) and (tied or near))
 
 
 def _present(
