@@ -157,7 +157,8 @@ class Answers:
         best: the name of the best model with all rows; None where nothing predicts the target.
         asked: the value of the metric that `needed` is about.
         origin: where that value is from.
-        needed: rows for it, with the model `first`; None where guessing has it already, or nothing predicts the target.
+        needed: rows for it, with the model `first`; None where guessing has it already, nothing predicts the
+            target, or the first line says from how many rows on a number is predicted exactly.
         now: what is expected of the best model with all rows.
         more: what more rows buy the best model.
         first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.

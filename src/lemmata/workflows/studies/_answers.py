@@ -102,9 +102,10 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     else:
         loss = question.improved(now.value)
         origin = f"a tenth less {_named(question)} than {best.title} has with all rows"
-    first = best if origin == ROUNDING else _first(useful, best, loss)
+    first = _first(useful, best, loss)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
-    needed = None if guessed or question.drifts else first.samples(loss)
+    untold = guessed or question.drifts or origin == ROUNDING  # _exactly says from how many measured rows on
+    needed = None if untold else first.samples(loss)
     more = [] if question.drifts else [_more(best, question, step) for step in STEPS]
     if guessed:
         reach = _guessed(question)
