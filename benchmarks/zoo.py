@@ -35,7 +35,7 @@ from lemmata.subjects.trained_models import (
     rows_left_out,
     temperature,
 )
-from lemmata.workflows.examinations import Record, run_examination, signs
+from lemmata.workflows.examinations import ExaminationRecord, run_examination, signs
 from zoo_models import CONDITIONS, HELD, MODELS, TARGET, TRAIN, Rows, stamped, trained_on
 
 CHANCE = 0.75  # an error that is not better than this is near the chance of ten classes, 0.9
@@ -125,7 +125,7 @@ def judge(model: str, condition: str, seed: int) -> Cell:
 
 
 def measured(
-    trained: Trained, record: Record, rows: Rows, shape: Callable[[np.ndarray], np.ndarray]
+    trained: Trained, record: ExaminationRecord, rows: Rows, shape: Callable[[np.ndarray], np.ndarray]
 ) -> dict[str, float]:
     """What only the benchmark can measure, since it planted it."""
     _, y = held_rows(trained)

@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 from tools_pictures import BAND, coloured
 
 from lemmata.subjects.bounds import pac_bayes_bound, random_label_test
-from lemmata.subjects.optimisers import Comparison, compare_optimisers, shampoo
+from lemmata.subjects.optimisers import OptimiserComparison, compare_optimisers, shampoo
 from lemmata.subjects.privacy import privacy_audit, privacy_spent
 from lemmata.subjects.robustness import certify
 from lemmata.subjects.stability import bias_variance
@@ -193,7 +193,7 @@ def tuned() -> Any:
     loss = lambda w: jnp.sum(jnp.geomspace(1.0, 100.0, 3)[:, None] * (w - target) ** 2)
     rates = {"learning_rate": (1e-3, 1.0)}
     makes = {"sgd": optax.sgd, "adam": optax.adam, "lion": optax.lion, "shampoo": shampoo}
-    found: Comparison = compare_optimisers(
+    found: OptimiserComparison = compare_optimisers(
         loss, jnp.zeros((3, 4)), {name: (make, rates) for name, make in makes.items()}, trials=12
     )
     return found.figure().properties(**SIZE)

@@ -31,7 +31,7 @@ from lemmata.subjects.trained_models import read_model
 from lemmata.subjects.trained_models._documents import language_model
 from lemmata.workers import Processes
 from lemmata.workflows.examinations._program import load_program
-from lemmata.workflows.studies import Record, load_dataset, read_arrays
+from lemmata.workflows.studies import StudyRecord, load_dataset, read_arrays
 from lemmata.workflows.studies._usual import _validated
 
 ALSO = {
@@ -167,7 +167,7 @@ def test_what_cannot_be_written_is_an_os_error(tmp_path):
 
 def test_a_record_of_another_version_says_so():
     with pytest.raises(errors.DataError, match=r"^study\.json is not of this version"):
-        Record.from_json(json.dumps({"schema": 0}))
+        StudyRecord.from_json(json.dumps({"schema": 0}))
 
 
 def test_an_archive_that_is_too_large_is_no_damaged_one(tmp_path):

@@ -72,7 +72,7 @@ from ._serial import Serial as Serial
 from ._serial import erf_network as erf_network
 from ._serial import fully_connected as fully_connected
 from ._serial import relu_network as relu_network
-from ._standard_error import Estimate as Estimate
+from ._standard_error import MonteCarloMean as MonteCarloMean
 from ._standard_error import with_standard_error as with_standard_error
 from ._state import Grid as Grid
 from ._state import State as State

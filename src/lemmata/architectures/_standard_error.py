@@ -21,7 +21,7 @@ from ._reading import as_read
 _MATRICES = 48
 
 
-class Estimate(NamedTuple):
+class MonteCarloMean(NamedTuple):
     """A matrix that was estimated by independent replicates.
 
     Attributes:
@@ -40,7 +40,7 @@ def with_standard_error(
     *,
     key: Key[Array, ""],
     replicates: int = 16,
-) -> Estimate:
+) -> MonteCarloMean:
     """A kernel of a network with softmax attention at 1/sqrt(d): mean over independent draws, and standard error.
 
     Each replicate draws the logits of all inputs jointly (see `Attention`), `draws` times with both signs, so the
@@ -89,7 +89,7 @@ def with_standard_error(
         rule = "finite inputs and moments"
         raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
     columns = slice(None) if y is None else slice(len(x), None)
-    return Estimate(mean[: len(x), columns], error[: len(x), columns])
+    return MonteCarloMean(mean[: len(x), columns], error[: len(x), columns])
 
 
 @eqx.filter_jit

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import lemmata.interfaces.report  # noqa: F401 -- before `run` replaces what it imports
 from lemmata.interfaces.cli import app
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
+from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
 OPTIONS = ComparisonOptions(families="mlp,recurrent,attention", lengths="64,128", repeats=2, max_rows=80)
 
@@ -39,7 +39,7 @@ def test_the_files_and_the_summary(run, tmp_path, record):
     result = run("--families", "mlp,attention", "--lengths", "none", "--seed", "3", "--read", "mean")
     assert result.exit_code == 0, result.output
     assert run.seen == ComparisonOptions(families="mlp,attention", lengths="none", seed=3, read="mean")
-    written = Record.load(tmp_path / "out" / "compare.json")
+    written = ComparisonRecord.load(tmp_path / "out" / "compare.json")
     command = "lemmata compare lookup --families mlp,attention --read mean --lengths none --seed 3"
     assert written == dataclasses.replace(record, command=command)
     page = (tmp_path / "out" / "compare" / "index.html").read_text()

@@ -12,7 +12,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.engine.claims import Task, find, load_file, registry, run_keyed
+from lemmata.engine.claims import JudgingTask, find, load_file, registry, run_keyed
 from lemmata.engine.claims import _keyed as keyed
 from lemmata.engine.ledger import open_ledger
 from lemmata.errors import DataError, UnknownNameError
@@ -112,13 +112,13 @@ def test_claims_that_hang_raise_die_or_give_nan_are_named_with_their_key_and_the
 @pytest.mark.usefixtures("quick_processes")
 def test_two_processes_judge_as_one_does(tmp_path):
     claims = load_file(claim_file(tmp_path))
-    tasks = lambda: [Task(claim) for claim in claims.values()]
+    tasks = lambda: [JudgingTask(claim) for claim in claims.values()]
     plain = lambda found: {own.verdict.name: {**own.verdict.to_json(), "seconds": 0} for own in found}
     alone = plain(run_keyed(tasks()))
     assert len(alone) == 3
     assert plain(run_keyed(tasks(), jobs=2, limit=5000.0)) == alone
     (tmp_path / "many.py").unlink()
-    (lost, *_) = run_keyed([Task(claims["many.alpha"])], limit=5000.0)
+    (lost, *_) = run_keyed([JudgingTask(claims["many.alpha"])], limit=5000.0)
     assert lost.verdict.status == "failed"
     assert "existing Python file" in lost.verdict.reason
 
@@ -128,7 +128,7 @@ def test_what_a_process_compiles_is_kept_also_where_another_takes_its_place(tmp_
     monkeypatch.setattr(keyed, "_A_PROCESS", 1)
     claims = load_file(claim_file(tmp_path))
     two = list(claims.values())[:2]
-    tasks = [Task(claim) for claim in two]
+    tasks = [JudgingTask(claim) for claim in two]
     place, kept = tmp_path / "cache" / "compilations", []
     for _ in run_keyed(tasks, limit=5000.0, around=kept_compilations):
         kept.append(len(list(place.glob("entries/*/*-cache"))))
@@ -234,7 +234,7 @@ def test_several_processes_begin_what_took_longest(tmp_path, monkeypatch):
 
 
 def test_a_process_goes_on_with_the_section_whose_functions_it_has_compiled():
-    known = [Task(own) for own in registry().values() if own.name.startswith(("approximation.", "attention."))]
+    known = [JudgingTask(own) for own in registry().values() if own.name.startswith(("approximation.", "attention."))]
     sections = list(dict.fromkeys(task.section for task in known))
     first, second, third = sections[:3]
     left = list(known)

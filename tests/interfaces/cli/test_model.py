@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
-from lemmata.workflows.examinations import Record
+from lemmata.workflows.examinations import ExaminationRecord
 from tests.interfaces.cli import model_files
 
 PROGRAM = model_files.PROGRAM
@@ -42,7 +42,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert result.exit_code == 1, result.output
     assert "Required held.error<0.01: held.error is" in result.stderr
     assert "largest_stable_step" not in result.stderr
-    record = Record.load(tmp_path / "model.json")
+    record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.model.decay_from == "stated"
     assert record.command.startswith("lemmata model ")
     stopped, blind = record.notes
@@ -70,7 +70,7 @@ def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
     program(files, "loud.py", 'print("loaded")\n' + PROGRAM.replace("def build():", 'def build():\n    print("built")'))
     result = run("--json", "--time-limit", "10", net="loud.py")
     assert result.exit_code == 0, result.output
-    record = Record.from_json(result.stdout)
+    record = ExaminationRecord.from_json(result.stdout)
     assert record.notes[0].startswith("No gauge here looks for a trigger")
     assert record.notes[1] == "No weights were given: the model was examined as build() returned it."
     assert json.loads(result.stdout)["schema"] == record.schema
@@ -92,15 +92,15 @@ def test_columns_of_held_rows_are_read_by_their_names(run, files, tmp_path):
     errors = []
     for name in ("held.csv", "moved.csv"):
         run("--weights", files / "net.safetensors", "--held", files / name, "--json")
-        errors.append(Record.load(tmp_path / "model.json").held_error)
+        errors.append(ExaminationRecord.load(tmp_path / "model.json").held_error)
     assert errors[0] == errors[1]
     model_files.table(*(np.concatenate(pair) for pair in ((x, held[0]), (y, held[1]))), files / "both.csv",
                       part=["train"] * len(x) + ["Test"] * len(held[0]))  # fmt: skip
     run("--weights", files / "net.safetensors", "--split", "part", data="both.csv")
-    assert Record.load(tmp_path / "model.json").held_error == errors[0]
+    assert ExaminationRecord.load(tmp_path / "model.json").held_error == errors[0]
     np.savez(files / "both.npz", x=x, y=y, x_held=held[0], y_held=held[1])
     run("--weights", files / "net.safetensors", data="both.npz")
-    assert Record.load(tmp_path / "model.json").held_error == errors[0]
+    assert ExaminationRecord.load(tmp_path / "model.json").held_error == errors[0]
 
 
 FAILING = {
@@ -118,7 +118,7 @@ def test_no_function_of_a_row_ends_with_3(run, files, tmp_path, case):
     result = run(*with_weights(files, "--require", "largest_stable_step.measured>0.1"), net=f"{case}.py")
     assert result.exit_code == 3, result.output
     assert f"it is not so that {said}" in " ".join(result.stdout.split())
-    record = Record.load(tmp_path / "model.json")
+    record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.held_error is None
     assert record.findings == []
     if case == "order":
@@ -142,7 +142,7 @@ def test_ctrl_c_keeps_what_was_finished(run, files, tmp_path, monkeypatch):
     result = run(*with_weights(files))
     assert result.exit_code == 130, result.output
     assert "what was finished is written" in result.stderr
-    record = Record.load(tmp_path / "model.json")
+    record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.interrupted
     assert [own.title for own in record.gauges] == done
     assert "The examination was interrupted" in (tmp_path / "model" / "index.html").read_text()
@@ -249,7 +249,7 @@ def test_a_file_that_memory_does_not_hold_is_refused(run, files, monkeypatch):
 def test_records_that_are_none(files, tmp_path):
     record = tmp_path / "model.json"
     for text, said in (
-        ("{}", "is not of this version"), ('{"gauges": 1, "schema": 1}', "is not a record of a model"),
+        ("{}", "is not of this version"), ('{"gauges": 1, "schema": 2}', "is not a record of a model"),
         ("[", "is not a record"), ('{"gauges": [1, 2', "is not a record of a model"),
         ('{"gauges": [], "schema": 99}', "schema 99"),
     ):  # fmt: skip

@@ -7,7 +7,7 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
-from lemmata.workflows.examinations import Record, gauges_of
+from lemmata.workflows.examinations import ExaminationRecord, gauges_of
 from tests.interfaces.cli import model_files
 
 OWN = {"wrong_labels_come_first", "share_of_wrong_labels", "loss_on_the_law_of_sizes", "attacks_on_smoothed_model"}
@@ -65,7 +65,7 @@ def test_corrected_labels_come_from_a_column_or_a_file(run, files, tmp_path, dat
         data = "plain.csv"
     result = run("--corrected", value, data=data)
     assert result.exit_code == 0, result.output
-    found = Record.load(tmp_path / "model.json")
+    found = ExaminationRecord.load(tmp_path / "model.json")
     own = found.gauge("share_of_wrong_labels")
     assert own.measured is not None, own.reason
     assert abs(own.measured.value - 8 / 150) < 1e-9
@@ -120,13 +120,13 @@ def test_bad_input_is_refused_in_a_line(run, files, tmp_path, case):
 def test_models_of_three_other_sizes_are_too_few_and_it_is_said(run, files, tmp_path):
     sizes = [word for d in (1, 2, 3) for word in ("--size", files / f"size{d}.safetensors")]
     assert run(*sizes, net="sizes.py", data="train.csv").exit_code == 0
-    own = Record.load(tmp_path / "model.json").gauge("loss_on_the_law_of_sizes")
+    own = ExaminationRecord.load(tmp_path / "model.json").gauge("loss_on_the_law_of_sizes")
     assert (own.status, own.reason) == ("inapplicable", "smaller models of different sizes 3, asked >= 4")
 
 
 def test_a_stated_scale_is_a_hypothesis(run, tmp_path):
     assert run(net="scaled.py", data="train.csv").exit_code == 0
-    own = Record.load(tmp_path / "model.json").gauge("attacks_on_smoothed_model")
+    own = ExaminationRecord.load(tmp_path / "model.json").gauge("attacks_on_smoothed_model")
     stated = next(condition for condition in own.hypotheses if "stated scale" in condition.name)
     assert stated.holds
     assert 0.01 < stated.value < 1

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
-from lemmata.workflows.examinations import Record
+from lemmata.workflows.examinations import ExaminationRecord
 from tests.interfaces.cli import model_files
 
 IN_USE = "rows_in_use_are_alike"
@@ -60,16 +60,16 @@ def test_rows_of_the_same_law_and_of_another(run, files, tmp_path):
     pl.read_csv(files / "use.csv").rename({f"x{i}": f"x{3 - i}" for i in range(4)}).write_csv(files / "use.csv")
     result = run()
     assert result.exit_code == 0, result.output
-    record = Record.load(tmp_path / "model.json")
+    record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.gauge(IN_USE).status == "agrees"
     error = record.gauge("error_in_use_by_confidence")
     assert error.status == "unscored"
-    assert error.predicted.low <= record.held_error.value <= error.predicted.high
+    assert error.predicted.lower <= record.held_error.value <= error.predicted.upper
     assert "Error in use from confidence" in (tmp_path / "model" / "index.html").read_text()
     in_use(files, x + 2.0)
     result = run()
     assert result.exit_code == 0, result.output
-    record = Record.load(tmp_path / "model.json")
+    record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.gauge(IN_USE).status == "disagrees"
     assert record.gauge("error_in_use_by_confidence").status == "inapplicable"
     assert "The rows in use are not like the held-out rows" in " ".join(result.stdout.split())

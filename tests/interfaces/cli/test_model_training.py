@@ -6,7 +6,7 @@ from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
-from lemmata.workflows.examinations import Record, gauges_of
+from lemmata.workflows.examinations import ExaminationRecord, gauges_of
 from tests.interfaces.cli import model_files
 
 OWN = {
@@ -45,7 +45,7 @@ def run(files, tmp_path, monkeypatch):
 
 
 def record(tmp_path):
-    return Record.load(tmp_path / "model.json")
+    return ExaminationRecord.load(tmp_path / "model.json")
 
 
 def test_what_checkpoints_and_a_claim_unlock_stands_on_the_page(run, files, tmp_path):

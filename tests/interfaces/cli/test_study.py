@@ -17,7 +17,7 @@ from lemmata.interfaces.cli import _console, app
 from lemmata.interfaces.cli._files import strict_json, write_text
 from lemmata.interfaces.cli._progress import StageProgress
 from lemmata.options import StudyOptions
-from lemmata.workflows.studies import Record, run_study
+from lemmata.workflows.studies import StudyRecord, run_study
 from tests.workflows.studies import tables
 
 
@@ -49,7 +49,7 @@ def test_the_files_and_the_summary(run, tmp_path, monkeypatch, record):
     assert result.exit_code == 0, result.output
     assert run.seen[1] == StudyOptions(models="rbf, linear", error="accuracy 0.9", time_limit=90.0, seed=3)
     assert jax.config.jax_enable_x64
-    written = Record.load(tmp_path / "out" / "study.json")
+    written = StudyRecord.load(tmp_path / "out" / "study.json")
     command = "lemmata study iris --error 'accuracy 0.9' --models 'rbf, linear' --time-limit 90 --seed 3"
     assert written == dataclasses.replace(record, command=command)
     page = (tmp_path / "out" / "report" / "index.html").read_text()
@@ -88,7 +88,7 @@ def test_options_of_the_data_reach_it(run, tmp_path):
     run("--target", "petal width (cm)", "--task", "regression", "--drop-column", "target", "--max-rows", "50")
     data = run.seen[0]
     assert (data.target, data.task, len(data.x), data.x.shape[1]) == ("petal width (cm)", "regression", 50, 3)
-    assert Record.load(tmp_path / "out" / "study.json").command == (
+    assert StudyRecord.load(tmp_path / "out" / "study.json").command == (
         "lemmata study iris --target 'petal width (cm)' --task regression --drop-column target --max-rows 50"
     )
 

@@ -12,10 +12,10 @@ from lemmata.workflows.records.studies import (
     ModelResult,
     More,
     Point,
-    Record,
     Residual,
     SignalResult,
     Spectral,
+    StudyRecord,
     TheoryPoint,
     Unit,
 )  # fmt: skip
@@ -163,7 +163,7 @@ def classified(**changes):
                           "text": "Olivier Bousquet and André Elisseeff. Stability and generalization."}],
         "notes": ["The time limit was reached before these models: softmax network."],
     }  # fmt: skip
-    return Record(**{**values, **changes})
+    return StudyRecord(**{**values, **changes})
 
 
 def measured(**changes):

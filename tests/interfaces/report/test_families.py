@@ -8,15 +8,15 @@ import pytest
 from lemmata.interfaces.report import _families as families
 from lemmata.workflows.records.comparisons import (
     SCHEMA,
+    ComparisonRecord,
     Cost,
     CostPoint,
     Data,
-    Estimate,
     FamilyResult,
     FiniteResult,
+    Interval,
     PairResult,
     Point,
-    Record,
     ScoreResult,
     Statement,
     Theorem,
@@ -33,26 +33,26 @@ COST = Cost(
 
 def family(name, title, error, **changed):
     points = [
-        Point(20, 1.2 * error, 0.02, Estimate(1.1 * error, error, 1.3 * error)),
-        Point(40, error, 0.01, Estimate(0.9 * error, 0.8 * error, error)),
-        Point(80, None, None, Estimate(0.5 * error, 0.4 * error, 0.6 * error)),
+        Point(20, 1.2 * error, 0.02, Interval(1.1 * error, error, 1.3 * error)),
+        Point(40, error, 0.01, Interval(0.9 * error, 0.8 * error, error)),
+        Point(80, None, None, Interval(0.5 * error, 0.4 * error, 0.6 * error)),
     ]
     parts = {
-        "name": name, "title": title, "words": f"what {title} does", "error": Estimate(error, 0.9 * error, 1.1 * error),
-        "wrong": 0.123, "permuted": Estimate(1.01, 0.98, 1.05), "sound": True, "setting": "width",
+        "name": name, "title": title, "words": f"what {title} does", "error": Interval(error, 0.9 * error, 1.1 * error),
+        "wrong": 0.123, "permuted": Interval(1.01, 0.98, 1.05), "sound": True, "setting": "width",
         "values": [0.5, 1.0, 2.0], "chosen": [1.0, 0.5, 1.0], "ridges": [0.1] * 3, "points": points, "ratio": 0.9,
-        "equivalent": error, "later": [Point(80, None, None, Estimate(0.5 * error, 0.3 * error, error))],
+        "equivalent": error, "later": [Point(80, None, None, Interval(0.5 * error, 0.3 * error, error))],
         "effective_dimension": 17.2, "alignment": [0.5, 0.9], "seconds": 2.0, "cost": COST,
     } | changed  # fmt: skip
     return FamilyResult(**parts)
 
 
 def example():
-    return Record(
+    return ComparisonRecord(
         SCHEMA, "0.1.0", "2024-01-01T00:00:00+00:00", "lemmata compare rows.csv", 3, 12.3, 0.5, DATA, "attention",
         ["attention"], ["Attention wins: it leaves 0.0213 of the variance.", "More."],
         [family("mlp", "flattened", 0.7), family("attention", "attention", 0.0213, ratio=0.6, sound=False)],
-        [PairResult("mlp", "attention", Estimate(0.6787, 0.6, 0.7), 5e-4, 5e-4, True)],
+        [PairResult("mlp", "attention", Interval(0.6787, 0.6, 0.7), 5e-4, 5e-4, True)],
         Theorem("Says.", "recurrent", False, "why it is wrong", "its rates"),
         [Statement("cost", "It grows.", None, "not checked here", "approximation.costs.attention")],
         [FiniteResult("mlp", 0.4, 0.7, 5000, 1200, 3.0)], [ScoreResult("Gaussian", 0.5, 0.8)], ["another note"],

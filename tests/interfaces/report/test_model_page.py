@@ -8,8 +8,8 @@ import pytest
 
 from lemmata.interfaces.python import ModelStudy
 from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_model, write_models
-from lemmata.workflows.examinations import Record
-from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, Interval, Model, Rows, Score
+from lemmata.workflows.examinations import ExaminationRecord
+from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
 from tests.interfaces.report.page import Page
 from tests.interfaces.report.test_page import PAYLOAD
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
@@ -25,20 +25,20 @@ def gauge(i, status="agrees"):
         controls="something", source="someone, Theorem 1", status=status, reason="as it was found",
         hypotheses=[Condition("rows", 300.0, ">=", 100.0, True, "why"), Condition("law", None, "==", None, None, "no"),
                     Condition("decay", 0.0, ">", 0.0, status != "inapplicable", "why")],
-        predicted=None if status == "inapplicable" else Interval(0.1 * i, 0.2 * i, 0.3 * i, 0.97),
-        measured=Interval(0.1 * i, 0.19 * i if status == "agrees" else 9.0 * i, 10.0 * i) if seen else None,
+        predicted=None if status == "inapplicable" else GaugeInterval(0.2 * i, 0.1 * i, 0.3 * i, 0.97),
+        measured=GaugeInterval(0.19 * i if status == "agrees" else 9.0 * i, 0.1 * i, 10.0 * i) if seen else None,
         route="by hand", trivial=0.9, control="half of it", unexplained="why it is so", label="estimate", seconds=0.1,
     )  # fmt: skip
 
 
 def example(gauges=7, **changes):
     own = [gauge(i + 1, STATUSES[i % len(STATUSES)]) for i in range(gauges)]
-    found = Record(
-        schema=1, lemmata="0", command="lemmata model net.py rows.csv", created="2026-01-01",
+    found = ExaminationRecord(
+        schema=2, lemmata="0", command="lemmata model net.py rows.csv", created="2026-01-01",
         model=Model("PyTorch", "net.py", 17226, ["0.weight 128x64", "0.bias 128"], "float32", "ab", "logits",
                     "classification", 1e-3, "stated"),
         rows=Rows("rows.csv", 300, 497, [64], [str(i) for i in range(10)]),
-        train_error=Interval(0.0, 0.0, 0.01), held_error=Interval(0.04, 0.06, 0.08, 0.95),
+        train_error=GaugeInterval(0.0, 0.0, 0.01), held_error=GaugeInterval(0.06, 0.04, 0.08, 0.95),
         preflight=[Check("outputs are finite", "all", True)], gauges=own,
         findings=[Finding("Two rows of three are copies.", ["copies"])], score=Score(2, 1, 1.1),
         silent=["Gauge 3: the bound says no more"], open=["why"], plan=["Gauge 1: 3 s"], notes=["A note."],
@@ -104,7 +104,7 @@ def test_places_in_the_strip_are_those_of_the_numbers(tmp_path):
 
 
 def test_a_measured_zero_stands_in_the_tables_and_the_page_says_so(tmp_path):
-    none = dataclasses.replace(gauge(1), measured=Interval(0.0, 0.0, 0.01))
+    none = dataclasses.replace(gauge(1), measured=GaugeInterval(0.0, 0.0, 0.01))
     text = text_of(with_gauges([none, gauge(2)], score=Score(2, 2, 1.0)), tmp_path)
     assert "1 more, of which 0 was measured, stands in the tables below" in Page(text).unfolded
 
@@ -138,7 +138,7 @@ def test_names_that_a_stranger_chose_are_escaped(tmp_path):
             assert not re.search("[\x00\x07\x1b\u202e\ud800]", page)
             assert "7 * 7" in page
             Page(page)
-        assert Record.from_json(record.to_json()) == record
+        assert ExaminationRecord.from_json(record.to_json()) == record
 
 
 def test_a_notebook_shows_the_answer():
@@ -176,7 +176,7 @@ def test_the_held_out_error_is_the_first_row_and_much_silence_is_folded(tmp_path
 
 
 def test_ends_that_nothing_names_are_not_printed(tmp_path):
-    bare = dataclasses.replace(gauge(1), predicted=Interval(0.1, 0.2, 0.3))
+    bare = dataclasses.replace(gauge(1), predicted=GaugeInterval(0.2, 0.1, 0.3))
     named = dataclasses.replace(gauge(2), ends="quartiles of rows")
     text = text_of(with_gauges([bare, named]), tmp_path)
     assert "0.200 (0.100 to 0.300)" in text  # no level is known, and none is claimed

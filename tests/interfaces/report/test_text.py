@@ -8,8 +8,9 @@ import pytest
 
 from lemmata.interfaces.report import clean, number, told, told_asked, told_interval, told_rows
 from lemmata.interfaces.report._text import script_json, slug
+from lemmata.intervals import Interval
 from lemmata.workflows.records import rows
-from lemmata.workflows.records.studies import Interval, Unit
+from lemmata.workflows.records.studies import Unit
 from lemmata.workflows.studies._metrics import METRICS, tell
 from tests.interfaces.report.example import ACCURACY, RMSE, classified
 

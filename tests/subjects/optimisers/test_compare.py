@@ -8,7 +8,7 @@ import optax
 import pytest
 
 from lemmata.errors import SettingError
-from lemmata.subjects.optimisers import Comparison, compare_optimisers, expected_best
+from lemmata.subjects.optimisers import OptimiserComparison, compare_optimisers, expected_best
 from lemmata.subjects.optimisers._compare import _luck
 
 RATES = {"learning_rate": (1e-3, 1e-1)}
@@ -66,7 +66,7 @@ def test_the_best_trial_is_reproduced_and_the_curve_falls():
 def test_the_figure_has_a_line_for_each_and_leaves_out_what_diverges():
     losses = {"a": np.array([1e-3, 2.0, np.inf, 0.1]), "<b>": np.array([np.inf, 5.0, np.inf, np.inf])}
     settings = {name: [{}] * 4 for name in losses}
-    found = Comparison(losses, settings, 0.3, dict.fromkeys(losses, 1.0), dict.fromkeys(losses, 8))
+    found = OptimiserComparison(losses, settings, 0.3, dict.fromkeys(losses, 1.0), dict.fromkeys(losses, 8))
     rows = found.figure().to_dict()["layer"][1]
     shown = found.figure().to_dict()["data"]["values"]
     assert [row["trials"] for row in shown if row["optimiser"] == "a"] == [2, 3, 4]
@@ -84,7 +84,7 @@ def test_the_figure_has_a_line_for_each_and_leaves_out_what_diverges():
 def test_losses_that_are_alike_or_negative_stand_on_a_linear_axis():
     for low in (-1.0, 0.9):
         losses = {name: np.array([low, 1.0, 1.1]) for name in "ab"}
-        found = Comparison(losses, {}, 1.0, dict.fromkeys(losses, 1.0), dict.fromkeys(losses, 8))
+        found = OptimiserComparison(losses, {}, 1.0, dict.fromkeys(losses, 1.0), dict.fromkeys(losses, 8))
         assert found.figure().to_dict()["layer"][0]["encoding"]["y"]["scale"]["type"] == "linear"
 
 

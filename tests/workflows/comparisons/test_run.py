@@ -9,14 +9,14 @@ import pytest
 import lemmata
 from lemmata.errors import DataError, SettingError
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.comparisons import Record, _run, load_sequences, run_comparison
+from lemmata.workflows.comparisons import ComparisonRecord, _run, load_sequences, run_comparison
 from lemmata.workflows.comparisons._costs import cost
 from lemmata.workflows.comparisons._measure import FixedMixer, guessing, measure
 from lemmata.workflows.comparisons._predicted import predict
 from lemmata.workflows.comparisons._splits import splits
 from lemmata.workflows.comparisons._theorem import theorem
 from lemmata.workflows.comparisons._verdict import sentences, trained
-from lemmata.workflows.records.comparisons import SCHEMA, Estimate, FamilyResult, FiniteResult
+from lemmata.workflows.records.comparisons import SCHEMA, FamilyResult, FiniteResult, Interval
 
 QUICK = ComparisonOptions(families="mlp,conv", lengths="none", repeats=2, max_rows=120)
 
@@ -43,18 +43,18 @@ def test_the_record_is_whole(record):
 
 
 def test_a_record_is_read_back_as_it_was_written(record, tmp_path):
-    assert Record.from_json(record.to_json()) == record
+    assert ComparisonRecord.from_json(record.to_json()) == record
     path = tmp_path / "compare.json"
     path.write_text(record.to_json())
-    assert Record.load(path) == record
+    assert ComparisonRecord.load(path) == record
     for text, words in (
         ("{}", "schema None"), ("[", "not a record of a comparison"), (f'{{"schema": {SCHEMA}}}', "lacks"),
         ('{"schema": 1}', "run lemmata compare again"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words):
-            Record.from_json(text)
+            ComparisonRecord.from_json(text)
     with pytest.raises(DataError, match="cannot be read"):
-        Record.load(tmp_path / "none.json")
+        ComparisonRecord.load(tmp_path / "none.json")
 
 
 def test_no_held_out_row_enters_a_prediction():
@@ -186,8 +186,8 @@ def test_denoising_stands_apart():
 
 def family(name, error, title=None, **changed):
     parts = {
-        "name": name, "title": title or name, "words": "", "error": Estimate(error, 0.9 * error, 1.05 * error),
-        "wrong": None, "permuted": Estimate(1.0, 0.99, 1.01), "sound": True, "setting": "s", "values": [1.0],
+        "name": name, "title": title or name, "words": "", "error": Interval(error, 0.9 * error, 1.05 * error),
+        "wrong": None, "permuted": Interval(1.0, 0.99, 1.01), "sound": True, "setting": "s", "values": [1.0],
         "chosen": [1.0], "ridges": [1.0], "points": [], "ratio": None, "equivalent": None, "later": [],
         "effective_dimension": None, "alignment": [], "seconds": 1.0,
     } | changed  # fmt: skip
@@ -202,7 +202,7 @@ def test_sentences_say_what_the_numbers_do(record):
     assert "order of the tokens says little" in tie[1]
     guess = sentences(record.data, [family("mlp", 1.0), family("conv", 0.99)], ["conv", "mlp"], None)
     assert "no signal" in guess[0]
-    leak = dataclasses.replace(flat, sound=False, permuted=Estimate(0.5, 0.4, 0.6))
+    leak = dataclasses.replace(flat, sound=False, permuted=Interval(0.5, 0.4, 0.6))
     assert any("mistrust" in line for line in sentences(record.data, [leak, attention], ["mlp"], None))
 
 

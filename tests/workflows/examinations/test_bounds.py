@@ -16,7 +16,7 @@ import lemmata
 from lemmata.engine.claims import AtMost
 from lemmata.subjects.trained_models import Trained, bounds, noisy_weights, norms, read_trained
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
-from lemmata.workflows.examinations import Record, _findings, _gauges
+from lemmata.workflows.examinations import ExaminationRecord, _findings, _gauges
 from tests.interfaces.cli import model_files
 
 KEY = jax.random.key(7)
@@ -299,7 +299,7 @@ def test_the_record_the_page_and_records_of_before(monkeypatch):
     own = [bounds.HeldOutBound(), norms.SpectralMarginBound()]
     monkeypatch.setattr("lemmata.workflows.examinations._run.gauges_of", lambda trained: own)
     record = lemmata.study_model(LogisticRegression().fit(*TRAIN), *TRAIN, held=HELD).record
-    assert Record.from_json(record.to_json()) == record
+    assert ExaminationRecord.from_json(record.to_json()) == record
     vacuous = [own for own in record.gauges if own.status == "vacuous" and own.rows_factor is not None]
     assert vacuous
     assert any(_gauges.times(vacuous[0].rows_factor) in line for line in record.silent)
@@ -307,7 +307,7 @@ def test_the_record_the_page_and_records_of_before(monkeypatch):
     old = json.loads(record.to_json())
     for own in old["gauges"]:
         del own["rows_factor"], own["alternative"]
-    read = Record.from_json(json.dumps(old))
+    read = ExaminationRecord.from_json(json.dumps(old))
     assert {own.rows_factor for own in read.gauges} == {None}
     assert "× the rows" not in page_of(read)
 

@@ -29,7 +29,7 @@ from lemmata.subjects.trained_models import (
     read_task,
     read_trained,
 )
-from lemmata.workflows.examinations import Record, _gauges, _run, gauges_of, run_examination, signs
+from lemmata.workflows.examinations import ExaminationRecord, _gauges, _run, gauges_of, run_examination, signs
 from tests.interfaces.cli import model_files
 from tests.subjects.trained_models import test_faces as faces
 
@@ -74,7 +74,7 @@ def statuses(record):
 
 def numbers(record):
     """Every number that was predicted or measured, by gauge."""
-    three = lambda ends: (np.nan,) * 3 if ends is None else (ends.low, ends.value, ends.high)
+    three = lambda ends: (np.nan,) * 3 if ends is None else (ends.lower, ends.value, ends.upper)
     found = {"held": three(record.held_error), "train": three(record.train_error)}
     for own in record.gauges:
         for name in ("predicted", "measured"):
@@ -164,7 +164,7 @@ def test_no_held_rows_and_few_of_them(linear):
         assert "failed" not in by_name.values()
         assert by_name["conformal_coverage"] not in SPOKE
         assert ("unscored" in found.answer) == (count == 0)
-        assert Record.from_json(record.to_json()) == record
+        assert ExaminationRecord.from_json(record.to_json()) == record
 
 
 def test_held_rows_that_are_training_rows_are_found(linear):
@@ -235,8 +235,8 @@ def test_every_interval_says_its_level(linear):
     assert {"90 %", "95 %", "97 %", "98 %"} <= seen
     text = model_page(record)
     for own in record.gauges:
-        if own.predicted is not None and own.predicted.low < own.predicted.high:
-            assert f"({own.predicted.at}: {number(own.predicted.low)} to {number(own.predicted.high)})" in text
+        if own.predicted is not None and own.predicted.lower < own.predicted.upper:
+            assert f"({own.predicted.at}: {number(own.predicted.lower)} to {number(own.predicted.upper)})" in text
     assert "97 % interval" in model_sentences(record)[1]
 
 

@@ -131,7 +131,8 @@ def test_an_exact_prediction_says_from_which_size_on_and_nothing_of_more():
     assert found.sentences[1].startswith("From about 3")
     assert found.sentences[1].endswith("(measured rmse 2.00e-12 on rows that did not train).")
     assert len(found.sentences) == 2
-    assert found.needed is None and found.first is None  # no other number of rows beside the sentence's
+    assert found.needed is None
+    assert found.first is None
 
 
 def crossing():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lemmata.workflows.records.studies import Interval
+from lemmata.intervals import Interval
 from lemmata.workflows.studies._metrics import metric
 from lemmata.workflows.studies._question import Question
 

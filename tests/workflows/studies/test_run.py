@@ -12,7 +12,7 @@ import pytest
 from lemmata.engine.claims import registry
 from lemmata.errors import DataError, SettingError
 from lemmata.options import StudyOptions
-from lemmata.workflows.studies import Record, _claims, run_study
+from lemmata.workflows.studies import StudyRecord, _claims, run_study
 from lemmata.workflows.studies import _run as run
 from lemmata.workflows.studies._measure import measure
 from tests.budget import seed
@@ -72,7 +72,7 @@ def test_theory_is_near_what_was_measured():
 def test_a_study_is_written_and_read(study, tmp_path):
     path = tmp_path / "study.json"
     path.write_text(study.to_json())
-    again = Record.load(path)
+    again = StudyRecord.load(path)
     assert again == study
     assert again.to_json() == study.to_json()
     assert "Infinity" not in study.to_json()
@@ -93,7 +93,7 @@ def test_what_is_no_study_is_refused(study, tmp_path, change, words):
     path = tmp_path / "study.json"
     path.write_text(change(study.to_json()))
     with pytest.raises(DataError, match=words):
-        Record.load(path)
+        StudyRecord.load(path)
 
 
 def test_a_record_without_what_was_added_later_is_read(study):
@@ -102,7 +102,7 @@ def test_a_record_without_what_was_added_later_is_read(study):
         for point in model["theory"]:
             assert point.pop("accuracy") is None
             assert point.pop("measured_accuracy") is None
-    assert Record.from_json(json.dumps(values)) == study
+    assert StudyRecord.from_json(json.dumps(values)) == study
 
 
 @pytest.mark.parametrize("kind", ["number", "class"])

@@ -159,7 +159,7 @@ def test_a_week_is_chosen_where_the_year_says_less_and_none_for_a_walk():
 def test_the_signs_that_stand_for_a_number_of_rows_are_explained():
     """ "–" and "open" stood in a column without a word about them."""
     from lemmata.interfaces.report import page_text, told_marks
-    from lemmata.workflows.records.studies import Interval
+    from lemmata.intervals import Interval
     from tests.interfaces.report.example import measured
 
     study = measured()

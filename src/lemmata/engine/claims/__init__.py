@@ -40,7 +40,7 @@ from ._family import budget_of as budget_of
 from ._hypothesis import Hypothesis as Hypothesis
 from ._hypothesis import Standing as Standing
 from ._keyed import Judged as Judged
-from ._keyed import Task as Task
+from ._keyed import JudgingTask as JudgingTask
 from ._keyed import run_keyed as run_keyed
 from ._kind import Kind as Kind
 from ._kind import kind_of as kind_of

@@ -36,7 +36,7 @@ Run = Callable[..., Trials]
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class JudgingTask:
     """A claim to judge.
 
     Args:
@@ -71,13 +71,13 @@ class Judged:
         unrecorded: why its trials could not be kept; empty where they were.
     """
 
-    task: Task
+    task: JudgingTask
     verdict: Verdict
     unrecorded: str = ""
 
 
 def run_keyed(
-    tasks: Iterable[Task],
+    tasks: Iterable[JudgingTask],
     *,
     limit: float | None = None,
     jobs: int = 1,
@@ -133,15 +133,15 @@ def run_keyed(
             worker.dismiss()
 
 
-def _taken(known: list[Task], section: str, others: set[str]) -> Task | None:
+def _taken(known: list[JudgingTask], section: str, others: set[str]) -> JudgingTask | None:
     """The first of the known tasks that is of the section, else of none of the others, else of any; None of none."""
     ranks = [0 if own.section == section else 1 + (own.section in others) for own in known]
     return known.pop(ranks.index(min(ranks))) if known else None
 
 
-def _apart(tasks: Iterable[Task], executor: Executor, run: Run) -> Iterator[Judged]:
+def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterator[Judged]:
     """Judge claims in an executor."""
-    known: dict[str, Task] = {}
+    known: dict[str, JudgingTask] = {}
 
     def given() -> Iterator[tuple[str, tuple]]:
         for task in tasks:
@@ -173,7 +173,7 @@ class _Worker:
         self.deadline, self._allowed = 0.0, _START
         self._place: tuple[dict, int | None] = ({}, None)
 
-    def give(self, task: Task) -> None:
+    def give(self, task: JudgingTask) -> None:
         if self._process is not None and self._judged >= _A_PROCESS:
             self.dismiss()
         if self._process is None:
@@ -247,7 +247,7 @@ class _Worker:
             self._process = None
 
 
-def _failure(task: Task, setting: dict, number: int | None, seconds: float, reason: str) -> Verdict:
+def _failure(task: JudgingTask, setting: dict, number: int | None, seconds: float, reason: str) -> Verdict:
     """The verdict on a claim that gave none, with the key of the trial."""
     setting = setting or task.claim.population.settings().default
     trial = "before the first trial" if number is None else f"in trial {number}"
@@ -259,7 +259,7 @@ def _failure(task: Task, setting: dict, number: int | None, seconds: float, reas
     return Verdict(*facts, seconds, Status.FAILED, reason)
 
 
-def _judged(task: Task, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
+def _judged(task: JudgingTask, run: Run, told: Callable[[dict, int], None] = lambda setting, number: None):
     """The verdict on a claim, in this process."""
     amiss = []
 
@@ -323,7 +323,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
             try:
                 claim = received(found)
                 fingerprint_of(claim)  # a ledger asks for it, and reading the code is no part of a trial
-                done = _judged(Task(claim, **options), run, lambda *place: say("trial", *place))
+                done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:
                 say("error", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")

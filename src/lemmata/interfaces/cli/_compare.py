@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.records.comparisons import Record
+from lemmata.workflows.records.comparisons import ComparisonRecord
 
 from ._job import Job
 from ._options import Dask, Jobs, with_options
@@ -49,13 +49,13 @@ def _load(told: ComparisonOptions, data: str) -> "Sequences":
     return load_sequences(data, told)
 
 
-def _run(*how: Any) -> Record:
+def _run(*how: Any) -> ComparisonRecord:
     from lemmata.workflows.comparisons import run_comparison
 
     return run_comparison(*how)
 
 
-def _print(console: Any, record: Record) -> None:
+def _print(console: Any, record: ComparisonRecord) -> None:
     """The sentences, a row a family, and the notes."""
     from rich import box
     from rich.table import Table
@@ -93,5 +93,5 @@ def _print(console: Any, record: Record) -> None:
         console.print(f"Note: {line}", markup=False, highlight=False)
 
 
-_JOB = Job(Record, "compare", _load, _run, _print)
+_JOB = Job(ComparisonRecord, "compare", _load, _run, _print)
 compare = with_options(_compare, ComparisonOptions)

@@ -98,7 +98,7 @@ class FamilyRun:
 
         Where nothing limits the time, several processes begin the longest ones first.
         """
-        from lemmata.engine.claims import Task, by_information, longest_first
+        from lemmata.engine.claims import JudgingTask, by_information, longest_first
         from lemmata.engine.ledger import prospects
 
         done = {} if self.options.continued else self.standing()
@@ -109,7 +109,7 @@ class FamilyRun:
             if own.minutes is not None and self.seconds > 60 * own.minutes:
                 return
             claim = prospect.claim
-            yield Task(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
+            yield JudgingTask(claim, self.known[claim.name].seed, own.budget, own.corners, own.level)
 
     def judge(self) -> Iterator[tuple[Any, Any]]:
         """Judge the claims; each with its verdict, written into the ledger, as it is finished."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lemmata.options import ModelOptions
-from lemmata.workflows.records.examinations import Record
+from lemmata.workflows.records.examinations import ExaminationRecord
 
 from ._job import Job
 from ._options import with_options
@@ -64,7 +64,9 @@ def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, 
     return found
 
 
-def _run(found: tuple["Trained", str, str], told: ModelOptions, progress: Any, started: float, _: None) -> Record:
+def _run(
+    found: tuple["Trained", str, str], told: ModelOptions, progress: Any, started: float, _: None
+) -> ExaminationRecord:
     from lemmata.workflows.examinations import run_examination
 
     trained, name, rows_name = found
@@ -80,7 +82,7 @@ def _notes(told: ModelOptions) -> list[str]:
     return [] if told.weights is not None else [words]
 
 
-def _print(console: Any, record: Record) -> None:
+def _print(console: Any, record: ExaminationRecord) -> None:
     """The sentences, a row a gauge, what says nothing here, and what others wait for."""
     from rich import box
     from rich.table import Table
@@ -98,7 +100,7 @@ def _print(console: Any, record: Record) -> None:
             assert own.predicted is not None
             measured = "" if own.measured is None else f"{own.measured.value:.3g}"
             sign = {"upper": "≤ ", "lower": "≥ "}.get(own.label, "")
-            ends = f"{own.predicted.low:.3g} to {own.predicted.high:.3g}" if own.label == "estimate" else ""
+            ends = f"{own.predicted.lower:.3g} to {own.predicted.upper:.3g}" if own.label == "estimate" else ""
             value, level = f"{sign}{own.predicted.value:.3g}", own.predicted.at
             table.add_row(own.title, value, ends, level, measured, own.status)
         console.print(table)
@@ -117,5 +119,5 @@ def _print(console: Any, record: Record) -> None:
             console.print(f"  {line}", style="dim", markup=False, highlight=False)
 
 
-_JOB = Job(Record, "model", _load, _run, _print)
+_JOB = Job(ExaminationRecord, "model", _load, _run, _print)
 model = with_options(_model, ModelOptions)

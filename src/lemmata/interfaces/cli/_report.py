@@ -33,11 +33,11 @@ def report(
         raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
     kinds = [kind_of(path) for path in records]
     if len(set(kinds)) > 1:
-        known = next(kind for kind in kinds if kind is not studies.Record)
+        known = next(kind for kind in kinds if kind is not studies.StudyRecord)
         other = next(path for path, kind in zip(records, kinds, strict=True) if kind is not known)
         found = f"a record of {known.about}, and {other.name}, which is none"
         raise SettingError("lemmata report", found=found, rule="two records of one kind")
-    if kinds == [comparisons.Record] * 2:
+    if kinds == [comparisons.ComparisonRecord] * 2:
         raise SettingError("lemmata report", found="two comparisons", rule="one of them, or two studies or two models")
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     prepare_directory(directory, folders=(), files=("index.html",))

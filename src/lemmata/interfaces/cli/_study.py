@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lemmata.options import StudyOptions
-from lemmata.workflows.records.studies import Record
+from lemmata.workflows.records.studies import StudyRecord
 
 from ._job import Job
 from ._options import Dask, Jobs, with_options
@@ -49,7 +49,7 @@ def _load(told: StudyOptions, data: str) -> "Dataset":
     return dataset
 
 
-def _run(dataset: "Dataset", *how: Any) -> Record:
+def _run(dataset: "Dataset", *how: Any) -> StudyRecord:
     from lemmata.workflows.studies import run_study
 
     from ._console import err
@@ -58,7 +58,7 @@ def _run(dataset: "Dataset", *how: Any) -> Record:
     return run_study(dataset, *how)
 
 
-_JOB = Job(Record, "report", _load, _run, print_summary)
+_JOB = Job(StudyRecord, "report", _load, _run, print_summary)
 study = with_options(_study, StudyOptions)
 
 

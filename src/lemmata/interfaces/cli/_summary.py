@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lemmata.workflows.records.studies import ModelResult, Record
+from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
 if TYPE_CHECKING:
     from lemmata.workflows.studies import Dataset
@@ -30,7 +30,7 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
         console.print(clean(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_summary(console: Console, record: Record) -> None:
+def print_summary(console: Console, record: StudyRecord) -> None:
     """The sentences that answer, a row a model, and what to know before relying on it.
 
     Args:
@@ -47,7 +47,7 @@ def print_summary(console: Console, record: Record) -> None:
         console.print(f"Note: {line}", markup=False, highlight=False)
 
 
-def _explained(record: Record) -> str:
+def _explained(record: StudyRecord) -> str:
     """What the signs in the table say: those that stand in it."""
     from lemmata.interfaces.report import told_marks
 
@@ -55,7 +55,7 @@ def _explained(record: Record) -> str:
     return " ".join(part for part in ("Brackets hold 90 % intervals.", unsure, told_marks(record)) if part)
 
 
-def _table(record: Record) -> Table:
+def _table(record: StudyRecord) -> Table:
     """A row a model; narrow enough for a terminal of 80 columns."""
     from lemmata.interfaces.report import told_asked
 
@@ -71,7 +71,7 @@ def _table(record: Record) -> Table:
     return table
 
 
-def _cells(model: ModelResult, record: Record) -> list[str]:
+def _cells(model: ModelResult, record: StudyRecord) -> list[str]:
     from lemmata.interfaces.report import told_interval, told_rows
 
     cells = [model.title + ("" if model.learns else f" {UNSURE}"), told_interval(model.now, record.unit)]

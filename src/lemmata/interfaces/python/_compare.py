@@ -14,16 +14,16 @@ import polars as pl
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import curves_chart, families_fragment
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.comparisons import Record, load_sequences, run_comparison
+from lemmata.workflows.comparisons import ComparisonRecord, load_sequences, run_comparison
 
 from ._asked import asked
 from ._finished import Finished
 
 
-class Comparison(Finished[Record]):
+class Comparison(Finished[ComparisonRecord]):
     """A finished comparison."""
 
-    kind = Record
+    kind = ComparisonRecord
 
     @property
     def winner(self) -> str | None:

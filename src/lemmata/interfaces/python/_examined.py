@@ -10,15 +10,15 @@ import jax
 from lemmata.facts import Facts, states_facts
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import read_trained
-from lemmata.workflows.examinations import Record, run_examination
+from lemmata.workflows.examinations import ExaminationRecord, run_examination
 
 from ._finished import Finished
 
 
-class ModelStudy(Finished[Record]):
+class ModelStudy(Finished[ExaminationRecord]):
     """A finished examination."""
 
-    kind = Record
+    kind = ExaminationRecord
 
     @property
     def answer(self) -> str:

@@ -13,7 +13,7 @@ import polars as pl
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
-from lemmata.workflows.studies import Dataset, Record, load_dataset, run_study
+from lemmata.workflows.studies import Dataset, StudyRecord, load_dataset, run_study
 
 from ._asked import asked
 from ._finished import Finished
@@ -22,10 +22,10 @@ NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""
 
 
-class Study(Finished[Record]):
+class Study(Finished[StudyRecord]):
     """A finished study."""
 
-    kind = Record
+    kind = StudyRecord
 
     @property
     def answer(self) -> str:

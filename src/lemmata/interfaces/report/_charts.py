@@ -9,7 +9,7 @@ from typing import Any
 
 import altair as alt
 
-from lemmata.workflows.records.studies import Record
+from lemmata.workflows.records.studies import StudyRecord
 
 from ._curves import COLUMNS, curve_rows, drawn_models, frame, level, size_line
 from ._theme import COLOURS, INK, colour, colour_of, linear_ticks, ticks
@@ -32,7 +32,7 @@ def _facet(panel: Any, rows: list[dict[str, Any]], names: list[str], field: str 
     return panel.facet(data=alt.Data(values=rows), facet=facet, columns=3)
 
 
-def all_curves(record: Record) -> Picture:
+def all_curves(record: StudyRecord) -> Picture:
     """A panel a model: what was measured with two standard errors, what is expected with its 90 % band."""
     models = drawn_models(record)
     if not models:
@@ -57,7 +57,7 @@ def all_curves(record: Record) -> Picture:
     return _facet(alt.layer(*layers).properties(**PANEL), curve_rows(models, around, total), shown)
 
 
-def theory(record: Record) -> Picture:
+def theory(record: StudyRecord) -> Picture:
     """A panel a kernel: the squared error that its eigenvalues predict, with its band, beside the measured one."""
     rows = [
         {"model": model.title, "n": point.n, **{
@@ -92,7 +92,7 @@ def theory(record: Record) -> Picture:
     return _facet(alt.layer(*layers).properties(**PANEL), rows, shown)
 
 
-def spectra(record: Record) -> Picture:
+def spectra(record: StudyRecord) -> Picture:
     """Eigenvalues of each kernel's Gram matrix, and the share of the target that its first directions hold."""
     rows = [
         {"model": model.title, "rank": rank, "eigenvalue": value if value > 0 else None, "share": share}
@@ -120,7 +120,7 @@ def spectra(record: Record) -> Picture:
     return alt.hconcat(left.properties(**size), right.properties(**size), spacing=30)
 
 
-def residuals(record: Record) -> Picture:
+def residuals(record: StudyRecord) -> Picture:
     """For a regression: what held-out rows missed the prediction by, against the prediction."""
     rows = [
         {"row": item.row, "truth": item.truth, "predicted": item.said, "residual": item.truth - item.said}

@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from lemmata.files import replace_text
-from lemmata.workflows.records.studies import ModelResult, Record
+from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
 from . import _views as views
 from ._curves import Frame, curve_layers, curve_rows, drawn_models, frame, learning_curve_chart, level
@@ -17,7 +17,7 @@ from ._text import MISSING, clean, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 
-def write_comparison(first: Record, second: Record, directory: str | Path) -> Path:
+def write_comparison(first: StudyRecord, second: StudyRecord, directory: str | Path) -> Path:
     """Write `directory/index.html`: answers, learning curves and models of two studies side by side.
 
     The curves of the two best models stand in one picture where both studies have the same metric.
@@ -36,7 +36,7 @@ def write_comparison(first: Record, second: Record, directory: str | Path) -> Pa
     return replace_text(Path(directory) / "index.html", comparison(first, second))
 
 
-def comparison(first: Record, second: Record) -> str:
+def comparison(first: StudyRecord, second: StudyRecord) -> str:
     """The text of the page."""
     records = [clean(first, lines=True), clean(second, lines=True)]
     pictures = drawn(_pictures(records), _described(records))
@@ -52,7 +52,7 @@ def comparison(first: Record, second: Record) -> str:
     )
 
 
-def _names(records: list[Record]) -> list[str]:
+def _names(records: list[StudyRecord]) -> list[str]:
     """What the two are called: by their tables, and by number where these have the same name."""
     names = [record.data.name or "a table" for record in records]
     if names[0] != names[1]:
@@ -62,13 +62,13 @@ def _names(records: list[Record]) -> list[str]:
     return [f"{name} ({place})" for place, name in zip(("first", "second"), names, strict=True)]
 
 
-def _facts(records: list[Record]) -> list[tuple[str, str, str]]:
+def _facts(records: list[StudyRecord]) -> list[tuple[str, str, str]]:
     """A row a fact: what it is, in the first study, in the second."""
     columns = [_told(record) for record in records]
     return [(what, columns[0][what], columns[1][what]) for what in columns[0]]
 
 
-def _told(record: Record) -> dict[str, str]:
+def _told(record: StudyRecord) -> dict[str, str]:
     answers, unit = record.answers, record.unit
     best = next((model for model in record.models if model.name == answers.best), None)
     asked = answers.needed is not None
@@ -83,7 +83,7 @@ def _told(record: Record) -> dict[str, str]:
     }
 
 
-def _pictures(records: list[Record]) -> dict[str, Any]:
+def _pictures(records: list[StudyRecord]) -> dict[str, Any]:
     kept = [record for record in records if drawn_models(record)]
     units = {(record.unit.name, record.unit.percent) for record in kept}
     if len(kept) == 2 and len(units) == 1 and all(record.answers.best for record in kept):
@@ -92,13 +92,13 @@ def _pictures(records: list[Record]) -> dict[str, Any]:
     return {name: learning_curve_chart(r, 420, 260) for name, r in zip(names, records, strict=True) if r in kept}
 
 
-def _described(records: list[Record]) -> dict[str, str]:
+def _described(records: list[StudyRecord]) -> dict[str, str]:
     """The words for each picture."""
     each = [f"{name}: {learning_curve(record)}" for name, record in zip(_names(records), records, strict=True)]
     return {"first": each[0], "second": each[1], "curves": " ".join(each)}
 
 
-def _together(records: list[Record]) -> alt.LayerChart:
+def _together(records: list[StudyRecord]) -> alt.LayerChart:
     """The best models of both in one frame."""
     titles = [f"{name}: {model.title}" for name, model in zip(_names(records), _best(records), strict=True)]
     found = [dataclasses.replace(model, title=title) for model, title in zip(_best(records), titles, strict=True)]
@@ -116,5 +116,5 @@ def _together(records: list[Record]) -> alt.LayerChart:
     return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=760, height=300))
 
 
-def _best(records: list[Record]) -> list[ModelResult]:
+def _best(records: list[StudyRecord]) -> list[ModelResult]:
     return [next(model for model in record.models if model.name == record.answers.best) for record in records]

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from lemmata.errors import DataError
-from lemmata.workflows.records.studies import ModelResult, Record, Unit
+from lemmata.workflows.records.studies import ModelResult, StudyRecord, Unit
 
 from ._text import bounds_of, told, told_asked
 from ._theme import INK, colour, configured, ticks
@@ -77,7 +77,7 @@ def frame(models: Sequence[ModelResult], unit: Unit, marks: Sequence[float]) -> 
     return Frame(unit, (min(sizes) / 1.1, max(sizes) * 1.1), (bottom / 1.12, top * 1.1))
 
 
-def drawn_models(record: Record) -> list[ModelResult]:
+def drawn_models(record: StudyRecord) -> list[ModelResult]:
     """The models with a curve; of those that predict nothing no curve beyond the data is drawn."""
     found, total = [], record.data.total
     for model in record.models:
@@ -174,7 +174,7 @@ def size_line(around: Frame, total: int, label: str) -> list[alt.Chart]:
     ]
 
 
-def learning_curve_chart(record: Record, width: int | str = 640, height: int = 330) -> alt.LayerChart:
+def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: int = 330) -> alt.LayerChart:
     """The learning curve of the best model, with its band, its measurements, what is asked, and the other models.
 
     Where another model comes to the asked value with the fewest rows, its curve is drawn as that of the best.

@@ -4,13 +4,13 @@ import math
 import statistics
 from typing import Any
 
-from lemmata.workflows.records.studies import ModelResult, Record
+from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
 from ._curves import drawn_models
 from ._text import number, told, told_asked, told_interval, told_rows
 
 
-def described(record: Record) -> dict[str, str]:
+def described(record: StudyRecord) -> dict[str, str]:
     """The words for each picture of a study, by the picture's name; also for those that are not drawn."""
     found = {
         "curves": learning_curve(record),
@@ -22,7 +22,7 @@ def described(record: Record) -> dict[str, str]:
     return found | {f"training-{i}": _training(run) for i, run in enumerate(record.training)}
 
 
-def learning_curve(record: Record) -> str:
+def learning_curve(record: StudyRecord) -> str:
     """The curve of the best model, what is asked, and which others are drawn."""
     unit, answers, total = record.unit, record.answers, record.data.total
     models = drawn_models(record)
@@ -38,7 +38,7 @@ def learning_curve(record: Record) -> str:
     return "; ".join([*parts, *([f"also drawn: {'; '.join(others)}"] if others else [])]) + "."
 
 
-def told_model(model: ModelResult, record: Record) -> str:
+def told_model(model: ModelResult, record: StudyRecord) -> str:
     """What was measured last of a model, and what is expected of it with all rows and at the end of its curve."""
     unit, total = record.unit, record.data.total
     last = max((point for point in model.points if math.isfinite(point.value)), key=lambda p: p.n, default=None)
@@ -51,12 +51,12 @@ def told_model(model: ModelResult, record: Record) -> str:
     return f"{model.title} {', '.join(parts) or 'not measured'}"
 
 
-def _all_curves(record: Record) -> str:
+def _all_curves(record: StudyRecord) -> str:
     models = "; ".join(told_model(model, record) for model in drawn_models(record))
     return f"Learning curves of all models, a panel each: {record.unit.name} against training rows; {models}."
 
 
-def _theory(record: Record) -> str:
+def _theory(record: StudyRecord) -> str:
     parts = []
     for model in record.models:
         last = max(model.theory, key=lambda point: point.n, default=None)
@@ -69,7 +69,7 @@ def _theory(record: Record) -> str:
     )
 
 
-def _spectra(record: Record) -> str:
+def _spectra(record: StudyRecord) -> str:
     parts = []
     for model in record.models:
         found = model.spectrum
@@ -85,7 +85,7 @@ def _spectra(record: Record) -> str:
     )
 
 
-def _residuals(record: Record) -> str:
+def _residuals(record: StudyRecord) -> str:
     missed = [
         item.truth - item.said
         for item in record.residuals

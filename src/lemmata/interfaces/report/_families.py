@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from lemmata.files import replace_text
-from lemmata.workflows.records.comparisons import CostPoint, FamilyResult, Record
+from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult
 
 from ._page import drawn, shipped, template
 from ._text import MISSING, clean, number
@@ -18,7 +18,7 @@ FLOOR = 1e-4
 Row = dict[str, Any]
 
 
-def write_families(record: Record, directory: str | Path) -> Path:
+def write_families(record: ComparisonRecord, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Args:
@@ -34,7 +34,7 @@ def write_families(record: Record, directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", families_page(record))
 
 
-def families_page(record: Record) -> str:
+def families_page(record: ComparisonRecord) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     found = {"errors": errors_chart(record), "curves": curves_chart(record), "cost": cost_chart(record)}
@@ -46,7 +46,7 @@ def families_page(record: Record) -> str:
     )  # fmt: skip
 
 
-def families_fragment(record: Record) -> str:
+def families_fragment(record: ComparisonRecord) -> str:
     """A fragment of HTML for a notebook: the answer, the errors as a picture (SVG), and a table; no script."""
     record = clean(record, lines=True)
     chart = errors_chart(record)
@@ -54,11 +54,11 @@ def families_fragment(record: Record) -> str:
     return template("families_fragment.html").render(record=record, pictures=pictures, rows=_rows(record))
 
 
-def _titles(record: Record) -> list[str]:
+def _titles(record: ComparisonRecord) -> list[str]:
     return [family.title for family in record.families]
 
 
-def errors_chart(record: Record) -> Any:
+def errors_chart(record: ComparisonRecord) -> Any:
     """The error of each family with its interval, beside that with shuffled targets (hollow)."""
     if not record.families:
         return None
@@ -88,7 +88,7 @@ def errors_chart(record: Record) -> Any:
     return configured(chart.properties(width=500, height=46 * len(record.families)))
 
 
-def curves_chart(record: Record) -> Any:
+def curves_chart(record: ComparisonRecord) -> Any:
     """Learning curves: predicted lines with their bands, measured points with two standard errors."""
     if not record.families:
         return None
@@ -117,7 +117,7 @@ def curves_chart(record: Record) -> Any:
     return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=500, height=290))
 
 
-def _drawn_points(record: Record) -> list[Row]:
+def _drawn_points(record: ComparisonRecord) -> list[Row]:
     rows = []
     for family in record.families:
         for point in family.points:
@@ -136,7 +136,7 @@ def _point(title: str, what: str, n: int, value: float, lower: float, upper: flo
             "drawn": max(value, FLOOR), "from": max(lower, FLOOR), "to": max(upper, FLOOR)}  # fmt: skip
 
 
-def cost_chart(record: Record) -> Any:
+def cost_chart(record: ComparisonRecord) -> Any:
     """Operations, bytes and seconds of one row against its length."""
     points = [(family, point) for family in record.families if family.cost for point in family.cost.points]
     if not points:
@@ -158,7 +158,7 @@ def cost_chart(record: Record) -> Any:
     return configured(alt.hconcat(*parts))
 
 
-def _rows(record: Record) -> list[Row]:
+def _rows(record: ComparisonRecord) -> list[Row]:
     """A row a family, the smallest error first."""
     return [
         {
@@ -183,12 +183,12 @@ def _rows(record: Record) -> list[Row]:
     ]  # fmt: skip
 
 
-def _predicted(family: FamilyResult, record: Record) -> str:
+def _predicted(family: FamilyResult, record: ComparisonRecord) -> str:
     own = next((point.predicted for point in family.points if point.n == record.data.training), None)
     return MISSING if own is None else f"{number(own.value)} ({number(own.lower)} to {number(own.upper)})"
 
 
-def _pairs(record: Record) -> list[Row]:
+def _pairs(record: ComparisonRecord) -> list[Row]:
     titles = {family.name: family.title for family in record.families}
     return [
         {
@@ -200,7 +200,7 @@ def _pairs(record: Record) -> list[Row]:
     ]  # fmt: skip
 
 
-def _curve_rows(record: Record) -> list[Row]:
+def _curve_rows(record: ComparisonRecord) -> list[Row]:
     return [
         {
             "title": family.title, "n": f"{point.n:,}", "measured": number(point.measured), "se": number(point.se, 2),
@@ -210,7 +210,7 @@ def _curve_rows(record: Record) -> list[Row]:
     ]  # fmt: skip
 
 
-def _cost_rows(record: Record) -> list[Row]:
+def _cost_rows(record: ComparisonRecord) -> list[Row]:
     rows = []
     for place, family in enumerate(record.families):
         if family.cost is None:
@@ -225,7 +225,7 @@ def _cost_rows(record: Record) -> list[Row]:
     return rows
 
 
-def _words(record: Record) -> dict[str, str]:
+def _words(record: ComparisonRecord) -> dict[str, str]:
     """The pictures in words."""
     errors = "; ".join(
         f"{own.title} {number(own.error.value)} ({number(own.error.lower)} to {number(own.error.upper)})"

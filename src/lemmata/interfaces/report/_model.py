@@ -8,7 +8,7 @@ import altair as alt
 
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
-from lemmata.workflows.records.examinations import Gauge, Interval, Record
+from lemmata.workflows.records.examinations import ExaminationRecord, Gauge, GaugeInterval
 
 from ._page import drawn, template
 from ._text import MISSING, clean, number
@@ -25,7 +25,7 @@ _ASKED = {  # what a gauge waits for, by the hypothesis that does not hold witho
 _AGREES, _MISSES = COLOURS[2], COLOURS[7]
 
 
-def write_model(record: Record, directory: str | Path) -> Path:
+def write_model(record: ExaminationRecord, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Args:
@@ -41,7 +41,7 @@ def write_model(record: Record, directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", model_page(record))
 
 
-def write_models(first: Record, second: Record, directory: str | Path) -> Path:
+def write_models(first: ExaminationRecord, second: ExaminationRecord, directory: str | Path) -> Path:
     """Write `directory/index.html`: two examinations side by side, a row a gauge; see `write_model`.
 
     Args:
@@ -61,7 +61,7 @@ def write_models(first: Record, second: Record, directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", text)
 
 
-def model_page(record: Record) -> str:
+def model_page(record: ExaminationRecord) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     return template("model.html").render(
@@ -70,7 +70,7 @@ def model_page(record: Record) -> str:
     )  # fmt: skip
 
 
-def model_fragment(record: Record) -> str:
+def model_fragment(record: ExaminationRecord) -> str:
     """A fragment of HTML for a notebook: the answer and the strip (SVG); no script."""
     record = clean(record, lines=True)
     return template("model_fragment.html").render(
@@ -78,7 +78,7 @@ def model_fragment(record: Record) -> str:
     )
 
 
-def model_sentences(record: Record) -> list[str]:
+def model_sentences(record: ExaminationRecord) -> list[str]:
     """The answer in words, the most important sentence first."""
     failed = [check for check in record.preflight if check.holds is False]
     if failed:
@@ -104,7 +104,7 @@ def model_sentences(record: Record) -> list[str]:
     return found
 
 
-def silence(record: Record) -> tuple[list[str], list[tuple[str, list[str]]]]:
+def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
     """Theories that say nothing, each with its reason; and what others wait for, with their titles.
 
     A gauge waits where all of its hypotheses that do not hold ask for something that could have been given.
@@ -136,13 +136,13 @@ def _awaited(own: Gauge) -> str:
     return " and ".join(words for name, words in _ASKED.items() if name in failing)
 
 
-def _error(words: str, ends: Interval, unit: str, task: str) -> str:
+def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
     show = (lambda value: f"{100 * value:.3g} %") if task == "classification" else number
     interval = f"{ends.at} interval".lstrip()
-    return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.low)} to {show(ends.high)}."
+    return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.lower)} to {show(ends.upper)}."
 
 
-def _meta(record: Record) -> str:
+def _meta(record: ExaminationRecord) -> str:
     held = f"{record.rows.held:,} held" if record.rows.held else "none held"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
@@ -152,13 +152,13 @@ def _meta(record: Record) -> str:
     )
 
 
-def _pictures(record: Record) -> dict[str, Any]:
+def _pictures(record: ExaminationRecord) -> dict[str, Any]:
     chart = strip_chart(record)
     words = {"strip": "Predicted intervals against measured values: " + "; ".join(model_sentences(record))}
     return drawn({} if chart is None else {"strip": chart}, words)
 
 
-def _rows(record: Record) -> list[dict[str, Any]]:
+def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
     """Predicted intervals in units of the measured value, cut where the picture ends."""
     rows = []
     left_out = record.left_out
@@ -168,17 +168,17 @@ def _rows(record: Record) -> list[dict[str, Any]]:
         if own.measured.value <= 0:
             continue
         ends, unit = own.predicted, own.measured.value
-        drawn_ends = {name: _inside(getattr(ends, name) / unit) for name in ("low", "value", "high")}
-        shown = {"predicted": ends.value, "from": ends.low, "to": ends.high, "measured": unit, "level": ends.at}
+        drawn_ends = {name: _inside(getattr(ends, name) / unit) for name in ("lower", "value", "upper")}
+        shown = {"predicted": ends.value, "from": ends.lower, "to": ends.upper, "measured": unit, "level": ends.at}
         said = _shown(ends, own.label)
         rows.append({"gauge": own.title, "verdict": own.status, "said": said, **drawn_ends, **shown})
     return rows
 
 
-def _strip(record: Record) -> dict[str, Any]:
+def _strip(record: ExaminationRecord) -> dict[str, Any]:
     """The strip in HTML, which needs no script and as much width as there is: places in percent of its width."""
     rows = [
-        {**row, **{f"{name}_at": _place(row[name]) for name in ("low", "value", "high")},
+        {**row, **{f"{name}_at": _place(row[name]) for name in ("lower", "value", "upper")},
          "seen": number(row["measured"])}
         for row in _rows(record)
     ]  # fmt: skip
@@ -195,7 +195,7 @@ def _inside(ratio: float) -> float:
     return min(max(ratio, _RATIOS[0]), _RATIOS[-1])
 
 
-def strip_chart(record: Record) -> Any:
+def strip_chart(record: ExaminationRecord) -> Any:
     """A row a prediction: its interval and value over the measured value, which is the line at 1; None without any."""
     rows = _rows(record)
     if not rows:
@@ -210,7 +210,7 @@ def strip_chart(record: Record) -> Any:
     base = alt.Chart().encode(y=y, color=tone)
     x = lambda name: alt.X(f"{name}:Q", scale=scale, axis=axis)
     layers = [
-        base.mark_rule(strokeWidth=5, opacity=0.45).encode(x=x("low"), x2="high:Q"),
+        base.mark_rule(strokeWidth=5, opacity=0.45).encode(x=x("lower"), x2="upper:Q"),
         base.mark_point(size=80, filled=True, opacity=1).encode(x=x("value"), tooltip=tips),
         alt.Chart().mark_rule(strokeDash=[4, 3], color="#7b828c", aria=False).encode(x=alt.datum(1.0)),
     ]
@@ -218,7 +218,7 @@ def strip_chart(record: Record) -> Any:
     return configured(chart.properties(width=420, height=34 * len(rows)))
 
 
-def _theories(record: Record) -> list[dict[str, Any]]:
+def _theories(record: ExaminationRecord) -> list[dict[str, Any]]:
     """Gauges by the section that they stand in, in the order in which they come; those that measured nothing last."""
     found: dict[str, list[dict[str, Any]]] = {}
     for own in record.gauges:
@@ -245,11 +245,11 @@ def _seen(own: Gauge) -> str:
     return number(own.measured.value)
 
 
-def _shown(ends: Interval | None, label: str, what: str = "") -> str:
+def _shown(ends: GaugeInterval | None, label: str, what: str = "") -> str:
     if ends is None:
         return MISSING
     sign = {"upper": "≤ ", "lower": "≥ "}.get(label, "")
-    if ends.low == ends.high:
+    if ends.lower == ends.upper:
         return f"{sign}{number(ends.value)}"
     at = what or ends.at
-    return f"{number(ends.value)} ({at + ': ' if at else ''}{number(ends.low)} to {number(ends.high)})"
+    return f"{number(ends.value)} ({at + ': ' if at else ''}{number(ends.lower)} to {number(ends.upper)})"

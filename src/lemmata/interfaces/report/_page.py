@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from lemmata.errors import DataError
 from lemmata.files import replace_text
-from lemmata.workflows.records.studies import Record
+from lemmata.workflows.records.studies import StudyRecord
 
 from . import _charts as charts
 from . import _views as views
@@ -28,7 +28,7 @@ from ._theme import themed
 WIDE = {"width": 500, "height": 290}
 
 
-def write_report(record: Record, directory: str | Path) -> Path:
+def write_report(record: StudyRecord, directory: str | Path) -> Path:
     """Write `directory/index.html`: one page that needs no other file and no network.
 
     Pictures stand in the page twice: as SVG, which every browser and printer shows, and as a Vega-Lite specification,
@@ -48,7 +48,7 @@ def write_report(record: Record, directory: str | Path) -> Path:
     return replace_text(Path(directory) / "index.html", page(record))
 
 
-def page(record: Record) -> str:
+def page(record: StudyRecord) -> str:
     """The text of the page."""
     record = clean(record, lines=True)
     pictures = drawn(_pictures(record), described(record))
@@ -69,7 +69,7 @@ def page(record: Record) -> str:
     )
 
 
-def page_text(record: Record) -> str:
+def page_text(record: StudyRecord) -> str:
     """A fragment of HTML for a notebook: answers, learning curve (SVG), table of models, warnings; no script.
 
     Args:
@@ -82,11 +82,11 @@ def page_text(record: Record) -> str:
     )
 
 
-def _curves(record: Record) -> dict[str, Any]:
+def _curves(record: StudyRecord) -> dict[str, Any]:
     return {"curves": learning_curve_chart(record, **WIDE)} if drawn_models(record) else {}
 
 
-def _pictures(record: Record) -> dict[str, Any]:
+def _pictures(record: StudyRecord) -> dict[str, Any]:
     found = _curves(record) | {
         "all-curves": charts.all_curves(record),
         "theory": charts.theory(record),

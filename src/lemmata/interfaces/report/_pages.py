@@ -11,11 +11,11 @@ from ._model import write_model, write_models
 from ._page import write_report
 
 _ONE: dict[type, Any] = {
-    studies.Record: write_report,
-    comparisons.Record: write_families,
-    examinations.Record: write_model,
+    studies.StudyRecord: write_report,
+    comparisons.ComparisonRecord: write_families,
+    examinations.ExaminationRecord: write_model,
 }
-_TWO: dict[type, Any] = {studies.Record: write_comparison, examinations.Record: write_models}
+_TWO: dict[type, Any] = {studies.StudyRecord: write_comparison, examinations.ExaminationRecord: write_models}
 
 
 def write_page(directory: str | Path, record: StoredRecord, other: StoredRecord | None = None) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
-from lemmata.workflows.records.studies import Answers, Interval, Record, Unit
+from lemmata.workflows.records.studies import Answers, Interval, StudyRecord, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
@@ -110,7 +110,7 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"
 
 
-def told_marks(record: Record) -> str:
+def told_marks(record: StudyRecord) -> str:
     """What stands in place of a number of rows, in words: the signs that the table has, empty where it has none."""
     if record.answers.needed is None:
         return ""

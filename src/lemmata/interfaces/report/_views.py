@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lemmata.workflows.records.studies import Column, ModelResult, Record
+from lemmata.workflows.records.studies import Column, ModelResult, StudyRecord
 
 from ._mathml import displayed
 from ._prose import prose
@@ -19,12 +19,12 @@ WORST_ROWS, CONFUSIONS = 12, 12
 Row = dict[str, Any]
 
 
-def models(record: Record) -> list[Row]:
+def models(record: StudyRecord) -> list[Row]:
     """A row a model: what is expected of it now, the rows it needs, what was measured last."""
     return [_model(model, place, record) for place, model in enumerate(record.models)]
 
 
-def _model(model: ModelResult, place: int, record: Record) -> Row:
+def _model(model: ModelResult, place: int, record: StudyRecord) -> Row:
     last = max(model.points, key=lambda point: point.n, default=None)
     asked, best = record.answers.needed is not None, model.name == record.answers.best
     return {
@@ -43,7 +43,7 @@ def _model(model: ModelResult, place: int, record: Record) -> Row:
     }
 
 
-def _farthest(model: ModelResult, record: Record) -> str:
+def _farthest(model: ModelResult, record: StudyRecord) -> str:
     """What is expected at the end of a model's curve, with eight times the rows."""
     end = model.band[-1] if model.band else None
     if end is None or not model.learns or not math.isfinite(end.value):
@@ -51,7 +51,7 @@ def _farthest(model: ModelResult, record: Record) -> str:
     return f"{told(end.value, record.unit)} ({told(end.lower, record.unit)} to {told(end.upper, record.unit)})"
 
 
-def more(record: Record) -> list[Row]:
+def more(record: StudyRecord) -> list[Row]:
     """What more rows buy: how many, what is then expected of the best model, and what they cost."""
     return [
         {
@@ -64,7 +64,7 @@ def more(record: Record) -> list[Row]:
     ]
 
 
-def points(record: Record) -> list[Row]:
+def points(record: StudyRecord) -> list[Row]:
     """Every measured point of every model, for a table."""
     return [
         {
@@ -75,7 +75,7 @@ def points(record: Record) -> list[Row]:
     ]  # fmt: skip
 
 
-def quality(record: Record) -> str:
+def quality(record: StudyRecord) -> str:
     """How far theory and measurement are apart, over all models and sizes; empty where no kernel was measured."""
     ratios, inside, gaps = [], 0, []
     for model in record.models:
@@ -101,7 +101,7 @@ def quality(record: Record) -> str:
     ) + accuracy
 
 
-def columns(record: Record) -> list[Row]:
+def columns(record: StudyRecord) -> list[Row]:
     """A row a column of the table, with a small histogram."""
     return [
         {"name": column.name, "kind": column.kind, "missing": number(column.missing) if column.missing else MISSING,
@@ -125,7 +125,7 @@ def _histogram(column: Column) -> Markup:
     )
 
 
-def confusions(record: Record) -> list[Row]:
+def confusions(record: StudyRecord) -> list[Row]:
     """The most frequent wrong classes among the held-out rows, and what share of the true class they are."""
     truths = collections.Counter(item.truth for item in record.residuals)
     wrong = collections.Counter((item.truth, item.said) for item in record.residuals if item.truth != item.said)
@@ -135,7 +135,7 @@ def confusions(record: Record) -> list[Row]:
     ]
 
 
-def worst(record: Record) -> list[Row]:
+def worst(record: StudyRecord) -> list[Row]:
     """The held-out rows with the largest loss; of a classification those whose class was not predicted."""
     rows = record.residuals
     if record.data.task == "classification":
@@ -152,7 +152,7 @@ def _missed(item: Any) -> str:
     return number(item.truth - item.said)
 
 
-def claims(record: Record) -> list[Row]:
+def claims(record: StudyRecord) -> list[Row]:
     """A row a claim: its statement in paragraphs and formulas, with an anchor of its own."""
     found, anchors = [], set()
     for claim in record.claims:
@@ -218,6 +218,6 @@ def parts(statement: str) -> list[tuple[str, str]]:
     return found
 
 
-def warnings(record: Record) -> list[str]:
+def warnings(record: StudyRecord) -> list[str]:
     """What a reader has to know before believing the answer, each once."""
     return list(dict.fromkeys([*record.notes, *record.data.findings]))

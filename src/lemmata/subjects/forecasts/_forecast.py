@@ -26,6 +26,7 @@ from jaxtyping import Float
 from scipy import special
 
 from lemmata.errors import DataError
+from lemmata.intervals import Interval
 
 from ._curve_prior import continuations, look, outlook
 from ._curve_smoothing import Smoothed, smooth
@@ -36,15 +37,6 @@ LEAST = 3
 LEAST_OWN = 0.25
 """The share of a standard error that a measurement has to itself, at the least."""
 STEP = 0.03
-
-
-@dataclasses.dataclass(frozen=True)
-class Interval:
-    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 @dataclasses.dataclass(frozen=True)

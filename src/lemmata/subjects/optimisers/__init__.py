@@ -2,7 +2,7 @@
 
 from ._adam_mini import adam_mini as adam_mini
 from ._adam_mini import scale_by_adam_mini as scale_by_adam_mini
-from ._compare import Comparison as Comparison
+from ._compare import OptimiserComparison as OptimiserComparison
 from ._compare import compare_optimisers as compare_optimisers
 from ._compare import expected_best as expected_best
 from ._profile import Profile as Profile

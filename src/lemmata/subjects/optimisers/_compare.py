@@ -21,7 +21,7 @@ _SHUFFLES = 2000
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class OptimiserComparison:
     """What `compare_optimisers` found.
 
     Args:
@@ -118,7 +118,7 @@ def compare_optimisers(
     steps: int = 200,
     evaluate: Callable[[PyTree], Float[Array, ""]] | None = None,
     seed: int = 0,
-) -> Comparison:
+) -> OptimiserComparison:
     """Train with each optimiser under as many random settings, and say who is best and whether that may be luck.
 
     Of two identical optimisers with k_A and k_B trials the first has the best run with probability k_A/(k_A + k_B): so
@@ -159,7 +159,7 @@ def compare_optimisers(
         settings[name] = [{key: float(values[row]) for key, values in drawn.items()} for row in range(trials)]
         state = jax.eval_shape(make(**settings[name][0]).init, params)
         stored[name] = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    return Comparison(losses, settings, _luck(losses, trials, rng), seconds, stored)
+    return OptimiserComparison(losses, settings, _luck(losses, trials, rng), seconds, stored)
 
 
 def _drawn(name: str, key: str, limits: tuple[float, float], trials: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Which way of mixing a sequence fits a user's rows. Sequences in, a record of the comparison out."""
 
-from lemmata.workflows.records.comparisons import Record as Record
+from lemmata.workflows.records.comparisons import ComparisonRecord as ComparisonRecord
 
 from ._load import load_sequences as load_sequences
 from ._run import run_comparison as run_comparison

@@ -15,14 +15,14 @@ from lemmata.options import FAMILY_NAMES, ComparisonOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workers import Lost, finished
 from lemmata.workflows.records.comparisons import (
+    ComparisonRecord,
     Cost,
     Data,
-    Estimate,
     FamilyResult,
     FiniteResult,
+    Interval,
     PairResult,
     Point,
-    Record,
     ScoreResult,
     estimate,
 )
@@ -50,7 +50,7 @@ def run_comparison(
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
     executor: Executor | None = None,
-) -> Record:
+) -> ComparisonRecord:
     """Which way of mixing a sequence fits these rows, with what error, now and with more rows, and at which cost.
 
     Args:
@@ -235,7 +235,7 @@ class _Job:
         guess = guessing(self.data.y, self.splits)[0].mean()
         return {name: float(found.losses[0].mean() / guess) for name, found in self.measured.items()}
 
-    def record(self) -> Record:
+    def record(self) -> ComparisonRecord:
         """Everything that is known, as it is written."""
         names, described = list(self.measured), self.described()
         results, compared, ahead, judged, said = [], [], [], None, []
@@ -246,7 +246,7 @@ class _Job:
             found = pairs(boot)
             ahead = [names[i] for i in leaders(boot.points.tolist(), found)]
             compared = [
-                PairResult(names[p.first], names[p.second], Estimate(p.difference, p.lower, p.upper), p.p_value,
+                PairResult(names[p.first], names[p.second], Interval(p.difference, p.lower, p.upper), p.p_value,
                            p.adjusted, p.decided) for p in found
             ]  # fmt: skip
             both = {names[i]: float(value) for i, value in enumerate(boot.points)}
@@ -256,8 +256,8 @@ class _Job:
         said += trained(self.finite, {name: BY_NAME[name].title for name in names})
         said += [scored(self.scores)] if self.scores else []
         exponents = {name: found.flops for name, found in self.costs.items()}
-        return Record(
-            **Record.head(), seed=self.options.seed, seconds=time.monotonic() - self.started,
+        return ComparisonRecord(
+            **ComparisonRecord.head(), seed=self.options.seed, seconds=time.monotonic() - self.started,
             peak_gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, data=described,
             winner=ahead[0] if len(ahead) == 1 and len(names) > 1 else None, leaders=ahead, sentences=said,
             families=results, pairs=compared, theorem=judged,
@@ -298,7 +298,7 @@ class _Job:
         found, predicted = self.measured[name], self.predicted[name]
         measured, ses, points = [], [], []
         for s, n in enumerate(self.splits.sizes):
-            theory = Estimate(*(float(part[s]) for part in (predicted.error, predicted.lower, predicted.upper)))
+            theory = Interval(*(float(part[s]) for part in (predicted.error, predicted.lower, predicted.upper)))
             relative = found.errors[:, s] / guessing(self.data.y, self.splits, size=n).mean(axis=1)
             se = float(relative.std(ddof=1) / math.sqrt(len(relative))) if len(relative) > 1 else math.nan
             measured.append(float(relative.mean()))
@@ -315,7 +315,7 @@ class _Job:
         for factor in (2, 4, 8):
             n = factor * self.splits.sizes[-1]
             expected = goes_on.error(n, level=0.95)
-            later.append(Point(n, None, None, Estimate(expected.value, expected.lower, expected.upper)))
+            later.append(Point(n, None, None, Interval(expected.value, expected.lower, expected.upper)))
         return points, later
 
     def described(self) -> Data:

@@ -10,7 +10,7 @@ PAIRS, KEY = 16, 8
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class SequenceTask:
     """A task: what it is, how many rows it has, and the share of them that is held out.
 
     Args:
@@ -80,11 +80,11 @@ def hold(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
 TASKS = {
     task.name: task
     for task in (
-        Task("lookup", "16 pairs of a key and a value, then a key: its value", lookup, "attention wins"),
-        Task("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
-        Task("motif", "a product of three neighbours, wherever it stands", motif, "convolution wins"),
-        Task("smooth", "a smooth function of two numbers", smooth, "no winner"),
-        Task("noise", "a target that the sequences say nothing about", noise, "no winner"),
-        Task("hold", "the number that was marked last", hold, "no family here can do it"),
+        SequenceTask("lookup", "16 pairs of a key and a value, then a key: its value", lookup, "attention wins"),
+        SequenceTask("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
+        SequenceTask("motif", "a product of three neighbours, wherever it stands", motif, "convolution wins"),
+        SequenceTask("smooth", "a smooth function of two numbers", smooth, "no winner"),
+        SequenceTask("noise", "a target that the sequences say nothing about", noise, "no winner"),
+        SequenceTask("hold", "the number that was marked last", hold, "no family here can do it"),
     )
 }

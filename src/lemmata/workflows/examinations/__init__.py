@@ -1,6 +1,6 @@
 """A trained model and its rows in, a Record of what theory predicts about it out."""
 
-from lemmata.workflows.records.examinations import Record as Record
+from lemmata.workflows.records.examinations import ExaminationRecord as ExaminationRecord
 
 from ._findings import Sign as Sign
 from ._findings import signs as signs

@@ -27,7 +27,7 @@ from lemmata.subjects.trained_models.claimed_privacy import ClaimCoversItsSteps,
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows, MembershipFromTrainingRows
 from lemmata.subjects.trained_models.shift import RowsInUseAreAlike
 from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
-from lemmata.workflows.records.examinations import Finding, Gauge, Interval
+from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._features import beside_its_kernels
 from ._gauges import of_claim
@@ -59,7 +59,7 @@ class Sign:
     finding: Finding
 
 
-def findings(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[Finding]:
+def findings(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Finding]:
     """At most five sentences, the most important first; none where nothing is out of order.
 
     Args:
@@ -70,7 +70,7 @@ def findings(trained: Trained, gauges: list[Gauge], held: Interval | None) -> li
     return [sign.finding for sign in signs(trained, gauges, held)[:_MOST]]
 
 
-def signs(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[Sign]:
+def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Everything that is out of order, the most important first, each with its name; arguments as of `findings`."""
     found = [
         *_trigger(trained, gauges),
@@ -155,7 +155,7 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     return [Sign("shift", Finding(text, [own.name]))]
 
 
-def _copies(trained: Trained, held: Interval | None) -> list[Sign]:
+def _copies(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
     copies = copies_of(trained)
     found = []
     if copies.held.any() and held is not None:
@@ -189,7 +189,7 @@ def _untrained(trained: Trained) -> list[Sign]:
     return [Sign("not trained", Finding(text, ["training rows"]))]
 
 
-def _guessing(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[Sign]:
+def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows."""
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
@@ -257,7 +257,7 @@ def _disagreements(gauges: list[Gauge]) -> list[Sign]:
             continue
         at = f" ({own.predicted.at})" if own.predicted.at else ""
         ends = {"upper": f"at most {own.predicted.value:.3g}", "lower": f"at least {own.predicted.value:.3g}"}
-        said = ends.get(own.label, f"{own.predicted.low:.3g} to {own.predicted.high:.3g}{at}")
+        said = ends.get(own.label, f"{own.predicted.lower:.3g} to {own.predicted.upper:.3g}{at}")
         text = f"{own.title}: predicted {said}, measured {own.measured.value:.3g}. {_reading(own)}"
         found.append(Sign("predictions that failed", Finding(text, [own.name])))
     return found
@@ -271,7 +271,7 @@ def _reading(own: Gauge) -> str:
     return f"One such interval in {round(1 / (1 - level))} fails by chance; else an unchecked hypothesis is false."
 
 
-def _labels(trained: Trained, gauges: list[Gauge], held: Interval | None) -> list[Sign]:
+def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
     """Labels that other rows or the model contradict; a model that guesses contradicts every one."""
     if _guessing(trained, gauges, held):
         return []

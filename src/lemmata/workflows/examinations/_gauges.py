@@ -15,7 +15,7 @@ from lemmata.core import key_from
 from lemmata.engine.claims import Estimate, Sample, Standing, registry
 from lemmata.errors import LemmataError, MemoryPlanError
 from lemmata.subjects.trained_models import HELD_OUT, TO_BE_SCORED, AbstractGauge, Trained, fresh_rows
-from lemmata.workflows.records.examinations import Condition, Gauge, Interval
+from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 
 _CHAPTER = "trained_models"
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
@@ -239,11 +239,11 @@ def _said(own: Condition) -> str:
     return f"{own.name} {_number(own.value)}, asked {own.relation} {_number(own.threshold)}"
 
 
-def interval(values: Any) -> Interval:
+def interval(values: Any) -> GaugeInterval:
     """(low, value, high) as three numbers; one number stands for all three."""
     ends = np.asarray(values, float).ravel()
     low, value, high = ends if len(ends) == 3 else (ends[0],) * 3
-    return Interval(float(low), float(value), float(high))
+    return GaugeInterval(float(value), float(low), float(high))
 
 
 def _condition(hypothesis: Any) -> Condition:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from lemmata.errors import SettingError
-from lemmata.workflows.records.examinations import Record
+from lemmata.workflows.records.examinations import ExaminationRecord
 
 _SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _PLAIN = ("held.error", "train.error", "score.covered")
@@ -42,7 +42,7 @@ def read_required(conditions: Sequence[str], gauges: Sequence[str]) -> list[tupl
     return found
 
 
-def check_required(record: Record, conditions: Sequence[str]) -> list[str]:
+def check_required(record: ExaminationRecord, conditions: Sequence[str]) -> list[str]:
     """The conditions that do not hold, each in a sentence with the number that was found; see `read_required`.
 
     What was not measured does not hold.
@@ -66,7 +66,7 @@ def _finite(text: str) -> float | None:
         return None
 
 
-def _value(record: Record, name: str) -> float | None:
+def _value(record: ExaminationRecord, name: str) -> float | None:
     if name == "held.error":
         return None if record.held_error is None else record.held_error.value
     if name == "train.error":

@@ -22,7 +22,7 @@ from lemmata.subjects.trained_models import (
     objective_of,
     training_outputs,
 )
-from lemmata.workflows.records.examinations import Check, Gauge, Interval, Model, Record, Rows, Score
+from lemmata.workflows.records.examinations import Check, ExaminationRecord, Gauge, GaugeInterval, Model, Rows, Score
 
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
@@ -38,7 +38,7 @@ def run_examination(
     trained: Trained, *, name: str = "model", rows_name: str = "rows", time_limit: float | None = None,
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
-) -> Record:  # fmt: skip
+) -> ExaminationRecord:  # fmt: skip
     """Pose a trained model every theory that speaks about it.
 
     Args:
@@ -146,33 +146,33 @@ def _seconds(value: float) -> str:
     return "less than a second" if value < 1 else f"{value:,.0f} s"
 
 
-def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> Interval:
+def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInterval:
     """The share of wrong classes with exact limits; the mean squared distance, or of nats a token, with normal ones."""
     errors = trained.task.errors(f, y)
     value = float(errors.mean())
     if trained.task.is_classification:
         low, high = share_interval(float(errors.sum()), float(len(errors) - errors.sum()), _LEVEL)
-        return Interval(low, value, high, _LEVEL)
+        return GaugeInterval(value, low, high, _LEVEL)
     spread = (
         float(stats.norm.ppf((1 + _LEVEL) / 2)) * float(errors.std(ddof=1)) / len(errors) ** 0.5
         if len(errors) > 1
         else 0.0
     )
-    return Interval(max(value - spread, 0.0), value, value + spread, _LEVEL)
+    return GaugeInterval(value, max(value - spread, 0.0), value + spread, _LEVEL)
 
 
 def _record(
     trained: Trained, checks: list[Check], found: list[Gauge], plan: list[str], name: str, rows_name: str,
     decay: float | None, seconds: float, interrupted: bool,
-) -> Record:  # fmt: skip
+) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
     seen, held = error_interval(trained, training_outputs(trained), trained.y), None
     if trained.held is not None and whole:
         held = error_interval(trained, held_outputs(trained), held_rows(trained)[1])
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
-    return Record(
-        **Record.head(),
+    return ExaminationRecord(
+        **ExaminationRecord.head(),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
         train_error=seen, held_error=held, preflight=checks, gauges=found,
         findings=findings(trained, found, held) if whole else [], plan=plan,

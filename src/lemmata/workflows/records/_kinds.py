@@ -5,7 +5,7 @@ from pathlib import Path
 from . import comparisons, examinations, studies
 from ._stored import StoredRecord
 
-_MARKS = {'"gauges":': examinations.Record, '"families":': comparisons.Record}
+_MARKS = {'"gauges":': examinations.ExaminationRecord, '"families":': comparisons.ComparisonRecord}
 """A field that only this record has, as JSON writes its name: quotes within a text are escaped."""
 
 
@@ -20,5 +20,5 @@ def kind_of(path: Path) -> type[StoredRecord]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return studies.Record
-    return next((kind for mark, kind in _MARKS.items() if mark in text), studies.Record)
+        return studies.StudyRecord
+    return next((kind for mark, kind in _MARKS.items() if mark in text), studies.StudyRecord)

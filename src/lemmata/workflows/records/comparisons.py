@@ -3,19 +3,12 @@
 import dataclasses
 import math
 
+from lemmata.intervals import Interval
+
 from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of compare.json; a reader refuses others."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """A number with its 95 % interval."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +25,7 @@ class Point:
     n: int
     measured: float | None
     se: float | None
-    predicted: Estimate | None
+    predicted: Interval | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +80,9 @@ class FamilyResult:
     name: str
     title: str
     words: str
-    error: Estimate
+    error: Interval
     wrong: float | None
-    permuted: Estimate
+    permuted: Interval
     sound: bool
     setting: str
     values: list[float]
@@ -118,7 +111,7 @@ class PairResult:
 
     first: str
     second: str
-    difference: Estimate
+    difference: Interval
     p_value: float
     adjusted: float
     decided: bool
@@ -213,7 +206,7 @@ class Data:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record(StoredRecord):
+class ComparisonRecord(StoredRecord):
     """Everything that compare.json holds.
 
     Args:
@@ -245,7 +238,7 @@ class Record(StoredRecord):
     interrupted: bool = False
 
 
-def estimate(value: float, ends: tuple[float, float]) -> Estimate:
+def estimate(value: float, ends: tuple[float, float]) -> Interval:
     """A number with its interval; what is not finite is refused by strict JSON, so it must not get here."""
     assert math.isfinite(value)
-    return Estimate(float(value), float(ends[0]), float(ends[1]))
+    return Interval(float(value), float(ends[0]), float(ends[1]))

@@ -2,24 +2,22 @@
 
 import dataclasses
 
+from lemmata.intervals import Interval
+
 from ._stored import StoredRecord
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of model.json; a reader refuses others."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Interval:
-    """A number with its interval.
+class GaugeInterval(Interval):
+    """The interval of a gauge, which says its own probability.
 
     Args:
-        low, value, high: the number and its ends.
-        level: the probability with which the interval is declared to hold what it is about; None where nothing says.
+        level: the probability with which it is declared to hold what it is about; None where nothing says.
     """
 
-    low: float
-    value: float
-    high: float
     level: float | None = None
 
     @property
@@ -94,8 +92,8 @@ class Gauge:
     status: str
     reason: str
     hypotheses: list[Condition]
-    predicted: Interval | None
-    measured: Interval | None
+    predicted: GaugeInterval | None
+    measured: GaugeInterval | None
     route: str
     trivial: float | None
     control: str
@@ -172,7 +170,7 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record(StoredRecord):
+class ExaminationRecord(StoredRecord):
     """All that an examination found.
 
     Args:
@@ -202,8 +200,8 @@ class Record(StoredRecord):
     created: str
     model: Model
     rows: Rows
-    train_error: Interval
-    held_error: Interval | None
+    train_error: GaugeInterval
+    held_error: GaugeInterval | None
     preflight: list[Check]
     gauges: list[Gauge]
     findings: list[Finding]

@@ -3,19 +3,12 @@
 import dataclasses
 from typing import Any
 
+from lemmata.intervals import Interval
+
 from ._stored import StoredRecord
 
 SCHEMA = 2
 """Version of study.json; a reader refuses others."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Interval:
-    """A number with its 90 % interval; an end without a limit is infinite (null in study.json)."""
-
-    value: float
-    lower: float
-    upper: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -223,7 +216,7 @@ class Residual:
 
 
 @dataclasses.dataclass(frozen=True)
-class Record(StoredRecord):
+class StudyRecord(StoredRecord):
     """Everything that study.json holds."""
 
     version, file, command_line, about = SCHEMA, "study.json", "lemmata study", "a study"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lemmata.workflows.records.studies import Record as Record
+from lemmata.workflows.records.studies import StudyRecord as StudyRecord
 
 from ._archives import read_arrays as read_arrays
 from ._bundled import SETS as SETS

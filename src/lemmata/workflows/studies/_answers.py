@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lemmata.intervals import Interval
 from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
-from lemmata.workflows.records.studies import Answers, Interval, More
+from lemmata.workflows.records.studies import Answers, More
 
 from ._metrics import misranked, tell, wrong
 from ._outlook import Candidate, grounded

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from lemmata.intervals import Interval
 from lemmata.subjects.forecasts import Forecast
-from lemmata.workflows.records.studies import Interval
 
 from ._losses import NORMAL_90, Losses
 from ._measure import Measured

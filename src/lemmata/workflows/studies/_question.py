@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from lemmata.intervals import Interval
 from lemmata.workflows.records import spell, spell_asked
-from lemmata.workflows.records.studies import Interval
 
 from ._metrics import Metric, misranked, wrong
 

@@ -25,8 +25,8 @@ from lemmata.workflows.records.studies import (
     Expected,
     ModelResult,
     Point,
-    Record,
     SignalResult,
+    StudyRecord,
     TheoryPoint,
     Unit,
 )
@@ -60,7 +60,7 @@ def run_study(
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
-) -> Record:
+) -> StudyRecord:
     """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
 
     Args:
@@ -217,7 +217,7 @@ class _Job:
         kernels = [item for item in self.candidates if item.measured.modes is not None]
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
-    def record(self) -> Record:
+    def record(self) -> StudyRecord:
         """Everything that is known, as it is written."""
         assert self.signal is not None
         question, unit = self.question, self.question.unit
@@ -246,8 +246,8 @@ class _Job:
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
             self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
-        return Record(
-            **Record.head(),
+        return StudyRecord(
+            **StudyRecord.head(),
             seed=self.options.seed,
             seconds=time.monotonic() - self.started,
             peak_gib=_peak_gib(),

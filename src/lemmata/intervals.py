@@ -1,0 +1,20 @@
+"""A number with its interval: the one class of studies, comparisons, examinations and forecasts."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Interval:
+    """A number with the two ends of its interval. Who holds it says with which probability; an end may be infinite.
+
+    Args:
+        value: the number.
+        lower, upper: the ends.
+
+    >>> Interval(0.2, 0.1, 0.4).lower
+    0.1
+    """
+
+    value: float
+    lower: float
+    upper: float
