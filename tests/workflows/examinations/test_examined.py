@@ -2,7 +2,6 @@
 
 import collections
 import math
-import time
 
 import jax
 import jax.numpy as jnp
@@ -22,27 +21,23 @@ from lemmata.subjects.trained_models import (
     Objective,
     held_outputs,
     held_rows,
-    is_known,
     polish,
-    polished_copy,
     read_model,
     read_task,
     read_trained,
 )
-from lemmata.workflows.examinations import ExaminationRecord, _gauges, _run, gauges_of, run_examination, signs
-from tests.interfaces.cli import model_files
+from lemmata.workflows.examinations import ExaminationRecord, _gauges, _run, gauges_of, signs
 from tests.subjects.trained_models import test_faces as faces
+
+from .small_models import HELD, LEFT_OUT, SPOKE, STEP, TRAIN, linear_model, statuses
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
-TRAIN, HELD = model_files.rows()
-SPOKE = ("agrees", "disagrees")
 UNSAID = (
     "checkpoints 0", "it is not so that a privacy of the training is claimed", "it is not so that the program",
     "it is not so that rows in use are given", "it is not so that rows are documents",
     "smaller models of different sizes 0",
 )  # fmt: skip
-LEFT_OUT, STEP = "held_out_error_from_training_rows", "largest_stable_step"
 
 
 @pytest.fixture
@@ -61,15 +56,7 @@ def network(request):
 
 @pytest.fixture(scope="module")
 def linear():
-    model = lambda own, x: x @ own["w"] + own["b"]
-    start = model, {"w": jnp.zeros((4, 3)), "b": jnp.zeros(3)}
-    task = read_task(read_model(start), *TRAIN)
-    found = polish(Objective(read_model(start), TRAIN[0], task.encode(TRAIN[1]), task, 0.02), tolerance=1e-7).model
-    return model, {name: jnp.asarray(part) for name, part in found.split(found.theta).items()}
-
-
-def statuses(record):
-    return {own.name.split(".")[-1]: own.status for own in record.gauges}
+    return linear_model()
 
 
 def numbers(record):
@@ -279,68 +266,6 @@ def test_a_network_of_values_and_a_regression_without_decay(values):
     assert {name for name, status in found.items() if status in SPOKE} == spoke
     plain = lemmata.study_model(LinearRegression().fit(x, y), x, y, held=held).record
     assert plain.gauge(LEFT_OUT).reason == "the decay of the weights 0, asked > 0"
-
-
-def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
-    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", lambda trained: 10.0)
-    dear = lambda claim, problem: 20.0
-    monkeypatch.setattr("lemmata.subjects.trained_models.probabilities.ConformalCoverage.passes", dear)
-    record = run_examination(trained, time_limit=150.0)
-    by_name = statuses(record)
-    assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
-    assert record.gauge(STEP).reason == "8,400 s are more than the time limit leaves"
-    assert by_name["conformal_coverage"] == "unaffordable"
-    assert by_name["calibration_after_temperature"] in SPOKE
-    assert "Largest stable step of gradient descent: 8,400 s" in record.plan
-    assert any("Largest stable step" in line for line in record.silent)
-    late = run_examination(trained, time_limit=10.0, started=time.monotonic() - 20)
-    assert set(statuses(late).values()) == {"unaffordable", "inapplicable"}, "what it never speaks about has no price"
-    assert statuses(late)[STEP] == "unaffordable"
-    assert late.held_error is not None
-
-
-def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatch):
-    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_000)
-    record = run_examination(trained)
-    assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
-    assert record.gauge(STEP).status in SPOKE
-    assert not is_known(polished_copy, trained)
-    many = lambda own, x: x @ own[:800].reshape(4, 200)
-    wide = read_trained((many, jnp.zeros(40_000)), *TRAIN, labels=tuple(range(200)), decay=0.02)
-    claims = {claim.name.split(".")[-1]: claim for claim in gauges_of(wide)}
-    assert "leaving one out; found 34." in (_run._too_much(claims[LEFT_OUT], wide, 0.0, None) or "")
-    assert not is_known(polished_copy, wide)
-
-
-def test_what_was_finished_is_kept_after_an_interruption(linear, monkeypatch):
-    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    done = []
-
-    def stop(claim, trained, seed):
-        if len(done) == 2:
-            raise KeyboardInterrupt
-        done.append(claim.name)
-        return _gauges.entry(claim, "agrees", "so it is")
-
-    monkeypatch.setattr("lemmata.workflows.examinations._run.gauge", stop)
-    record = run_examination(trained)
-    assert record.interrupted
-    assert [own.name for own in record.gauges] == done
-    assert record.held_error is not None
-
-
-def test_a_gauge_that_raises_is_said_to_have_failed(linear, monkeypatch):
-    trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    (claim,) = [own for own in gauges_of(trained) if own.name.endswith(STEP)]
-    for error, said in ((KeyError("w"), "KeyError: 'w'"), (ValueError(), "ValueError"), (MemoryError(), "MemoryError")):
-        monkeypatch.setattr(type(claim), "predict", lambda self, problem, error=error: (_ for _ in ()).throw(error))
-        found = _gauges.gauge(claim, trained, 0)
-        assert found.status == ("unaffordable" if isinstance(error, MemoryError) else "failed")
-        assert found.reason == said
-    monkeypatch.setattr(type(claim), "predict", lambda self, problem: jnp.full(3, jnp.nan))
-    assert _gauges.gauge(claim, trained, 0).reason == "what was predicted is not a number"
 
 
 def test_descent_that_goes_on_is_no_test_of_the_longest_step():
