@@ -41,16 +41,16 @@ def bound():
     signal.signal(signal.SIGXFSZ, ignored)
 
 
-def refused(path, bound, write):
+def refused(path, bound, write, old="old"):
     """The old text and no other file stand there after a refusal that names the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("old")
+    path.write_text(old)
     bound(2000)
     with pytest.raises(DataError, match=r"cannot be written; found File too large; .*; remedy: free space") as error:
         write()
     bound(resource.RLIM_INFINITY)
     assert str(path) in str(error.value)
-    assert path.read_text() == "old"
+    assert path.read_text() == old
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
@@ -66,7 +66,12 @@ def test_the_page(tmp_path, bound):
 def test_the_catalogue(tmp_path, bound, monkeypatch):
     monkeypatch.setattr(_records, "SECTIONS", tmp_path)
     path = tmp_path / "a" / "records" / "b.json"
-    refused(path, bound, lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}}))
+    write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})
+    refused(path, bound, write, old="{}")
+    path.write_text("{")
+    with pytest.raises(DataError, match="b.json; found Expecting property name.*remedy: restore the file"):
+        write()
+    assert path.read_text() == "{"
 
 
 def test_an_interruption_leaves_the_old_file(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from lemmata.errors import DataError
 from lemmata.files import replace_text
 
 from ._modules import ROOT
@@ -42,7 +43,7 @@ def records() -> dict[str, dict[str, Any]]:
     found = {}
     for path in sorted(SECTIONS.glob(f"*/{FOLDER}/*.json")):
         place = f"{path.parts[-3]}.{path.stem}"
-        for name, record in json.loads(path.read_text(encoding="utf-8")).items():
+        for name, record in _read(path).items():
             found[f"{place}.{spelled(name)}"] = record
     return found
 
@@ -56,16 +57,25 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
         given: new records, by the names of classes.
 
     Raises:
-        DataError: the file cannot be written; it stays as it was.
+        DataError: the file is no JSON, or cannot be written; it stays as it was.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = _read(path) if path.exists() else {}
     own = {name: given.get(name, known.get(name)) for name in classes}
     kept = {name: record for name, record in own.items() if record is not None}
     told = ",\n".join(f"{json.dumps(name)}: {_laid_out(record)}" for name, record in kept.items())
     replace_text(path, f"{{\n{told}\n}}\n")
     records.cache_clear()
+
+
+def _read(path: pathlib.Path) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(
+            f"records {path}", found=str(error), rule="JSON", remedy="restore the file from version control"
+        ) from None
 
 
 def _laid_out(record: dict[str, Any]) -> str:
