@@ -69,7 +69,7 @@ def test_the_catalogue(tmp_path, bound, monkeypatch):
     write = lambda: _records.write_records("a.b", ["A"], {"A": {"reason": "c" * 5000}})
     refused(path, bound, write, old="{}")
     path.write_text("{")
-    with pytest.raises(DataError, match="b.json; found Expecting property name.*remedy: restore the file"):
+    with pytest.raises(DataError, match=r"b\.json; found Expecting property name.*remedy: restore the file"):
         write()
     assert path.read_text() == "{"
 
