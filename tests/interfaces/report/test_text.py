@@ -76,3 +76,12 @@ def test_script_json_reads_back():
 def test_slugs_hold_only_letters_digits_and_hyphens():
     assert slug("claim", "a.b<c>", None) == "claim-a-b-c"
     assert slug("\x00") == "item"
+
+
+def test_the_value_asked_for_differs_from_the_one_there_is():
+    """ "Rows for accuracy 99.4 %: 82" stood beside a model that had 99.4 %."""
+    answers = dataclasses.replace(
+        classified().answers, asked=0.99424, origin="a tenth less", now=Interval(0.9936, 0.98, 1.0)
+    )
+    assert told_asked(answers, ACCURACY) == "99.42 %"
+    assert told_asked(dataclasses.replace(answers, now=Interval(0.98, 0.97, 1.0)), ACCURACY) == "99.4 %"

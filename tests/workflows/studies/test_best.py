@@ -3,15 +3,19 @@
 import dataclasses
 import io
 
+import numpy as np
+import pytest
 from rich.console import Console
 
 from lemmata.interfaces.cli._summary import print_summary
 from lemmata.options import StudyOptions
+from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import run_study
 from lemmata.workflows.studies._answers import answers, beats_guessing
+from lemmata.workflows.studies._losses import LeftOut, say_left_out
 from lemmata.workflows.studies._outlook import Candidate
 from tests.workflows.studies import tables
-from tests.workflows.studies.test_answers import SEEN, candidate, question
+from tests.workflows.studies.test_answers import SEEN, SIZES, candidate, question
 
 
 def gained(name, loss, gain, **more):
@@ -88,3 +92,56 @@ def test_a_model_whose_interval_lies_above_the_best_is_not_as_good():
     assert "the best model is the wide model" in text
     assert ("may be as good" in text) == (near.expected(320).lower <= wide.expected(320).value)
     assert "may be as good" not in text
+
+
+def test_a_model_that_broke_down_in_a_split_is_neither_best_nor_sure():
+    """A softmax kernel with 18 times the error of guessing in one split of five was "best": that split was left out."""
+    broken, steady = candidate("broken", lambda n: 0.5), candidate("steady", lambda n: 0.6)
+    measured = dataclasses.replace(broken.measured, wild=LeftOut(18.0, 1, 5, 256))
+    broken = dataclasses.replace(broken, measured=measured)
+    asked = question()
+    assert not beats_guessing(broken, asked)
+    found = answers(SEEN, [broken, steady], asked)
+    assert found.best == "steady"
+    assert "the broken model" not in " ".join(found.sentences)
+    assert answers(SEEN, [broken], asked).best is None
+    text = " ".join(say_left_out({"softmax": LeftOut(18.0, 1, 5, 256), "lasso": LeftOut(11.0, 1, 5, 256)}))
+    assert "called surely better than guessing" in text
+
+
+@pytest.mark.parametrize("unit", ["accuracy", "auc"])
+def test_of_no_error_at_all_no_tenth_is_told(unit):
+    """Eight models without an error needed from "16" to "1,620,000 (1,330 to no limit)" rows for a tenth less."""
+    perfect = candidate("perfect", lambda n: 0.001, unit=unit)
+    losses = dataclasses.replace(perfect.losses, seen=np.zeros(len(perfect.losses.sizes)))
+    perfect = dataclasses.replace(perfect, measured=dataclasses.replace(perfect.measured, losses={unit: losses}))
+    asked = dataclasses.replace(question(f"{unit} 0.9", "classification", spread=0.25), loss=None, guessing=0.5)
+    found = answers(SEEN, [perfect], asked)
+    assert found.needed is None
+    assert "on the rows that did not train, so how many rows take a tenth" in " ".join(found.sentences)
+    still = answers(SEEN, [perfect], dataclasses.replace(asked, loss=0.1))
+    assert still.needed is not None, "what the user asks for is answered"
+
+
+@pytest.mark.parametrize("at", [0.9, 0.5])
+def test_what_is_called_measured_is_measured(at):
+    """ "There it has 170, and softmax network has 153", read off a curve: it was measured to have 254 there."""
+    best, short = candidate("best", lambda n: 4.0 * n**-0.5), candidate("short", lambda n: at + 0.0 * n)
+    few = {name: dataclasses.replace(own, sizes=own.sizes[:3], mean=own.mean[:3], se=own.se[:3], splits=own.splits[:3])
+           for name, own in short.measured.losses.items()}  # fmt: skip
+    forecasted = forecast(SIZES[:3], np.full(3, at), np.full(3, 0.01 * at), baseline=1.0)
+    short = dataclasses.replace(short, measured=dataclasses.replace(short.measured, losses=few), forecast=forecasted)
+    high = {name: dataclasses.replace(own, seen=np.where(own.sizes == 32, 0.7, own.mean))
+            for name, own in best.measured.losses.items()}  # fmt: skip
+    best = dataclasses.replace(best, measured=dataclasses.replace(best.measured, losses=high))
+    text = " ".join(answers(SEEN, [best, short], question()).sentences)
+    told = f"at most 32 training rows: there it has rmse {2 * at**0.5:#.3g}, and the best model has {2 * 0.7**0.5:#.3g}"
+    assert told in text, text
+    assert ("it may be the better one" in text) == (at < 0.7)
+
+
+def test_fewer_rows_than_there_are_are_not_said_to_suffice_where_all_of_them_do_not():
+    """2,296 rows with an interval that lies above the asked value: "open, from 1,840 rows on"."""
+    model = candidate("slow", lambda n: 0.9 * n**-0.02, se=0.02)
+    asked = model.expected(320).lower * 0.999
+    assert model.samples(asked).lower >= 320

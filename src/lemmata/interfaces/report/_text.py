@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
+from lemmata.workflows.records import ASKED, FARTHEST, HORIZON, rows, spell, spell_asked
 from lemmata.workflows.records.studies import Answers, Interval, StudyRecord, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -85,7 +85,22 @@ def told_asked(answers: Answers, unit: Unit) -> str:
     nearly = usual == "100.0 %" and answers.asked < 1
     if nearly and answers.origin != ASKED:
         return spell_asked(1 - float(f"{1 - answers.asked:.2g}"), unit.percent)
-    return spell_asked(answers.asked, unit.percent) if answers.origin == ASKED else usual
+    if answers.origin != ASKED:
+        return _apart(answers.asked, None if answers.now is None else answers.now.value, unit)
+    return spell_asked(answers.asked, unit.percent)
+
+
+def _apart(value: float, other: float | None, unit: Unit) -> str:
+    """A value with as many digits as tell it from another one."""
+    usual = told(value, unit)
+    if other is None or value == other or usual != told(other, unit):
+        return usual
+    scaled = [100 * own if unit.percent else own for own in (value, other)]
+    for digits in range(4, 10):
+        pair = [f"{own:.{digits}g}" for own in scaled]
+        if pair[0] != pair[1]:
+            return f"{pair[0]} %" if unit.percent else pair[0]
+    return usual
 
 
 def told_interval(interval: Interval, unit: Unit) -> str:
@@ -98,13 +113,13 @@ def told_rows(needed: Interval, total: int, endless: str = "no upper limit") -> 
 
     Args:
         needed: the rows; ends may be infinite.
-        total: rows of the table: more than 1,000 times as many are not told.
+        total: rows of the table: more than 8 times as many are not told, nor an upper end of more than 1,000 times.
         endless: what an interval without an upper end ends with.
     """
-    if not needed.value <= FARTHEST * total:
+    if not needed.value <= HORIZON * total:
         if needed.lower <= 1:
             return "open"
-        least = needed.lower <= FARTHEST * total
+        least = needed.lower <= HORIZON * total
         return f"open (≥ {rows(needed.lower)})" if least else "out of reach"
     upper = rows(needed.upper) if needed.upper <= FARTHEST * total else endless
     return f"{rows(needed.value)} ({rows(needed.lower)} to {upper})"

@@ -2,8 +2,10 @@
 
 import math
 
+HORIZON = 8
+"""Forecasts were checked to so many times the data: no larger number of rows is told, and the value is open there."""
 FARTHEST = 1000.0
-"""Numbers of rows beyond this many times the data are not told: whether the value can be reached is open."""
+"""An upper end of a number of rows beyond so many times the data is told as none."""
 ASKED = "asked with --error"
 """Where the value that `needed` is about is from, if the user gave it."""
 

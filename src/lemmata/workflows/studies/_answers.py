@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lemmata.intervals import Interval
-from lemmata.workflows.records import ASKED, FARTHEST, rows, spell, spell_asked
+from lemmata.workflows.records import ASKED, FARTHEST, HORIZON, rows, spell, spell_asked
 from lemmata.workflows.records.studies import Answers, More
 
 from ._metrics import misranked, tell, wrong
@@ -16,8 +16,6 @@ from ._question import Question
 from ._signal import Signal
 from ._unfound import copied, nothing, predicted
 
-HORIZON = 8
-"""Nothing is said of more rows than so many times those there are: as far as forecasts were checked."""
 STEPS = (0.25, 1.0, 3.0, 7.0)
 """How many more rows are priced, relative to the rows there are."""
 MOST_NAMED = 2
@@ -25,6 +23,8 @@ MOST_NAMED = 2
 EXACT = 1e-10
 """Below this share of the loss of guessing, a predicted number is exact: the rest is rounding."""
 ROUNDING = "exact up to rounding"
+NEAR = 1.25
+"""Two models were measured at one size where the numbers of rows differ by no more than this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
 FULL = 0.75
@@ -43,10 +43,11 @@ def beats_guessing(item: Candidate, question: Question) -> bool:
 
     On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
     decides nothing. Of numbers the interval may lie below guessing as a whole, too. A model
-    that is expected to be no better than guessing with all rows does not surely beat it.
+    that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits broke
+    down in a split, which its curve leaves out.
     """
     losses = item.losses
-    if not may_beat_guessing(item, question):
+    if not may_beat_guessing(item, question) or item.measured.wild is not None:
         return False
     if not math.isfinite(losses.gain):
         return bool(losses.mean[-1] + losses.se[-1] < question.guessing)
@@ -63,9 +64,12 @@ def may_beat_guessing(item: Candidate, question: Question) -> bool:
 def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
     """The models that may be best: those expected to beat guessing, where one of them surely does; else none.
 
+    One whose fits broke down in a split may be best only where those of every other did, too.
+
     To recommend only models that surely beat guessing would prefer those that stay near it: their gain varies least.
     """
     able = [item for item in candidates if may_beat_guessing(item, question)]
+    able = [item for item in able if item.measured.wild is None] or able
     return grounded(able) if any(beats_guessing(item, question) for item in able) else []
 
 
@@ -95,7 +99,9 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     useful += [best] if best not in useful else []
     now = best.expected(question.total)
     numbers = question.unit.task == "regression"
-    exact = numbers and max(now.value, float(best.losses.measured[-1])) <= EXACT * question.guessing
+    last = float(best.losses.measured[-1])
+    exact = numbers and max(now.value, last) <= EXACT * question.guessing
+    faultless = question.loss is None and question.unit.rows in (wrong, misranked) and last == 0
     if question.loss is not None:
         loss, origin = question.loss, ASKED
     elif exact:
@@ -105,13 +111,13 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         origin = f"a tenth less {_named(question)} than {best.title} has with all rows"
     first = _first(useful, best, loss)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
-    untold = guessed or question.drifts or origin == ROUNDING  # _exactly says from how many measured rows on
+    untold = guessed or question.drifts or faultless or origin == ROUNDING  # _exactly says from how many rows on
     needed = None if untold else first.samples(loss)
     more = [] if question.drifts else [_more(best, question, step) for step in STEPS]
     if guessed:
         reach = _guessed(question)
     else:
-        reach = CHANGING if needed is None else _rows(first, best, useful, question, loss, needed)
+        reach = _untold(question, faultless) if needed is None else _rows(first, best, useful, question, loss, needed)
     present = _exactly(best, question) if exact else _present(best, question, now, able, candidates)
     sentences = [predicted(found), copied(found), _used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
@@ -138,18 +144,30 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     at = question.total if farthest >= FULL * question.total else min(item.reach for item in full)
     best = min(full, key=lambda item: item.expected(at).value)
     short = [item for item in useful if item not in full]
+    least = best.losses.measured[-1]
     ahead = [item for item in short if item.expected(item.reach).value < best.expected(farthest).value]
+    ahead = [item for item in ahead if item.losses.measured[-1] < least]
     best = min(ahead, key=lambda item: item.expected(item.reach).value, default=best)
     sentences = _farther(useful, best, at, question)
     for item in short:
         if item is best or best.reach < item.reach:
             continue
-        pair = [tell(question.unit, one.expected(item.reach).value, question.spread) for one in (item, best)]
-        sentences.append(
-            f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows: there it has "
-            f"{question.unit.name} {pair[0]}, and {best.title} has {pair[1]}."
-        )
+        sentences += _less_far(item, best, question)
     return best, sentences
+
+
+def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
+    """How a model that was measured on fewer rows than the best stands beside it there, as both were measured."""
+    beside = int(np.argmin(np.abs(np.log(best.losses.sizes / item.reach))))
+    both = float(item.losses.measured[-1]), float(best.losses.measured[beside])
+    if max(best.losses.sizes[beside], item.reach) > NEAR * min(best.losses.sizes[beside], item.reach):
+        return []
+    pair = [tell(question.unit, loss, question.spread) for loss in both]
+    text = (
+        f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows: there it has "
+        f"{question.unit.name} {pair[0]}, and {best.title} has {pair[1]}"
+    )
+    return [f"{text}; with more rows it may be the better one." if both[0] < both[1] else f"{text}."]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
@@ -244,6 +262,14 @@ def _horizon(item: Candidate, question: Question) -> float:
 def _asked_level(level: str) -> str:
     """The words for a value after a verb: without "Reaching", and with a small letter."""
     return level.removeprefix("Reaching ").replace("A tenth", "a tenth")
+
+
+def _untold(question: Question, faultless: bool) -> str:
+    """Why no number of rows is told: later rows differ, or there is no error of which a tenth could go."""
+    if question.drifts or not faultless:
+        return CHANGING
+    none = "made no error" if question.unit.rows is wrong else "ranked every pair rightly"
+    return f"It {none} on the rows that did not train, so how many rows take a tenth of its error away cannot be told."
 
 
 def _exactly(best: Candidate, question: Question) -> str:

@@ -143,6 +143,11 @@ def seasoned(model: Model, y: Float[np.ndarray, "n k"], order: Float[np.ndarray,
     return dataclasses.replace(model, title=title, fit=functools.partial(last_season, period), least=period)
 
 
+def is_last_value(model: Model) -> bool:
+    """Whether it is the last season where none was found, which is the last value again."""
+    return model.naive and model.name == "season" and model.least == 1
+
+
 def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     """A day, a week and a year in rows, by how many rows there are to a day: 7 and 365 of daily rows.
 

@@ -106,7 +106,8 @@ class Candidate:
         It is at most N just where the loss that is expected with all N rows is. The lower end is where the 5 % curve
         first is at the loss, the upper end where the 95 % curve stays below it: infinite where that is nowhere up to
         10,000 times the last measured size. Below the smallest measured size nothing is known: value and upper end are
-        not below it, and the lower end is 1 where the 5 % curve is at the loss at that size.
+        not below it, and the lower end is 1 where the 5 % curve is at the loss at that size. Where the interval of the
+        loss with all N rows lies above this loss, the lower end is at least N.
         """
         logs, curves = self.curves
         first = int(np.searchsorted(logs, math.log(self.losses.sizes[0]) - 1e-9))
@@ -118,6 +119,8 @@ class Candidate:
                 curve[: here + 1] = np.maximum.accumulate(curve[: here + 1][::-1])[::-1]
             ends.append(_first_at_most(logs, curve, loss, first))
         start = float(self.losses.sizes[0])
+        if curves[here, 0] > loss:
+            ends[0] = max(ends[0], float(self.total))
         lower, value, upper = max(ends[0], self._missed(loss)), max(ends[1], start), max(ends[2], start)
         return Interval(value, min(lower, value), max(upper, value))
 

@@ -39,7 +39,7 @@ from ._kernel_theory import spectral, theory
 from ._losses import say_left_out
 from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
 from ._metrics import DEFAULT, asked, metric
-from ._models import MOST_EXACT, Model, models
+from ._models import MOST_EXACT, Model, is_last_value, models
 from ._outlook import Candidate
 from ._overview import describe
 from ._question import Question
@@ -184,8 +184,12 @@ class _Job:
 
     def finished(self, model: Model, future: "concurrent.futures.Future[Candidate]") -> None:
         try:
-            self.candidates.append(future.result())
-            self.notes += self.candidates[-1].measured.notes
+            found = future.result()
+            if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
+                self.notes.append("Last season was left out: no season was found, and it would be the last value.")
+                return
+            self.candidates.append(found)
+            self.notes += found.measured.notes
         except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
