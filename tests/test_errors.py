@@ -44,7 +44,7 @@ ALSO = {
     errors.MissingFileError: (errors.FileError, errors.UnknownNameError, FileNotFoundError),
     errors.MissingDataError: (errors.DataError, ImportError),
     errors.PrecisionError: (TypeError,),
-    errors.NotPositiveDefiniteError: (np.linalg.LinAlgError, ValueError),
+    errors.NotPositiveDefiniteError: (ValueError,),
     errors.MemoryPlanError: (MemoryError,),
     errors.SolverError: (RuntimeError,),
 }

@@ -10,7 +10,7 @@ Catch `LemmataError` for all of them. Each is also the builtin error that NumPy 
 | `MissingFileError` | `FileError`, `UnknownNameError` and `FileNotFoundError` |
 | `MissingDataError` | `DataError` and `ImportError` |
 | `PrecisionError` | `TypeError`, as where `numpy.linalg` refuses a dtype |
-| `NotPositiveDefiniteError` | `numpy.linalg.LinAlgError`, which is a `ValueError` |
+| `NotPositiveDefiniteError` | `ValueError`, as NumPy's `LinAlgError` is one, too |
 | `MemoryPlanError` | `MemoryError` |
 | `SolverError` | `RuntimeError`, as where a method of SciPy does not converge |
 
@@ -18,8 +18,6 @@ A handler of a builtin error around code that raises these catches them, too: le
 """
 
 from __future__ import annotations
-
-from numpy.linalg import LinAlgError
 
 
 class LemmataError(Exception):
@@ -78,7 +76,7 @@ class PrecisionError(LemmataError, TypeError):
     """The computation needs float64 and it is switched off."""
 
 
-class NotPositiveDefiniteError(LemmataError, LinAlgError):
+class NotPositiveDefiniteError(LemmataError, ValueError):
     """A matrix that must be positive (semi)definite has an eigenvalue below its rounding floor."""
 
 

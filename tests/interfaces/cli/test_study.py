@@ -12,7 +12,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import lemmata
-import lemmata.interfaces.report  # before `run` replaces what it imports
+import lemmata.interfaces.python  # before `run` replaces what it imports
+import lemmata.interfaces.report
 from lemmata.interfaces.cli import _console, app
 from lemmata.interfaces.cli._files import strict_json, write_text
 from lemmata.interfaces.cli._progress import StageProgress

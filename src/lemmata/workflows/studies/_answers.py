@@ -124,7 +124,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     if exact:
         sentences = [item for item in sentences if question.loss is not None or item is not reach]
     else:
-        sentences += [*others, _bought(question, now, more[1]) if more else ""]
+        sentences += [*others, _bought(question, now, more[1]) if more and not faultless else ""]
     return Answers(
         [sentence for sentence in sentences if sentence],
         best.measured.model.name,
