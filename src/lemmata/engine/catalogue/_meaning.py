@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ._modules import Function, Module, Node, module_of, resolved, statements_of
 
 WORDS = frozenset((
-    "title", "controls", "unexplained", "reading", "stated", "source", "expected", "corrects", "of_data", "free",
+    "title", "controls", "unexplained", "reading", "passage", "readings", "stated", "source", "expected", "corrects",
+    "of_data", "free",
 ))  # fmt: skip
 """Attributes of claims and populations that no trial reads."""
 PROSE: dict[str, tuple[int | str, ...]] = {
@@ -66,7 +67,7 @@ def meaning(node: Node) -> Meaning:
     writer = _Writer(module)
     for statement in statements_of(node):
         if isinstance(statement, ast.ClassDef):
-            writer.class_header(statement, claim=_speaks(node))
+            writer.class_header(statement, claim=node.name in ("Claim", "Population") or _speaks(node))
         elif isinstance(statement, Function):
             writer.function(statement, named=bool(node.method))
         elif not _types_only(statement):
@@ -360,7 +361,8 @@ def _is_words(statement: ast.stmt) -> bool:
         named = [each.id for each in statement.targets if isinstance(each, ast.Name)]
         told = isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
         return len(named) == 1 and (named[0] in WORDS or (named[0] == "trivial" and told))
-    return False
+    declared = isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    return declared and statement.target.id in WORDS
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:

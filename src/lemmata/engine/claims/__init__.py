@@ -51,6 +51,9 @@ from ._order import Prospect as Prospect
 from ._order import by_information as by_information
 from ._order import longest_first as longest_first
 from ._order import nearness as nearness
+from ._passage import Passage as Passage
+from ._passage import Reading as Reading
+from ._passage import digest_of as digest_of
 from ._population import Population as Population
 from ._question import Question as Question
 from ._registry import file_of as file_of

@@ -15,6 +15,7 @@ from ._bounds import AbstractBound
 from ._claim import Claim, Status
 from ._equalities import EqualInMean
 from ._family import budget_of
+from ._kind import Kind
 from ._ladders import Limit, Order, Rate
 from ._population import Population
 from ._trials import Outcome, compiled, root_key, trial, trial_key
@@ -63,6 +64,7 @@ def _broken(claim: Claim, found: str, rule: str, remedy: str | None = None) -> C
 def check_writing(claim: Claim) -> None:
     """Check what can be read off a claim without running it, words and methods; ClaimError where one is amiss."""
     _check_words(claim)
+    _check_accusation(claim)
     _check_names(claim)
     _check_methods(claim)
 
@@ -86,6 +88,27 @@ def _check_words(claim: Claim) -> None:
             "no trivial value",
             "a bound knows the value that every reader knows",
             'define trivial(problem), or say why there is none: trivial = "..."',
+        )
+
+
+def _check_accusation(claim: Claim) -> None:
+    """A source is refuted by its own words, under every reading that they allow."""
+    if claim.expected is not Status.REFUTED:
+        return
+    if claim.passage is None and claim.kind not in (Kind.OWN, Kind.FOLKLORE):
+        raise _broken(
+            claim,
+            f"a refuted {claim.kind} of {claim.source.key} without a passage",
+            "a refutation of a source names the source's own words",
+            "passage = Passage(file, first, after, digest, says, right_if), or stated = Kind.OWN or Kind.FOLKLORE",
+        )
+    right = [own.words for own in claim.readings if own.verdict not in ("refuted", "ill-typed")]
+    if claim.passage is not None and right:
+        raise _broken(
+            claim,
+            f"a reading that is not refuted: {right[0]}",
+            "words are refuted only where they fail under every reading that they allow",
+            "enter the true reading as a claim that is supported, and take this one out",
         )
 
 

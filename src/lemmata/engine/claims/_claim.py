@@ -14,6 +14,7 @@ from lemmata.engine.catalogue import spelled
 from ._answers import answer_by_values
 from ._hypothesis import Hypothesis
 from ._kind import Kind
+from ._passage import Passage, Reading
 from ._population import Population
 from ._question import Question
 from ._relations import Relation
@@ -92,12 +93,15 @@ class Claim(eqx.Module, Generic[P]):
         controls: the object that the result controls.
         unexplained: what it leaves open.
         reading: how words of the source had to be read (O(.) as 1, say); empty where nothing had to be.
+        passage: the source's own words, where the claim refutes them.
+        readings: the ways in which they may be read, each with what comes of it.
         stated: what kind of statement it is, where the source's locator does not tell.
         trials: the budget where support depends on the spread of a measurement; bounds and identities derive theirs.
         traced: True where the methods are JAX functions, so that trials run as jit(vmap) over keys.
         of_data: False where the population can be posed by a user's data but the claim says nothing about them (a step
             of a proof, a numerical fact).
-        expected: the status that verification must end with; refuted for a source's misprint entered as printed.
+        expected: the status that verification must end with; refuted for words of a source that are false, which
+            takes their `passage`, for folklore, and for an observation of our own.
         corrects: the claim, entered as printed, that this one corrects.
     """
 
@@ -109,6 +113,8 @@ class Claim(eqx.Module, Generic[P]):
     controls: ClassVar[str] = ""
     unexplained: ClassVar[str] = ""
     reading: ClassVar[str] = ""
+    passage: ClassVar[Passage | None] = None
+    readings: ClassVar[tuple[Reading, ...]] = ()
     stated: ClassVar[Kind | None] = None
     trials: ClassVar[int | None] = None
     traced: ClassVar[bool] = True

@@ -71,6 +71,8 @@ def words_of(claim: Claim) -> dict[str, Any]:
         "statement": claim.statement,
         "kind": str(claim.kind),
         "reading": claim.reading,
+        "passage": None if claim.passage is None else dataclasses.asdict(claim.passage),
+        "readings": [dataclasses.asdict(own) for own in claim.readings],
         "source": str(claim.source),
         "key": claim.source.key,
         "locators": list(claim.source.locators),

@@ -8,7 +8,8 @@ class Kind(enum.StrEnum):
     """What a source calls a statement, or what it is to the source.
 
     `THEOREM` and `LEMMA` are results of the source; `STEP` is a place in a proof or in running text; `RULE` is an
-    algorithm or a rule of thumb; `OWN` is a result that no source states; `REPAIR` mends a statement of the source.
+    algorithm or a rule of thumb; `OWN` is a result that no source states; `FOLKLORE` is what is read into works that
+    do not say it, and the source is a work that reads it so; `REPAIR` mends a statement of the source.
     """
 
     THEOREM = "theorem"
@@ -20,6 +21,7 @@ class Kind(enum.StrEnum):
     TABLE = "table"
     RULE = "rule"
     OWN = "own result"
+    FOLKLORE = "folklore"
     REPAIR = "repair"
 
 

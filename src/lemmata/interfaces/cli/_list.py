@@ -56,13 +56,31 @@ def list_claims(
     if as_json:
         plain(json.dumps(rows, indent=1))
         return
-    for row in rows:
+    if wanted.get("verdict") == "refuted":
+        rows.sort(key=_accused)
+    for before, row in zip([None, *rows], rows, strict=False):
+        if wanted.get("verdict") == "refuted" and (before is None or _accused(before) != _accused(row)):
+            number = sum(_accused(other) == _accused(row) for other in rows)
+            out.print(f"{_ACCUSED[_accused(row)]}: {number}", style="bold underline")
         out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
     for line in counts(rows):
         out.print(line, markup=False, highlight=False)
     out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+
+
+_ACCUSED = (
+    "Words of a source, each with its passage", "Folklore", "Observations of our own",
+    "Not yet held against the source's own words",
+)  # fmt: skip
+
+
+def _accused(row: dict[str, Any]) -> int:
+    """Whom a refuted claim accuses: a place of `_ACCUSED`."""
+    if row["passage"]:
+        return 0
+    return {"folklore": 1, "own result": 2}.get(row["kind"], 3)
 
 
 def _tightness(row: dict[str, Any]) -> str:

@@ -36,6 +36,7 @@ def show(
                 heading = _HEADINGS.get(title, title)
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
+        _show_passage(record["passage"], record["readings"])
         loose = record["control"]["loose"]
         out.print("[bold]control[/bold]")
         out.print(record["control"]["statement"] + (f" ({loose})" if loose else ""), markup=False, highlight=False)
@@ -50,6 +51,24 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_search(record["search"])
+
+
+def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
+    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    from ._console import out
+
+    if passage is not None:
+        place = f"{passage['file']}, characters {passage['first']} to {passage['after']}"
+        parts = {"the words stand at": place, "they say": passage["says"], "as printed": passage["formula"]}
+        for heading, text in {**parts, "they would be right": passage["right_if"]}.items():
+            if text:
+                out.print(f"[bold]{heading}[/bold]")
+                out.print(text, markup=False, highlight=False)
+    if readings:
+        out.print("[bold]readings[/bold]")
+    for own in readings:
+        by = f" ({own['claim']})" if own["claim"] else ""
+        out.print(f"  {own['verdict']}: {own['words']}{by}", markup=False, highlight=False)
 
 
 def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:

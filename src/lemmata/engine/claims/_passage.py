@@ -1,0 +1,61 @@
+"""The words of a source that a refuted claim accuses, by their place in its text, and how else they may be read."""
+
+import dataclasses
+import hashlib
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class Passage:
+    """Words of a source, by their place and their digest; the words themselves are not copied.
+
+    Args:
+        file: the source's text, by its name.
+        first: the place of the first character, counted from 0.
+        after: the place behind the last one.
+        digest: of the words, see `digest_of`.
+        says: what they say, in words that their author would accept.
+        right_if: the hypothesis, the constant or the meaning under which they would be right.
+        formula: as it is printed, where there is one.
+    """
+
+    file: str
+    first: int
+    after: int
+    digest: str
+    says: str
+    right_if: str
+    formula: str = ""
+
+    def found_in(self, folder: Path) -> bool:
+        """Whether the words stand at their place in the source's text.
+
+        Args:
+            folder: where the texts of sources lie.
+        """
+        text = (folder / self.file).read_text(encoding="utf-8")
+        return digest_of(text[self.first : self.after]) == self.digest
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """One way in which the words of a source may be read.
+
+    Args:
+        words: the reading.
+        verdict: what comes of the statement, read so: "refuted", "supported", "vacuous", "ill-typed".
+        claim: the name of the claim that judges this reading; empty for the claim that lists it.
+    """
+
+    words: str
+    verdict: str
+    claim: str = ""
+
+
+def digest_of(words: str) -> str:
+    r"""Sixteen hexadecimal digits of the SHA-256 of words, whose blanks and line breaks count as one blank each.
+
+    >>> digest_of("n rows") == digest_of(" n\n  rows")
+    True
+    """
+    return hashlib.sha256(" ".join(words.split()).encode()).hexdigest()[:16]
