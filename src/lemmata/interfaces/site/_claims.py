@@ -78,11 +78,25 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         ("The control, which must be refuted", control["statement"]),
         ("Why no nearer control", control["loose"]),
         ("How the source was read", row["reading"]),
+        *_accusation(row),
         ("What it controls", row["controls"]),
         ("What it leaves open", row["unexplained"]),
         ("Known without it", row["trivial"]),
     ]
     return [(title, text) for title, text in told if text]
+
+
+def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
+    """Where the words stand that a claim refutes, what they say, how they may be read, and when they would be right."""
+    passage, readings = row["passage"], row["readings"]
+    told = [("Readings", "; ".join(f"{own['words']}: {own['verdict']}" for own in readings))]
+    if passage is None:
+        return told
+    place = f"{passage['file']}, characters {passage['first']} to {passage['after']}"
+    return [
+        ("The words stand at", place), ("They say", passage["says"]), ("As printed", passage["formula"]),
+        *told, ("They would be right", passage["right_if"]),
+    ]  # fmt: skip
 
 
 def _compared(relation: str) -> str:

@@ -57,7 +57,7 @@ def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
         "claims": len(own),
         "gaps": gaps,
         "judged": len(statements) - gaps,
-        "refuted": sum(row["status"] == "refuted" for row in own),
+        "refuted": sum(row["passage"] is not None for row in own),
     }
 
 
