@@ -29,6 +29,8 @@ from ._rows import described as described
 from ._rows import older as older
 from ._rows import rows as rows
 from ._rows import tightness as tightness
+from ._runs import public as public
+from ._runs import runs_of as runs_of
 from ._states import State as State
 from ._states import claim_digests as claim_digests
 from ._states import compared as compared

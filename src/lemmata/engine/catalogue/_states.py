@@ -17,7 +17,8 @@ ENGINE = (
     ("lemmata.engine.claims._verify", "CORNER_TRIALS"),
 )
 """What every verdict rests on besides the claim's own code."""
-_ASKED = ("settings", "resolve", "corners", "budget")  # what a verification asks for before the first trial
+ASKED = ("settings", "resolve", "corners", "budget")
+"""What a verification asks for before the first trial."""
 
 
 class State(enum.StrEnum):
@@ -38,7 +39,7 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
         class_name: of the claim, from which the keys of its trials come.
         besides: code that is not lemmata's.
     """
-    return fingerprint(((module, class_name), *ENGINE), _own(module), _ASKED, class_name + besides)
+    return fingerprint(((module, class_name), *ENGINE), _own(module), ASKED, class_name + besides)
 
 
 @functools.cache

@@ -28,6 +28,8 @@ def list_claims(
     verdict: Annotated[str, typer.Option(help="Only claims with this last verdict.")] = "",
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
     subject: Subjects = None,
+    runs: Annotated[str, typer.Option(help="Only claims that run this public function: solvers.kernel_ridge.")] = "",
+    unrun: Annotated[bool, typer.Option("--unrun", help="The public functions that no claim runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
@@ -44,9 +46,12 @@ def list_claims(
         _list_source(source, part, as_json)
         return
     known = all_rows()
+    if unrun:
+        _list_unrun(known, as_json)
+        return
     places = known_subjects(subject, [row["name"] for row in known])
     wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
-    rows = [row for row in known if matches(row, part)]
+    rows = [row for row in known if matches(row, part) and (not runs or _runs(row, runs))]
     if part and not rows:
         words = [word for row in known for word in _words(row)]
         raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
@@ -74,6 +79,37 @@ _ACCUSED = (
     "Words of a source, each with its passage", "Folklore", "Observations of our own",
     "Not yet held against the source's own words",
 )  # fmt: skip
+
+
+def _runs(row: dict[str, Any], function: str) -> bool:
+    """Whether a claim runs a public function; UnknownNameError where there is none of that name."""
+    from lemmata.engine.catalogue import public
+
+    known = public()
+    if function not in known:
+        near = difflib.get_close_matches(function, known, n=1, cutoff=0.5)
+        remedy = f"did you mean {near[0]}?" if near else None
+        raise UnknownNameError(f"--runs '{function}'", rule="a public name with its subpackage", remedy=remedy)
+    return function in row["runs"]
+
+
+def _list_unrun(rows: list[dict[str, Any]], as_json: bool) -> None:
+    """The public functions and classes that no claim runs, by their subpackage."""
+    from lemmata.engine.catalogue import public
+
+    from ._console import out, plain
+
+    run = {name for row in rows for name in row["runs"]}
+    left = [name for name in public() if name not in run]
+    if as_json:
+        plain(json.dumps(left, indent=1))
+        return
+    places: dict[str, list[str]] = {}
+    for name in left:
+        places.setdefault(name.partition(".")[0], []).append(name.partition(".")[2])
+    for place, names in places.items():
+        out.print(f"[bold]{place}[/bold]  {', '.join(names)}", highlight=False)
+    out.print(f"{len(left)} of {len(public())} public functions and classes are run by no claim.")
 
 
 def _accused(row: dict[str, Any]) -> int:

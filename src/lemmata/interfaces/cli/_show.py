@@ -36,6 +36,9 @@ def show(
                 heading = _HEADINGS.get(title, title)
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
+        if record["runs"]:
+            out.print("[bold]runs[/bold]")
+            out.print(", ".join(record["runs"]), markup=False, highlight=False)
         _show_passage(record["passage"], record["readings"])
         loose = record["control"]["loose"]
         out.print("[bold]control[/bold]")

@@ -11,7 +11,7 @@ from lemmata.workflows.records import ASKED, FARTHEST, HORIZON, rows, spell, spe
 from lemmata.workflows.records.studies import Answers, More
 
 from ._metrics import misranked, tell, wrong
-from ._outlook import Candidate, grounded
+from ._outlook import SAME, Candidate, grounded
 from ._question import Question
 from ._signal import Signal
 from ._unfound import copied, nothing, predicted
@@ -30,8 +30,6 @@ SAME_ROWS = 1.1
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
 CHANGING = "How many rows would reach a value is not told: later rows differ from these."
-SAME = 0.9
-"""A model that was held against fewer rows than this share of another's was not measured on the same rows."""
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
 RARE = 8
@@ -142,7 +140,7 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     farthest = max(item.reach for item in useful)
     full = [item for item in useful if item.reach >= FULL * farthest]
     at = question.total if farthest >= FULL * question.total else min(item.reach for item in full)
-    best = min(full, key=lambda item: item.expected(at).value)
+    best = _steadiest(full, at)
     short = [item for item in useful if item not in full]
     least = best.losses.measured[-1]
     ahead = [item for item in short if item.expected(item.reach).value < best.expected(farthest).value]
@@ -154,6 +152,20 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
             continue
         sentences += _less_far(item, best, question)
     return best, sentences
+
+
+def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
+    """The smallest loss; where that was held against fewer rows, a model held against more of which it is no surer.
+
+    That is the best of those whose interval holds the smallest loss.
+    """
+    best = min(full, key=lambda item: item.expected(at).value)
+    most = max(item.losses.rows for item in full)
+    if not best.losses.rows < SAME * most:
+        return best
+    steady = [item for item in full if item.losses.rows >= SAME * most]
+    steady = [item for item in steady if item.expected(at).lower <= best.expected(at).value]
+    return min(steady, key=lambda item: item.expected(at).value, default=best)
 
 
 def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
@@ -240,10 +252,11 @@ def _rows(
         return f"{level} takes at most {_rows_of(needed.upper)} with {first.title}; there are {total:,}."
     text = f"{level} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
     text += f"{first.title}; there are {total:,}."
-    if needed.value > total:
-        text = f"{text[:-1]}, so about {rows(needed.value - total)} more."
-    if question.cost is not None and needed.value > total:
-        text += f" At {question.cost:g} a row, that costs about {spell(question.cost * (needed.value - total))}."
+    more = int(rows(needed.value).replace(",", "")) - total  # of the number that is told
+    if needed.value > total and more > 0:
+        text = f"{text[:-1]}, so about {more:,} more."
+        if question.cost is not None:
+            text += f" At {question.cost:g} a row, that costs about {spell(question.cost * more)}."
     return text
 
 

@@ -36,6 +36,8 @@ MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
 TUNED_ROWS, TUNED_ROWS_OF_MANY, TUNED_CENTRES = 200, 4000, 500
 LENGTHSCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+MANY = 2.0
+"""From so many rows a time on, not all times having as many, no season is looked for."""
 DAYS = (1.0, 7.0, 365.2425)
 """Seasons that a calendar has: a day, a week and a year, in days."""
 
@@ -164,6 +166,12 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
     return [int(counts[0]) * round(each * days) for days in DAYS if 1.5 <= each * days <= len(times)]
 
 
+def _uneven(order: Float[np.ndarray, " n"]) -> bool:
+    """Whether times repeat, not all as often."""
+    counts = np.unique(order, return_counts=True)[1]
+    return counts.max() > 1 and counts.min() < counts.max() and counts.mean() > MANY
+
+
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:
     """The season that forecasts rows best, of those that the calendar has and that in which the target is most alike.
 
@@ -175,6 +183,8 @@ def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], a
         order: their times.
         ahead: how far ahead it is to forecast.
     """
+    if _uneven(order):
+        return 1  # rows of one time stand in any order: what so many rows ago was is no season
     ahead = max(1, min(ahead, len(y) // 3))
     candidates = [period for period in (1, season(y), *calendar_seasons(order)) if period <= len(y) - ahead]
     starts = range(len(y) - ahead, max(candidates) - 1, -ahead)

@@ -12,7 +12,7 @@ from lemmata.subjects.forecasts import Forecast
 
 from ._losses import NORMAL_90, Losses
 from ._measure import Measured
-from ._metrics import Metric, misranked, wrong
+from ._metrics import Metric, misranked, unexplained, wrong
 
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
@@ -22,6 +22,8 @@ TRAINED = 1.5
 """Room for other training sets, beside the exact bound of a share with few errors."""
 STEEPEST = 2.0
 """No loss is expected to fall faster than this power of the rows beyond the measured sizes."""
+SAME = 0.9
+"""A model that was held against fewer rows than this share of another's was not measured on the same rows."""
 AHEAD = 1e4
 """How far the curves are drawn, in times the last measured size."""
 
@@ -36,6 +38,8 @@ class Candidate:
         unit: the metric.
         total: rows N that the user has.
         ground: no value beyond the measured sizes is expected below this: what a better model has shown to be noise.
+        room: how far, in logarithms, the 5 % and the 95 % curve are from the median at the last measured size and
+            beyond, at the least: what models that were held against more rows have.
     """
 
     measured: Measured
@@ -43,6 +47,7 @@ class Candidate:
     unit: Metric
     total: int
     ground: float = 0.0
+    room: tuple[float, float] = (0.0, 0.0)
 
     @property
     def title(self) -> str:
@@ -83,6 +88,9 @@ class Candidate:
             curves[after, 1] = np.minimum(curves[after, 1], most)
         if self.losses.tail > 0:
             curves = _tailed(curves, self.losses.tail)
+        down, up = (math.exp(own) for own in self.room)
+        curves[after, 0] = np.minimum(curves[after, 0], curves[after, 1] / down)
+        curves[after, 2] = np.maximum(curves[after, 2], curves[after, 1] * up)
         level = float(curves[np.searchsorted(logs, last - 1e-9), 1])
         beyond = logs > last + 1e-9
         curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
@@ -173,3 +181,22 @@ def grounded(candidates: list[Candidate]) -> list[Candidate]:
     best = min(able, key=lambda item: item.expected(item.total).value)
     ground = best.limit().value
     return [item if item is best else dataclasses.replace(item, ground=ground) for item in candidates]
+
+
+def evened(candidates: list[Candidate]) -> list[Candidate]:
+    """The same, none of a number with a narrower interval than models that were held against more rows have.
+
+    All models are held against rows of one table. A model of few splits that met none of the largest losses has a small
+    standard error and knows the error of new rows no better. The intervals at the last measured size are compared, in
+    logarithms; the median of the models that were held against the most rows is the least of the others.
+    """
+    able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
+    known = [item for item in able if item.unit.rows is unexplained and math.isfinite(item.losses.rows)]
+    most = max((item.losses.rows for item in known), default=0.0)
+    ends = [item.expected(item.reach) for item in known if item.losses.rows >= SAME * most]
+    ratios = [(end.value / end.lower, end.upper / end.value) for end in ends if end.lower > 0 and end.value > 0]
+    if not ratios:
+        return candidates
+    room = tuple(float(np.median([math.log(pair[k]) for pair in ratios])) for k in range(2))
+    fewer = [item.measured.model.name for item in known if item.losses.rows < SAME * most]
+    return [dataclasses.replace(item, room=room) if item.measured.model.name in fewer else item for item in candidates]

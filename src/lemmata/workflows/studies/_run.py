@@ -40,7 +40,7 @@ from ._losses import say_left_out
 from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
 from ._metrics import DEFAULT, asked, metric
 from ._models import MOST_EXACT, Model, is_last_value, models
-from ._outlook import Candidate
+from ._outlook import Candidate, evened
 from ._overview import describe
 from ._question import Question
 from ._residuals import residuals
@@ -224,6 +224,8 @@ class _Job:
     def record(self) -> StudyRecord:
         """Everything that is known, as it is written."""
         assert self.signal is not None
+        if self.dataset.order is None:
+            self.candidates = evened(self.candidates)
         question, unit = self.question, self.question.unit
         drifts = self.drifts()
         found = answers(self.signal, self.candidates, dataclasses.replace(question, drifts=bool(drifts)))

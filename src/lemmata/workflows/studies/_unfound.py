@@ -5,16 +5,19 @@ from collections.abc import Sequence
 
 from lemmata.workflows.records.studies import Answers
 
-from ._metrics import tell
+from ._metrics import tell, wrong
 from ._outlook import Candidate
 from ._question import Question
 from ._signal import LEVEL, Signal
 from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
+from ._splits import before_stretches
 
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
 BLIND = 0.5
 """A test that finds only signals of a larger share of the variance says nothing of absence."""
+COMMON = 0.1
+"""Where guessing the most frequent class errs in fewer rows than this, accuracy says little."""
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
 COPIES = 0.05
@@ -103,6 +106,13 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
             f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, where {whose} has "
             f"{tell(unit, rival, question.spread)}: that speaks for a signal."
         )
+    if knowing and known and not found.found:
+        sentences.append("Models of the columns beat guessing, too, but none surely beats the target's own past.")
+    if unit.rows is wrong and question.guessing < COMMON:
+        sentences.append(
+            f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so that accuracy says "
+            "little: --error 'auc 0.9' asks how well rows are ranked."
+        )
     sentences.append(f"Guessing has {question.say(question.guessing)}; no number of rows is given.")
     asked = math.nan if question.loss is None else unit.told(question.loss, question.spread)
     return Answers([text for text in sentences if text], None, asked, "", None, None, [])
@@ -121,7 +131,9 @@ def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
         return []
     best = min(able, key=lambda item: item.expected(question.total).value)
     has = question.say_interval(best.expected(question.total))
-    return [f"The target's own past predicts it: repeating the {best.title} has {has}."]
+    ahead = before_stretches(question.total)[1]
+    over = f"over the next {ahead:,} rows" if ahead > 1 else "for the next row"
+    return [f"The target's own past predicts it: repeating the {best.title} {over} has {has}."]
 
 
 def _tested(found: Signal) -> str:

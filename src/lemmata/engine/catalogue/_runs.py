@@ -1,0 +1,49 @@
+"""Which public functions and classes the trials of a claim run, and which no claim runs: read, never run."""
+
+import functools
+
+from ._fingerprint import reached
+from ._modules import GROUPS, PACKAGE, ROOT, Node, module_of, resolved
+from ._states import ASKED, ENGINE
+
+
+@functools.cache
+def public() -> dict[str, Node]:
+    """The public functions and classes of the numerics, estimators, storage and subjects: "solvers.kernel_ridge".
+
+    >>> public()["solvers.kernel_ridge"].name
+    'kernel_ridge'
+    """
+    found = {}
+    for path in sorted((*ROOT.glob("*/__init__.py"), *ROOT.glob("subjects/*/__init__.py"))):
+        place = ".".join(path.parent.relative_to(ROOT).parts)
+        module = module_of(f"{PACKAGE}.{place}")
+        if place in GROUPS or module is None:
+            continue
+        for name in (*module.imports, *module.definitions):
+            node = resolved(module, name)
+            if isinstance(node, Node) and not name.startswith("_") and not name.isupper():
+                found[f"{place.removeprefix('subjects.')}.{name}"] = node
+    return found
+
+
+def runs_of(module: str, class_name: str) -> list[str]:
+    """The public functions and classes that the code of a claim calls, by what it names; those of the engine left out.
+
+    Code is followed from name to name, so that a function which is named on a path that no trial takes is among them.
+
+    Args:
+        module: the full name of the claim's module.
+        class_name: of the claim.
+    """
+    nodes = reached((Node(module, class_name), *_engine_roots()), ASKED) - _engine()
+    return sorted(name for name, node in public().items() if node in nodes)
+
+
+def _engine_roots() -> tuple[Node, ...]:
+    return tuple(Node(*root) for root in ENGINE)
+
+
+@functools.cache
+def _engine() -> frozenset[Node]:
+    return reached(_engine_roots(), ASKED)
