@@ -64,8 +64,8 @@ def repeated(loss):
 
 def test_the_past_of_the_target_is_named_where_it_predicts():
     found = answers(UNSEEN, [repeated(FAST)], question())
-    assert any(text.startswith("The target's own past predicts it: repeating the last value over the next 16 rows has rmse ")
-               for text in found.sentences)  # fmt: skip
+    told = "The target's own past predicts it: repeating the last value over the next 16 rows has rmse "
+    assert any(text.startswith(told) for text in found.sentences)
     assert found.sentences[0].startswith("Nothing here predicts the target beyond its own past: ")
     assert not any("own past" in text for text in answers(UNSEEN, [], question()).sentences)
 
