@@ -81,7 +81,6 @@ class LinearReadouts(eqx.Module):
         position: j, from 0.
         frequency: q, whole.
         transition, entry: h <- transition h + entry x_t, for N states.
-        ratio: s/d, the smoothness over the number of variables at which a rate is stated.
     """
 
     steps: int = eqx.field(static=True)
@@ -90,7 +89,6 @@ class LinearReadouts(eqx.Module):
     frequency: Float[Array, ""]
     transition: Float[Array, "n n"]
     entry: Float[Array, " n"]
-    ratio: Float[Array, ""]
 
     def final_state(self, states: int) -> Float[Array, "n t"]:
         """The matrix of x -> h_T for the first states, coupled among themselves alone, by running the recurrence."""
@@ -109,12 +107,11 @@ class RandomReadouts(Population[LinearReadouts]):
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearReadouts:
         first, second, third = jax.random.split(key, 3)
-        n, draws = setting["states"], jax.random.uniform(third, (3,))
+        n, draws = setting["states"], jax.random.uniform(third, (2,))
         transition, _ = jnp.linalg.qr(jax.random.normal(first, (n, n)))
         entry = jax.random.normal(second, (n,))
         position, frequency = jnp.floor(setting["steps"] * draws[0]), 1 + jnp.floor(4 * draws[1])
-        ratio = 0.5 + 1.5 * draws[2]
-        return LinearReadouts(setting["steps"], n, position, frequency, 0.95 * transition, entry, ratio)
+        return LinearReadouts(setting["steps"], n, position, frequency, 0.95 * transition, entry)
 
     def hypotheses(self, problem: LinearReadouts) -> list[Hypothesis]:
         whole = jnp.abs(problem.frequency - jnp.round(problem.frequency))

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Passage, Rate, Reading, Source, Status
 from lemmata.engine.problems.impulse_responses import (
     ImpulseResponse,
     ImpulseResponses,
@@ -40,17 +40,39 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
     """As printed: the rate n^(-s/d) of recurrences with n states on H^s is essentially tight. For impulse responses,
     functions of one variable, it says that the squared error of the best n states is of the order n^(-s).
 
-    It is n^(-2s): the square was forgotten.
+    It is n^(-2s). For the error itself, without the square, n^(-s) would be tight.
     """
 
     title = "The rate n^(-s/d) of linear recurrences is tight, as printed"
-    source = Source("foundation2025", "(12)", "Section 4.3, state-space models", note="as printed")
+    source = Source("foundation2025", "Section 4.3, state-space models", note="as printed")
     population = ImpulseResponses()
     relation = Rate("n", _RUNGS, margin=_MARGIN)
     control = Control("n^(1/2 - s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error of recurrences on impulse responses in H^s"
     unexplained = "functions of more than one variable"
     reading = "the functions are impulse responses, d = 1; tight means that the exponent is attained"
+    passage = Passage(
+        "000_643c1008a95be5dc.txt",
+        12014,
+        12251,
+        "85aaa5e6e339b875",
+        says="By a lower bound of (20) for linear recurrences, (12) is essentially tight for state-space models.",
+        right_if="(12) were about the error in L2 and not about its square",
+        formula="inf_theta E |f - f_theta|² = O(n^(-s/d)) for n parameters",
+    )
+    readings = (
+        Reading("of impulse responses, d = 1, and poles on the unit circle: the squared error is n^(-2s)", "refuted"),
+        Reading(
+            "of impulse responses and strictly stable poles",
+            "refuted",
+            "open_problems.linear_recurrences.damped_modes_rate",
+        ),
+        Reading(
+            "of functions of d inputs, by the linear models of (4): the error does not fall, and (12) is no bound",
+            "refuted",
+            "approximation.filter_rates.linear_readouts_miss_cosines",
+        ),
+    )
     expected = Status.REFUTED
     trials = 32
 
@@ -100,30 +122,6 @@ def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Arra
     return weights @ target**2 - mean**2 - explained
 
 
-class PrintedRecurrentRateOnFunctions(Claim[LinearReadouts]):
-    """As printed: recurrences with n states approximate functions of d inputs in H^s with a squared error O(n^(-s/d)).
-    The cosine cos(2 pi q x_j) is in H^s for every s.
-
-    A linear recurrence read out linearly is linear in its inputs, and the cosine is not: the error does not fall.
-    """
-
-    title = "Linear recurrences approximate functions at the rate n^(-s/d), as printed"
-    source = Source("foundation2025", "(12)", "Theorem 1, part 2", "Section 3.4, linear filters", note="as printed")
-    population = RandomReadouts()
-    relation = Rate("n", (4.0, 8.0, 16.0, 32.0), upper=True)
-    control = Control("n^(-s/d - 1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the squared error of linear recurrences on a smooth function of their inputs"
-    unexplained = "nonlinear readouts"
-    expected = Status.REFUTED
-    trials = 16
-
-    def predict(self, problem: LinearReadouts) -> Array:
-        return -problem.ratio
-
-    def measure_at(self, problem: LinearReadouts, key: Key[Array, ""], n: float) -> Array:
-        return squared_error_of_readout(problem, int(n))
-
-
 class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """Every affine readout of the states of a linear recurrence on inputs x_1, ..., x_T, independent and uniform on
     [0, 1], misses cos(2 pi q x_j), q whole, by at least its variance: the least mean square error is
@@ -134,13 +132,19 @@ class LinearReadoutsMissCosines(Claim[LinearReadouts]):
     """
 
     title = "Functions that no linear recurrence approximates"
-    source = Source("foundation2025", "(12)", "Theorem 1, part 2", "Section 3.4, linear filters", note="corrected")
+    source = Source(
+        "foundation2025",
+        "(12)",
+        "Theorem 1, part 2",
+        "Section 3.4, linear filters",
+        note="what filters leave: functions of the inputs",
+    )
+    stated = Kind.OWN
     population = RandomReadouts()
     relation = Equal()
     control = Control("the states explain 1 % of the variance", lambda value, problem: 0.99 * value)
     controls = "the squared error of linear recurrences on a smooth function of their inputs"
     unexplained = "nonlinear readouts"
-    corrects = PrintedRecurrentRateOnFunctions
     predict = 0.5
     condition = 64.0
 

@@ -8,42 +8,13 @@ leaves unexplained methods whose space depends on the function, such as deep net
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Rate, Source, Status
+from lemmata.engine.claims import AtLeast, Claim, Control, Kind, Rate, Source
 from lemmata.functions import SobolevBall
 from lemmata.subjects.approximation._sobolev_balls import KernelSections, SectionsOnCircle, SobolevBalls
 
 ABOUT = {"tool": "approximation theory", "architecture": "linear model", "object": "function class"}
 
 _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
-
-
-def _printed_rate(ball: SobolevBall, n: float) -> Array:
-    return (jnp.log(n) / n) ** (2 * ball.smoothness / ball.dimension)
-
-
-class PrintedLogarithmIsFundamental(Claim[SobolevBall]):
-    """As printed: the rate ((log n)/n)^(2s/d) for the squared error on H^s in d dimensions reflects a limit, its
-    logarithm included, so that the quotient of this rate and the squared error of the best method with n parameters,
-    and of the best linear one above all, stays bounded as n grows.
-
-    Truncated Fourier series, linear in n coefficients, have the squared error n^(-2s/d): the quotient grows like
-    (log n)^(2s/d).
-    """
-
-    title = "The logarithm in the rate of attention is fundamental, as printed"
-    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="as printed")
-    population = SobolevBalls()
-    # (log n)^(2s/d) has the slope (2s/d) log(log(64000)/log(1000))/log(64), at least 0.11 here
-    relation = Rate("n", _RUNGS, upper=True, margin=0.02, resolution=0.04)
-    control = Control("the quotient falls like n^(-1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the printed rate over the squared error of truncated Fourier series"
-    unexplained = "which method the printed rate is meant to belong to"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 0.0
-
-    def measure_at(self, problem: SobolevBall, key: Key[Array, ""], n: float) -> Array:
-        return _printed_rate(problem, n) / problem.width(int(n))
 
 
 class SobolevWidthRate(Claim[SobolevBall]):
@@ -56,7 +27,8 @@ class SobolevWidthRate(Claim[SobolevBall]):
     """
 
     title = "Kolmogorov widths of Sobolev balls"
-    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="corrected")
+    source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="what linear methods reach")
+    stated = Kind.OWN
     population = SobolevBalls()
     # 1 + |k|² for |k|² and lattice points on the last sphere: below 0.018 for d = 3, s = 3.75, far less elsewhere
     relation = Rate("n", _RUNGS, margin=0.02, resolution=0.04)
@@ -66,7 +38,6 @@ class SobolevWidthRate(Claim[SobolevBall]):
     )
     controls = "the squared L2 error of the best linear method in the worst case over the ball"
     unexplained = "methods that are not linear; single functions, which may be far easier"
-    corrects = PrintedLogarithmIsFundamental
     trials = 64
 
     def predict(self, problem: SobolevBall) -> Array:

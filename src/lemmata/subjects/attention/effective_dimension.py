@@ -25,7 +25,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.engine.problems.drawn import Drawn, positive, uniform
 from lemmata.engine.problems.variables import dimension
@@ -129,7 +128,8 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     """
 
     title = "The effective dimension of attention's kernel on a sphere, by Funk and Hecke"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected, with constants")
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
+    stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 3))
     # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
@@ -149,30 +149,6 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
         return degrees_of_freedom(_gram(problem, key), 1.0)
 
 
-class PrintedLogEffectiveDimension(Claim[SphereTokens]):
-    """As printed: the effective dimension of the space of attention's kernel is O(log n) because of the softmax.
-
-    Read with tied queries and keys at a fixed temperature, tokens uniform on the unit sphere of R^p, p >= 3, and the
-    ridge lambda = 1/n that n tokens resolve: the effective dimension of the population grows at most like (log n)^1,
-    for n from 10² to 10^8.
-    """
-
-    title = "The effective dimension of attention is O(log n), as printed"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="as printed")
-    population = _sphere_tokens(p=4, beta=1.0, dimensions=(3, 8))
-    relation = Rate("log n", tuple(digits * math.log(10) for digits in range(2, 9)), upper=True, margin=0.1)
-    control = Control("it grows as the square root of log n", lambda exponent, problem: exponent - 0.5)
-    controls, unexplained = _CONTROLS, "which kernel, which tokens and which n are meant"
-    reading = "kernel exp(beta <x, y>) at a fixed beta, tokens on a sphere, ridge 1/n"
-    expected = Status.REFUTED
-    trials = 32
-    predict = 1.0
-
-    def measure(self, problem: SphereTokens, key: Key[Array, ""]) -> Array:
-        spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 60)
-        return jnp.stack([spectrum.effective_dimension(-rung) for rung in self.relation.rungs])
-
-
 class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
     """For the kernel exp(beta <x, y>) at a fixed beta on the unit sphere of R^p, p >= 3, the effective dimension at the
     ridge 1/n is at most of the order of
@@ -185,12 +161,14 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
     """
 
     title = "The effective dimension of attention on a sphere is at most a power p - 1 of log n"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected")
+    source = Source(
+        "foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at a fixed temperature"
+    )
+    stated = Kind.OWN
     population = _sphere_tokens(p=3, beta=1.0)
     relation = Rate("log n", tuple(10.0**digits for digits in (3, 3.5, 4, 4.5, 5)), upper=True)
     control = Control("a power p - 3/2", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
-    corrects = PrintedLogEffectiveDimension
     trials = 16
 
     def predict(self, problem: SphereTokens) -> Array:
@@ -210,12 +188,12 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
     """
 
     title = "At usual sizes the effective dimension of attention is the number of tokens"
-    source = Source("foundation2025", "Section 4.1, effective dimension", note="corrected, at usual sizes")
+    source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at usual sizes")
+    stated = Kind.OWN
     population = NormalisedTokens()
     relation = Rate("n", (32.0, 64.0, 128.0, 256.0))
     control = Control("like the square root of n", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, "tokens that repeat each other, which trained layers make"
-    corrects = PrintedLogEffectiveDimension
     trials = 8
     predict = 1.0
 

@@ -6,11 +6,10 @@ no finite expansion, to which only the completion of a semidefinite kernel gives
 """
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space, Status
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Kind, Population, Source, Space
 from lemmata.engine.problems.conditions import rounding_floor
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
@@ -24,32 +23,28 @@ class KeyEquivalents(eqx.Module):
     Args:
         head: the head; its first token is x, the others are where functions are compared.
         unseen: v, of length 1, with W_k v = 0.
-        shift: t, so that x' = x + t v is the second token.
     """
 
     head: AttentionKernel
     unseen: Float[Array, " p"]
-    shift: Float[Array, ""]
 
 
 class UnseenShifts(Population[KeyEquivalents]):
-    """Narrow heads with normal weights, a normal token, and a shift along the kernel of W_k."""
+    """Narrow heads with normal weights, normal tokens, and a direction in the kernel of W_k."""
 
     settings = Space(
         d=Integer(3, 1, 32, "width of the head"),
         p=Integer(6, 2, 64, "width of the tokens"),
         tokens=Integer(8, 2, 64, "tokens"),
-        shift=Real(20.0, 1.0, 40.0, "largest shift, in either direction"),
     ).where("d is below p", lambda s: s["d"] < s["p"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KeyEquivalents:
-        """The last right singular vector of W_k, and a uniform shift."""
+        """The direction is the last right singular vector of W_k."""
         d, p = setting["d"], setting["p"]
-        shift_key, normal = jax.random.split(key)
-        query, key_weight, tokens = draws(normal, (d, p), (d, p), (setting["tokens"], p))
+        query, key_weight, tokens = draws(key, (d, p), (d, p), (setting["tokens"], p))
         unseen = jnp.linalg.svd(key_weight)[2][-1]
         head = AttentionKernel(query / p**0.5, key_weight / p**0.5, tokens)
-        return KeyEquivalents(head, unseen, setting["shift"] * jax.random.uniform(shift_key, minval=-1.0))
+        return KeyEquivalents(head, unseen)
 
     def hypotheses(self, problem: KeyEquivalents) -> list[Hypothesis]:
         head, v = problem.head, problem.unseen
@@ -98,37 +93,6 @@ class QuadraticExpansions(Population[Expansions]):
 _CONTROLS = "the squared norm that an expansion gives"
 
 
-class PrintedExpansionNorm(Claim[KeyEquivalents]):
-    """As printed: with the kernel kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) of an attention head,
-    min sum_ij a_i a_j kappa(x_i, x_j) over the expansions f = sum_i a_i kappa(., x_i) is the squared norm of f.
-
-    Then expansions of one term give one number where they give one function. Tokens x and x' = x + t v with W_k v = 0
-    have kappa(., x) = kappa(., x'), but kappa(x, x) and kappa(x', x') differ.
-    """
-
-    title = "The norm of a function does not depend on its expansion in attention's kernel, as printed"
-    source = Source("foundation2025", "(5)", note="as printed, with (7)")
-    population = UnseenShifts()
-    relation = Equal()
-    control = Control("half of it", lambda value, problem: value / 2)
-    controls, unexplained = _CONTROLS, "how the minimum is meant where the kernel is not semidefinite"
-    reading = "f = kappa(., x), expanded by one term"
-    expected = Status.REFUTED
-
-    def predict(self, problem: KeyEquivalents) -> Array:
-        x = problem.head.tokens[0]
-        return jnp.exp(x @ problem.head.exponent @ x)
-
-    def measure(self, problem: KeyEquivalents, key: Key[Array, ""]) -> Array:
-        other = problem.head.tokens[0] + problem.shift * problem.unseen
-        query, key_of = problem.head.query @ other, problem.head.key @ other
-        return jnp.exp(query @ key_of / len(query) ** 0.5)
-
-    def condition(self, problem: KeyEquivalents) -> Array:
-        """Rounding of the exponents, of products of the size of the vectors."""
-        return _exponent_size(problem, problem.shift)
-
-
 def _exponent_size(problem: KeyEquivalents, shift: Array) -> Array:
     head = problem.head
     reach = jnp.linalg.norm(head.tokens[0]) + jnp.abs(shift)
@@ -155,12 +119,12 @@ class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
     """
 
     title = "In a narrow head's kernel the expansions of one function take every positive norm"
-    source = Source("foundation2025", "(5)", "Section 3.2, norm", note="corrected, for the kernel of (7)")
+    source = Source("foundation2025", "Section 3.2, norm", note="the expression of (5) with the kernel of (7)")
+    stated = Kind.OWN
     population = UnseenShifts()
     relation = Equal(block=1)
     control = Control("all expansions have the norm of the first", _one_norm)
     controls, unexplained = _CONTROLS, "tied heads, whose kernel is semidefinite"
-    corrects = PrintedExpansionNorm
 
     def predict(self, problem: KeyEquivalents) -> Array:
         same = jnp.zeros(len(_NORMS) * len(problem.head.tokens))
@@ -196,12 +160,11 @@ class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
     """
 
     title = "All expansions in a semidefinite kernel give one norm"
-    source = Source("foundation2025", "(5)", note="corrected, for semidefinite kernels")
+    source = Source("foundation2025", "(5)", note="of functions with finite expansions")
     population = QuadraticExpansions()
     relation = Equal()
     control = Control("the expression grows with |a|²", _longer_is_larger)
     controls, unexplained = _CONTROLS, "functions of the space without a finite expansion"
-    corrects = PrintedExpansionNorm
 
     def predict(self, problem: Expansions) -> Array:
         """By the features of the kernel: |sum_i a_i phi(x_i)|²."""

@@ -13,7 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Real, Source, Status, Witness
+from lemmata.engine.claims import (
+    AtLeast,
+    Claim,
+    Control,
+    Equal,
+    Hypothesis,
+    Integer,
+    Passage,
+    Reading,
+    Real,
+    Source,
+    Status,
+    Witness,
+)
 from lemmata.engine.problems.drawn import Drawn, normal
 from lemmata.subjects.attention._attention_kernels import AttentionKernel, NarrowHeads, TokenHeads, inertia
 
@@ -45,12 +58,26 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
     """
 
     title = "The kernel of an attention head is positive semidefinite, as printed"
-    source = Source("foundation2025", "(7)", "Abstract, one frame", note="as printed")
+    source = Source("foundation2025", "(7)", "Section 3.2, norm", note="as printed")
     population = NarrowHeads()
     relation = Witness(0.5)
     control = Control("in half of the heads p - 1 of them", lambda count, problem: count - 1)
     controls, unexplained = _CONTROLS, "which symmetric kernel is meant where W_q and W_k differ"
     reading = "of the symmetric version of the kernel, for half of the heads with independent normal weights"
+    passage = Passage(
+        "000_643c1008a95be5dc.txt",
+        7133,
+        7520,
+        "1bf89022c2339a57",
+        says="Attention is a convex combination with the kernel (7), and the norm of the reproducing kernel Hilbert "
+        "space of this kernel constrains the attention patterns that can be learned.",
+        right_if="W_q' W_k is symmetric and positive semidefinite, as for tied queries and keys",
+        formula="kappa(x, y) = exp((W_q x)' (W_k y) / sqrt(d))",
+    )
+    readings = (
+        Reading("of (7) as it stands: it is not symmetric, so that no such space is defined", "ill-typed"),
+        Reading("of its symmetric version, for half of the heads", "refuted"),
+    )
     expected = Status.REFUTED
     trials = 64
 

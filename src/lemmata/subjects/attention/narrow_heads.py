@@ -17,12 +17,11 @@ from lemmata.engine.claims import (
     Control,
     Hypothesis,
     Integer,
-    Limit,
+    Kind,
     Order,
     Population,
     Source,
     Space,
-    Status,
 )
 from lemmata.engine.problems.sampled import draws
 from lemmata.subjects.attention._attention_kernels import AttentionKernel
@@ -117,28 +116,6 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
     return jnp.mean((f[tested] - jnp.einsum("ctm,cm->ct", scaled[:, tested], coefficients)) ** 2, axis=1) / jnp.var(f)
 
 
-class PrintedUniversalApproximation(Claim[UnseenDirection]):
-    """As printed: any continuous function can be approximated by approximators with the kernel at hand.
-
-    For attention's kernel exp(<W_q z, W_k x> / sqrt(d)) on tokens of R^p, d < p, and f(x) = sin(2 <v, x> + phase): the
-    share of the variance of f that the best sum of 4, 12, 36 sections misses tends to 0.
-    """
-
-    title = "Any continuous function is approximated, as printed, with attention's kernel"
-    source = Source("foundation2025", "Section 3.1, any continuous function", note="as printed, with (7)")
-    population = FunctionsOfUnseenDirections()
-    relation = Limit("sections", _COUNTS, relative=False)
-    control = Control("it tends to 0.2", lambda limit, problem: limit + 0.2)
-    controls, unexplained = _CONTROLS, "which kernels are meant"
-    reading = "for the kernel of an attention head, as the sections of Section 3.2"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 0.0
-
-    def measure(self, problem: UnseenDirection, key: Key[Array, ""]) -> Array:
-        return _missed(problem, slice(None), slice(None))
-
-
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     """On tokens in pairs x, x' with W_k x = W_k x' sections of a head's kernel kappa(z, .) take equal values on a pair.
     So the mean squared error of any sum of them, for any function f, is at least
@@ -150,12 +127,12 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
     """
 
     title = "Narrow heads miss what varies along directions that their keys do not see"
-    source = Source("foundation2025", "Section 3.1, any continuous function", note="corrected, for narrow heads")
+    source = Source("foundation2025", "Section 3.1, any continuous function", note="for narrow heads")
+    stated = Kind.OWN
     population = FunctionsOfUnseenDirections()
     relation = AtLeast()
     control = Control("one and a half times as much", lambda bound, problem: 1.5 * bound)
     controls, unexplained = _CONTROLS, _COUNT
-    corrects = PrintedUniversalApproximation
 
     def predict(self, problem: UnseenDirection) -> Array:
         first, second = jnp.split(problem.target, 2)
@@ -181,12 +158,12 @@ class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
     """
 
     title = "Heads as wide as their tokens approximate more with more sections"
-    source = Source("foundation2025", "Section 3.1, any continuous function", note="corrected, for heads of full width")
+    source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
+    stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)
     relation = Order("sections", _COUNTS)
     control = Control("they approximate less", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, _COUNT
-    corrects = PrintedUniversalApproximation
     trials = 64
     predict = -1.0
 

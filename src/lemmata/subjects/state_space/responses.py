@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Source
 from lemmata.subjects.state_space._state_space_systems import DrivenSystem, DrivenSystems
 
 from ._integration import exponential, integrated
@@ -40,32 +40,6 @@ def _convolved(problem: DrivenSystem) -> Array:
     return jnp.sum(weights * kernel * problem.u(problem.times[:, None] - lags), axis=1)
 
 
-class StateEquationWithoutDerivative(Claim[DrivenSystem]):
-    """As printed: a state-space model is h(t) = A h(t) + B u(t), y(t) = C h(t) + D u(t).
-
-    Read literally this is a linear system of equations at each time, so that y(t) = (C (I - A)^-1 B + D) u(t): the
-    output has no memory. Measured is the output of the model that is meant, dh/dt = A h + B u.
-    """
-
-    title = "State-space models as printed, without the derivative"
-    source = Source("foundation2025", "(4)", note="as printed")
-    population = DrivenSystems()
-    relation = Equal(block=1)
-    control = Control("half of it", lambda outputs, problem: outputs / 2)
-    controls = "the output of a state-space model"
-    unexplained = "a dot that was lost in print"
-    reading = "the equation is solved for h(t) as it stands"
-    expected = Status.REFUTED
-
-    def predict(self, problem: DrivenSystem) -> Array:
-        system = problem.system
-        states = jnp.linalg.solve(jnp.eye(system.matrix.size) - system.matrix.dense(), system.input)
-        return (system.output @ states + system.passed)[0, 0] * problem.u(problem.times)
-
-    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
-        return _solved(problem)
-
-
 def _steady(problem: DrivenSystem) -> Array:
     """D - C A^-1 B at every time."""
     moved = -jnp.linalg.solve(problem.system.matrix.dense(), problem.system.input)[:, 0]
@@ -92,7 +66,6 @@ class StepResponse(Claim[DrivenSystem]):
     )
     controls = "the output of a state-space model under a constant input"
     unexplained = "inputs that vary"
-    corrects = StateEquationWithoutDerivative
     condition = _CONDITION  # the solver's tolerance, beside outputs that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
@@ -105,31 +78,6 @@ class StepResponse(Claim[DrivenSystem]):
     def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
         states = integrated(problem.system, lambda *_: jnp.ones(()), jnp.zeros_like(problem.start), problem.times)
         return _observed(problem, states, jnp.ones_like(problem.times))
-
-
-class ConvolutionAlone(Claim[DrivenSystem]):
-    """As printed: the output of a state-space model is a convolution with its response to an impulse,
-
-        y(t) = ∫_0^t h(t - s) u(s) ds,   h(t) = C e^{At} B
-
-    with h determined by (A, B, C). The models have a direct path D and start from a state that is not 0.
-    """
-
-    title = "State-space models as convolutions, without start and direct path, as printed"
-    source = Source("foundation2025", "(9)", note="as printed")
-    population = DrivenSystems()
-    relation = Equal(block=1)
-    control = Control("half of it", lambda outputs, problem: outputs / 2)
-    controls = "the output of a state-space model"
-    unexplained = "that it is right where D = 0 and the start is 0"
-    reading = "of the models of (4), with their direct path D, from any start"
-    expected = Status.REFUTED
-
-    def predict(self, problem: DrivenSystem) -> Array:
-        return _convolved(problem)
-
-    def measure(self, problem: DrivenSystem, key: Key[Array, ""]) -> Array:
-        return _solved(problem)
 
 
 class CompleteResponse(Claim[DrivenSystem]):
@@ -150,7 +98,6 @@ class CompleteResponse(Claim[DrivenSystem]):
     )
     controls = "the output of a state-space model for every input and start"
     unexplained = "systems that change with time or with their input"
-    corrects = ConvolutionAlone
     condition = _CONDITION  # the solver's tolerance, beside terms that cancel
 
     def predict(self, problem: DrivenSystem) -> Array:
