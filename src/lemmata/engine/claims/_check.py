@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from lemmata.engine.catalogue import about, misclassified
-from lemmata.errors import ClaimError
+from lemmata.errors import ClaimError, SettingError
 
 from ._bounds import AbstractBound
 from ._claim import Claim, Status
@@ -34,7 +34,7 @@ class Conformance:
     samples: int
 
 
-def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance:
+def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) -> Conformance:
     """Check that a claim obeys the grammar, and return its verdict.
 
     It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
@@ -43,13 +43,15 @@ def check_claim(claim: Claim, *, seed: int = 0, samples: int = 4) -> Conformance
     no more trials than the population declares, and the control is near and refuted.
 
     Args:
-        claim: the claim.
+        claim: the claim, not its class.
         seed: seed of all randomness.
         samples: problems that are sampled for the checks before the verdict.
 
     Raises:
         ClaimError: the first rule that the claim breaks, and how to mend it.
     """
+    if isinstance(claim, type):
+        raise ClaimError(f"claim {claim.__name__}", found="a class", rule="a claim", remedy=f"{claim.__name__}()")
     check_writing(claim)
     _check_samples(claim, seed, samples)
     verdict = verify(claim, seed=seed, progress=False)
@@ -77,6 +79,11 @@ def _check_words(claim: Claim) -> None:
         raise _broken(claim, f"title {claim.title!r}", "a title begins with a capital letter")
     if not str(claim.source) or not claim.source.locator:
         raise _broken(claim, f"source {claim.source}", "the statement names its source and the place in it")
+    for name, variable in claim.population.settings().variables.items():
+        try:
+            variable.check(name, variable.default)
+        except SettingError as error:
+            raise _broken(claim, str(error), "the default of a setting lies within its bounds") from None
     if not claim.control.statement.strip():
         raise _broken(claim, "a control without words", "the control says which false statement it is")
     amiss = misclassified(about(type(claim).__module__))

@@ -112,13 +112,13 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], stale: bool) 
     chosen, options = run.chosen, run.options
     if run.notes or any(verdict.status == "failed" for verdict in held):
         return EXIT["failed"]
-    if len(chosen) == 1 and held:
-        return EXIT[held[0].status]
     broken = amiss(
         [claim for claim in chosen if claim.name in run.judged and of_package(claim)], {v.name: v for v in held}
     )
     if broken:
         err.print(f"{broken} against a rule.", markup=False, highlight=False)
+    if len(chosen) == 1 and held:
+        return EXIT[held[0].status] or int(bool(broken))
     out_of_date = stale and chosen and not options.write
     if out_of_date:
         said = f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it."

@@ -59,6 +59,7 @@ def _judged(run: FamilyRun) -> None:
     from lemmata.engine.claims import record_of, registry, write_record
 
     from ._console import err
+    from ._verdicts import amiss
 
     for claim, verdict in run.judge():
         wrong = "" if verdict.status is claim.expected else "  NOT AS EXPECTED"
@@ -66,7 +67,9 @@ def _judged(run: FamilyRun) -> None:
         err.print(
             f"{at} {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}", markup=False, highlight=False
         )
-        if run.options.write:
+        if run.options.write and amiss([claim], {claim.name: verdict}):
+            run.notes.append(f"{claim.name} breaks a rule; its record stays as it was")
+        elif run.options.write:
             write_record(claim, record_of(claim, verdict))
             write_costs({type(claim).__name__: verdict.seconds})
     if run.options.write:

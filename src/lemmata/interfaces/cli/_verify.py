@@ -69,6 +69,7 @@ def _verify(
         verdicts = verify_all(chosen, executor=executor, run=kept.run, **alike)
         code = worst(chosen, verdicts)
     known = {claim.name: claim for claim in chosen}
+    _say_rules(chosen)
     for verdict in verdicts:
         kept.add(known[verdict.name], verdict)
     if as_json:
@@ -105,6 +106,20 @@ class _Kept:
 
         with open_ledger(self.path) as ledger:
             ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
+
+
+def _say_rules(claims: list[Any]) -> None:
+    """Name the rules of the grammar that claims break; a verdict says nothing of them."""
+    from lemmata.engine.claims import check_writing
+    from lemmata.errors import ClaimError
+
+    from ._console import err
+
+    for claim in claims:
+        try:
+            check_writing(claim)
+        except ClaimError as error:
+            err.print(f"Against a rule: {error}", markup=False, highlight=False)
 
 
 def _report(verdicts: list[Any], chosen: int, level: float) -> None:

@@ -173,7 +173,7 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
 
 
 def _torch_steps(layer: Any, path: str) -> list[_Step]:
-    import torch  # a user's module brings it
+    import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
 
     if type(layer) is torch.nn.Sequential:
         return [step for k, own in enumerate(layer) for step in _torch_steps(own, f"{path}[{k}]")]

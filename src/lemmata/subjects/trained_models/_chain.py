@@ -86,7 +86,7 @@ def read_chain(model: AbstractModel, x: np.ndarray) -> Chain:
 
 
 def _of_torch(model: TorchModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]:
-    import torch  # the user's module brings it
+    import torch  # the user's module brings it  # pyright: ignore[reportMissingImports]
 
     module = copy.deepcopy(model.module).double()
     if type(module) is not torch.nn.Sequential:
@@ -115,7 +115,7 @@ def _replace(module: Any, kinds: tuple[type, ...], relu: Any) -> bool:
 
 
 def _torch_widths(module: Any, shape: tuple[int, ...]) -> list[int]:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     widths: list[int] = [math.prod(shape)]
     record = lambda layer, taken, given: widths.append(given.numel()) if hasattr(given, "numel") else None
