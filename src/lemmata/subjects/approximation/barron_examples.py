@@ -216,6 +216,7 @@ class LinearParameter(Claim[Slope]):
 
     title = "The Barron parameter of linear functions"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="without mass at the frequency 0")
+    stated = Kind.REPAIR
     population = Slopes()
     relation = EqualInMean(resolution=0.05)
     control = Control(

@@ -162,6 +162,7 @@ class GradientStepOfFourHeads(AbstractTokens):
     source = Source(
         "li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4, with the fourth head"
     )
+    stated = Kind.REPAIR
     relation = Equal(block=1)  # each entry of rho is what is left of sums of the size of tau
     control = Control("the prediction of the query is not put back", without_the_query)
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source, Status
 from lemmata.engine.problems.prompts import Prompt, Prompts
 from lemmata.functions import representing_coefficients
 from lemmata.solvers import accelerated_proximal_gradient, lasso_objective, proximal_gradient, soft_threshold
@@ -106,6 +106,7 @@ class Contraction(AbstractStepClaim):
 
     title = "A step of 1/(2(n+1)) nears the coefficients"
     source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, with the number of all features")
+    stated = Kind.REPAIR
     # A larger constant where the distance grows is a stronger statement.
     control = Control(
         "the constant is n + 2 for the same step",

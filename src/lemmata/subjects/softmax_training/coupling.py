@@ -105,6 +105,7 @@ class PredictionPerturbation(Claim[Flow]):
 
     title = "A kernel that moves little moves predictions little"
     source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with constants")
+    stated = Kind.REPAIR
     population = Flows()
     relation = AtMost()
     control = Control(

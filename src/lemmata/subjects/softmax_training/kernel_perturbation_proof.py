@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Source
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Kind, Source
 from lemmata.engine.problems.drawn import Drawn, uniform
 from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits
 from lemmata.networks import SoftmaxNetwork
@@ -276,6 +276,7 @@ class SumOfTerms(Claim[LogitScale]):
     source = Source(
         "gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="for every B of at least 1"
     )
+    stated = Kind.REPAIR
     population = _SCALES
     relation = AtMost()
     control = Control(

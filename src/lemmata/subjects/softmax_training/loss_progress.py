@@ -98,6 +98,7 @@ class ProgressEquality(AbstractProgressIdentity):
 
     title = "The progress of the first step"
     source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor of Lemma E.1")
+    stated = Kind.REPAIR
     population = Descents(steps=0)
     control = Control("smaller by a thousandth", lambda slope, problem: 0.999 * slope)
 
