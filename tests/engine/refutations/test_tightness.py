@@ -99,9 +99,9 @@ def test_nothing_measured_under_a_bound_is_no_pressure():
 
 def test_a_misprint_is_searched_on_the_population_of_its_neighbour():
     known = list(registry().values())
-    printed = find("linear_as_printed")[0]
+    printed = find("prediction_as_printed")[0]
     moved = from_neighbour(printed, known)
-    assert moved.population == find("linear_parameter")[0].population != printed.population
+    assert moved.population == find("prediction_with_n")[0].population != printed.population
     assert moved.name == printed.name
     same = find("line_by_ramps_as_printed")[0]
     assert from_neighbour(same, known) is same

@@ -16,8 +16,8 @@ from lemmata.functions import (
     representing_coefficients,
     sample_features,
 )
-from lemmata.subjects.approximation import barron_examples, features_without_covers, uniform_features
 from lemmata.subjects.approximation import covering_numbers as covering
+from lemmata.subjects.approximation import features_without_covers, uniform_features
 from lemmata.subjects.approximation import ramps as steps
 from lemmata.subjects.approximation._cosine_ramps import CosineRamps
 from lemmata.subjects.approximation._hardest_functions import hardest
@@ -119,17 +119,6 @@ def test_cells_of_hyperplanes_on_a_line():
     """Five points cut a line into six intervals, and five lines in general position a plane into sixteen parts."""
     assert features_without_covers.log_cells(5, 1) == pytest.approx(math.log(6))
     assert features_without_covers.log_cells(5, 2) == pytest.approx(math.log(16))
-
-
-def test_bounded_steps_fit_what_larger_coefficients_allow(key):
-    population = barron_examples.LinearAsPrinted().population
-    problem = population.sample({"d": 6, "tau": 1024.0}, key)
-    distance = jax.jit(barron_examples.least_distance)
-    sizes = [jnp.asarray(size) * problem.functions.slope for size in (0.0, 1.0, 3.0, 9.0)]
-    found = [float(distance(problem, size, key)) for size in sizes]
-    assert found == sorted(found, reverse=True)
-    assert found[0] == pytest.approx(float(problem.functions.slope) / 8**0.5, rel=0.25)
-    assert found[1] > 3 * found[2] > 9 * found[3] > 0
 
 
 def test_the_duality_gap_of_the_fit_is_small(key):

@@ -38,12 +38,11 @@ def ones(n, beta, penalty=0.0):
 
 @pytest.mark.parametrize("n", [1, 2, 5, 20, 300])
 @pytest.mark.parametrize("side", [-1, 1])
-def test_the_printed_contraction_fails_exactly_where_the_residuals_are_near(n, side, key):
-    gap = math.sqrt(1 / n + 1 / n**2) * (1 + side * 1e-3)
-    found = examine(proximal.ContractionAsPrinted(), ones(n, 1 - gap), key)
-    assert found.applies
-    assert found.agrees is (side > 0)
-    assert examine(proximal.Contraction(), ones(n, 1 - gap), key).agrees is True
+def test_where_all_features_are_1_the_number_without_the_constant_is_too_small_near_rho_star(n, side, key):
+    """With mean residuals 1 and beta the constant n asks for (1 - beta)² >= 1/n + 1/n²; n + 1 asks for nothing."""
+    step = ones(n, 1 - math.sqrt(1 / n + 1 / n**2) * (1 + side * 1e-3))
+    assert bool(proximal.above(step, n) <= proximal.nearer(step, n)) is (side > 0)
+    assert examine(proximal.Contraction(), step, key).agrees is True
 
 
 @pytest.mark.parametrize("n", [2, 7, 50])

@@ -137,14 +137,15 @@ def test_perturbations_by_their_definition(key):
     np.testing.assert_allclose(ours.moved_test, np.max(found_test, axis=0), rtol=1e-9)
 
 
-def test_the_printed_bound_fails_by_any_constant_on_one_problem(key):
-    claim = coupling.PredictionPerturbationAsPrinted()
-    problem = claim.population.sample(claim.population.settings().resolve(None), key)
-    assert all(bool(hypothesis.holds) for hypothesis in claim.population.hypotheses(problem))
-    ratio = np.asarray(claim.measure(problem, key))
-    assert ratio[0] > 1
-    assert (np.diff(np.log(ratio)) / np.diff(np.log(claim.relation.rungs)) > 1).all()
+def test_where_its_logarithm_is_0_the_second_term_is_needed(key):
+    """The movement of the kernel at the test point alone is below the difference, and further at smaller angles."""
     read = prediction_coupling.PredictionPerturbationWithFloor()
+    problem = read.population.sample(read.population.settings().resolve(None), key)
+    assert all(bool(hypothesis.holds) for hypothesis in read.population.hypotheses(problem))
+    moved = 2**0.5 * problem.moved_test / problem.smallest
+    ratio = np.asarray(read.measure(problem, key) / moved)
+    assert ratio[0] > 1
+    assert (np.diff(np.log(ratio)) / np.diff(np.log(read.population.inverse_angles)) > 1).all()
     assert (read.measure(problem, key) <= 1.5e-4 * read.predict(problem)).all(), "with log² at least 1 it has room"
     corrected = coupling.PredictionPerturbation()
     for network in problem.networks:

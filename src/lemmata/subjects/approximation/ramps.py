@@ -17,6 +17,7 @@ from lemmata.engine.claims import (
     Equal,
     Hypothesis,
     Integer,
+    Passage,
     Population,
     Real,
     Source,
@@ -236,8 +237,8 @@ class WaveByRamps(Claim[Wave]):
 
 
 class LineByRampsAsPrinted(Claim[Line]):
-    """As printed: for every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a gamma on [-2, 1]
-    with integral of |gamma| at most 3 and, with the ramp phi(s) = min(max(s + 1/2, 0), 1),
+    """As printed, with a misprint: for every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a
+    gamma on [-2, 1] with integral of |gamma| at most 3 and, with the ramp phi(s) = min(max(s + 1/2, 0), 1),
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
@@ -253,6 +254,15 @@ class LineByRampsAsPrinted(Claim[Line]):
     control = Control("within delta_tau", lambda bound, problem: bound / 3)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
     unexplained = "better weights than those that are exact for steps"
+    passage = Passage(
+        "004_53e1e75f8b75373c.txt",
+        84031,
+        84367,
+        "286494d100a85583",
+        says="a function with slopes at most 1 is within 3 delta_tau of an integral of ramps; the sign is a misprint",
+        right_if="the ramps are at z - t, as in the proof and in (75), where the inequality is used",
+        formula="|g(z) - int_[-2,1] gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: Line) -> Array:

@@ -15,7 +15,20 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Population, Rate, Real, Source, Space, Status
+from lemmata.engine.claims import (
+    AtLeast,
+    Claim,
+    Control,
+    Hypothesis,
+    Passage,
+    Population,
+    Rate,
+    Reading,
+    Real,
+    Source,
+    Space,
+    Status,
+)
 from lemmata.engine.problems.conditions import in_unit_ball
 from lemmata.engine.problems.schedules import Schedule, sampled_schedule
 from lemmata.engine.problems.targets import Cube
@@ -195,6 +208,20 @@ class ApproximationAsPrinted(Claim[Approximation]):
     controls = "the distance of the denoiser from functions of bounded norm"
     unexplained = "for which kernels it was proved"
     reading = "c_1 any constant, Lambda = 1"
+    passage = Passage(
+        "002_545c803f47cecb7a.txt",
+        106722,
+        107243,
+        "9e65c3b68b6b1364",
+        says="the space of the network's tangent kernel has functions of squared norm d R within d A(R)² of the target",
+        right_if="the kernel is that of a ReLU network, as in the work that the theorem is taken from",
+        formula="(1/T) int_0^T E |F_H(t, x(t)) - F*(t, x(t))|² dt <= d A²(R_H)",
+    )
+    readings = (
+        Reading("d is the number of coordinates of the data, 1: A² falls as R^-2", "refuted"),
+        Reading("d is the number of inputs, t and x, 2: A² falls as R^-1", "refuted"),
+        Reading("the same, and A stands for its own square: R^(-1/2)", "refuted"),
+    )
     expected = Status.REFUTED
     traced = False
     trials = 16

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Passage, Source, Status
 from lemmata.functions import Cosines, CosineSum, representing_coefficients
 from lemmata.subjects.approximation._cosine_ramps import CosineRamps
 from lemmata.subjects.approximation._covered_classes import AmplitudeLadder, AmplitudeLadders, Covered, CoveredCosines
@@ -33,9 +33,10 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
             <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau,
 
     phi_i the n random ramps of slope tau of Lemma 1. The cover gives each x a function of its own. Where all the
-    functions of a cover are multiples of one, they meet every value of another function, and none follows it. Judged in
-    the limit of n, in which sums are integrals, and at the best tau; there the bound falls with epsilon and the
-    distance does not, so no constant in front would help.
+    functions of a cover are multiples of one, they meet every value of another function, and none follows it; a cover
+    of the fewest pairs can be like that, since of a pair only the point and the value there count. Judged in the limit
+    of n, in which sums are integrals, and at the best tau; there the bound falls with epsilon and the distance does
+    not, so no constant in front would help.
     """
 
     title = "One function of the cover for all points, as printed"
@@ -45,6 +46,16 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
     control = Control("without 4 tau epsilon", lambda bound, problem: bound - 4 * problem.sharpness * problem.epsilon)
     controls = _DISTANCE
     unexplained = _OWN_COEFFICIENTS
+    passage = Passage(
+        "004_53e1e75f8b75373c.txt",
+        73789,
+        75209,
+        "78a3ebfc1ea2575a",
+        says="for every f there is a pair of the cover whose function's coefficients represent f at all inputs",
+        right_if="the cover is one of functions in the supremum norm; or the pair may depend on the input, but then the"
+        " coefficients of Lemma 1 would, too",
+        formula="|f(x) - f(0) - sum_i rho_i phi_i(x)/n| <= C_F (eps + 3 delta_tau + sqrt(c_1 log|N|/n) + 4 tau eps)",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: AmplitudeLadder) -> Array:

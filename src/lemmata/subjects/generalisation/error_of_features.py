@@ -4,16 +4,15 @@ This theory controls epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)),
 represent a class of Barron parameter C_F with a cover of |N_epsilon| pairs at the radius epsilon. It assumes both parts
 below 1; it leaves unexplained what the best coefficients leave.
 
-The verdict on the power: (30) and Lemma 1 have 1/2, the text below (100) has 1/3. With 1/3 the square of the error is
-no longer of the order of epsilon + log|N_epsilon|/n, as the proof of Theorem 1 uses it; all that is used below (100)
-is that the error is at most of the order of C_F, and that holds for both.
+The text below (100) has the power 1/3 where (30) and Lemma 1 have 1/2. All that is used there is that the error is at
+most of the order of C_F, and that holds for both. The proof of Theorem 1 uses the square of the error, with (30).
 """
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Rate, Real, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Real, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform
 
 ABOUT = {"tool": "approximation theory", "architecture": "random features", "object": "function class"}
@@ -39,35 +38,7 @@ def _parts(least: float) -> Drawn:
 
 
 _PLACE = "Section A.3, exponent of the features' error"
-_NUMBERS = (1e2, 1e4, 1e6, 1e8)
 _ERROR, _CONSTANTS = "the error of random features in the proof of Theorem 1", "the error of the best coefficients"
-
-
-class SquareOfTheErrorAsPrinted(Claim[ErrorParts]):
-    """Let epsilon_dis = C_F (sqrt(epsilon) + (log|N|/n)^(1/3)), as printed below (100), for n features, the Barron
-    parameter C_F and a cover of |N| pairs at the radius epsilon. Then, as the proof of Theorem 1 uses it,
-
-        epsilon_dis² <= c C_F² (epsilon + log|N|/n)      with a constant c.
-
-    Where log|N|/n is above epsilon the left side is (log|N|/n)^(2/3), which no constant pays for. Judged along a finer
-    and finer cover, with epsilon in proportion to log|N|/n, which falls like 1/n.
-    """
-
-    title = "The square of the features' error, as printed"
-    source = Source("li2025incontext", _PLACE, note="as printed")
-    population = _parts(1e-6)
-    relation = Rate("n", _NUMBERS, upper=True)
-    control = Control("the ratio falls like n^(-1/4)", lambda exponent, problem: exponent - 0.25)
-    controls = _ERROR
-    unexplained = _CONSTANTS
-    expected = Status.REFUTED
-    trials = 128
-    predict = 0.0
-
-    def measure_at(self, problem: ErrorParts, key: Key[Array, ""], rung: float) -> Array:
-        """The square over epsilon + log|N|/n."""
-        cover, share = problem.cover / rung, problem.share / rung
-        return (jnp.sqrt(cover) + jnp.cbrt(share)) ** 2 / (cover + share)
 
 
 class SquareOfTheError(Claim[ErrorParts]):
@@ -86,7 +57,6 @@ class SquareOfTheError(Claim[ErrorParts]):
     control = Control("the constant 1 is enough", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
-    corrects = SquareOfTheErrorAsPrinted
     trivial = "a square of a sum has no bound but by its terms"
 
     def predict(self, problem: ErrorParts) -> Array:

@@ -13,7 +13,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Hypothesis,
+    Integer,
+    Passage,
+    Population,
+    Rate,
+    Source,
+    Space,
+    Status,
+)
 from lemmata.engine.problems.theorem_sizes import penalty_of_theory
 
 ABOUT = {"tool": "statistics", "architecture": "random features", "object": "estimator"}
@@ -131,16 +143,26 @@ class AbstractSquareClaim(Claim[Scales]):
 
 
 class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
-    """As printed: lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0, where
+    """As printed, with a misprint: lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0, where
     lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L
     and h = sqrt(log N/N) for N examples, n features, L layers, the Barron parameter C_F, the noise sigma and the misfit
     epsilon of the features.
 
-    The two sides have different units: where f and the noise are small the right side is much larger.
+    The two sides have different units: where f and the noise are small the right side is much larger. The inequality
+    (65), for which this is given as a reason, has the right power, 4/3.
     """
 
     title = "The square of the penalty, as printed"
-    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a)")
+    source = Source("li2025incontext", "(65), reason of step (a)", note="proof of Theorem 1")
+    passage = Passage(
+        "004_53e1e75f8b75373c.txt",
+        62180,
+        62335,
+        "ccd471889d8bdabe",
+        says="lambda² is at least of the order of the square of its first term; the power 2/3 is a misprint",
+        right_if="the power of e is 4/3, as in the line (65) that this is a reason for",
+        formula="lambda² >~ (log N/N)^(1/3) C_F^(-2/3) e^(2/3)",
+    )
     expected = Status.REFUTED
 
     @property
@@ -156,7 +178,7 @@ class SquareOfThePenalty(AbstractSquareClaim):
     """
 
     title = "The square of the penalty"
-    source = Source("li2025incontext", "(65)", note="proof of Theorem 1, step (a), corrected")
+    source = Source("li2025incontext", "(65)", "(65), reason of step (a)", note="proof of Theorem 1, corrected")
     corrects = SquareOfThePenaltyAsPrinted
 
     @property

@@ -10,7 +10,7 @@ what ramps in d dimensions can do on N points: the hidden constant depends on d,
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Passage, Rate, Source, Status
 from lemmata.engine.problems.noise_ladders import BoundedMisfits, NoiseOnFeatures, NoiseOnMisfit, SpherePoints
 
 ABOUT = {"tool": "concentration", "architecture": "random features", "object": "inequality"}
@@ -64,13 +64,22 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
-    """As printed: for independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho of coefficients
-    rho of features phi, the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk is
-    O(sqrt(log N/N)).
+    """As printed, with a misprint: for independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho
+    of coefficients rho of features phi, the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit
+    minus risk is O(sqrt(log N/N)). The bound (96) puts in the factor 1/N, which the definition in (91) lacks.
     """
 
     title = "The third term of the decomposition, as printed"
-    source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6")
+    source = Source("li2025incontext", "(96)", note="proof of Lemma 6, with the term that (91) defines")
+    passage = Passage(
+        "004_53e1e75f8b75373c.txt",
+        100893,
+        101807,
+        "15c518e5f3aecfbf",
+        says="the third term, the noise in the fit, is of the order sqrt(log N/N); that (91) lacks 1/N is a misprint",
+        right_if="E_3 is defined with the factor 1/N, which the first line of (96) puts in",
+        formula="2 |sum_i z_i (f(x_i) - phi_i' rho)| <~ sqrt(log N/N) sigma (eps_dis + |rho - rho*|_1)",
+    )
     expected = Status.REFUTED
 
     def measure_at(self, problem: NoiseOnMisfit, key: Key[Array, ""], rung: float) -> Array:

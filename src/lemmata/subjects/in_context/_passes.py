@@ -94,14 +94,13 @@ def path_of(prompt: Prompt) -> tuple[Float[Array, "t p"], Float[Array, " t"]]:
     return rho, jnp.concatenate([jnp.zeros(1), predictions[:, 0]])
 
 
-def attention_alone(layer: TransformerLayer, heads: int | None = None) -> TransformerLayer:
-    """The layer without its feed-forward map, and with its first heads alone.
+def attention_alone(layer: TransformerLayer) -> TransformerLayer:
+    """The layer without its feed-forward map.
 
     Args:
         layer: the layer.
-        heads: how many heads; None is all.
     """
-    return TransformerLayer(layer.heads[:heads], jnp.zeros_like(layer.inner), jnp.zeros_like(layer.outer))
+    return TransformerLayer(layer.heads, jnp.zeros_like(layer.inner), jnp.zeros_like(layer.outer))
 
 
 def dense_rounding(prompt: Prompt, steps: int, accelerated: bool = False) -> Array:

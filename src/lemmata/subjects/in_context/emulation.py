@@ -15,7 +15,7 @@ import abc
 import jax.numpy as jnp
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Kind, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Passage, Source, Status
 from lemmata.engine.problems.prompts import Prompt
 from lemmata.networks import TransformerLayer, transformer, transformer_layers
 from lemmata.subjects.in_context._forward_passes import DensePasses
@@ -135,16 +135,10 @@ class FeedForwardIsSoftThreshold(AbstractTokens):
         return transformer([attention_alone(transformer_layers(problem.model)[3])], dense_tokens(problem, 3)[3])[1]
 
 
-def printed_step(problem: Prompt) -> Array:
+def step_intended(problem: Prompt) -> Array:
     """The right side of (118), for tokens that hold rho_1 and its prediction."""
     rho, predictions = path_of(problem)
     return inexact_update(problem, rho[1:2], predictions[1:2])[0]
-
-
-def step_by_heads(problem: Prompt, heads: int) -> Array:
-    """The column of rho after the first heads of the attention of the fourth layer."""
-    layer = attention_alone(transformer_layers(problem.model)[3], heads)
-    return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
 
 
 def without_the_query(found: Array, problem: Prompt) -> Array:
@@ -153,62 +147,36 @@ def without_the_query(found: Array, problem: Prompt) -> Array:
     return inexact_update(problem, rho[1:2], 0 * predictions[1:2])[0]
 
 
-class AbstractGradientStep(AbstractTokens):
-    """What the heads of Attn1 add to rho, for tokens that hold rho_1 and its prediction."""
-
-    relation = Equal(block=1)  # each entry of rho is what is left of sums of the size of tau
-    control = Control("the prediction of the query is not put back", without_the_query)
-
-    @abc.abstractmethod
-    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The column of rho after the attention of the fourth layer."""
-
-    def predict(self, problem: Prompt) -> Array:
-        return printed_step(problem)
-
-    def condition(self, problem: Prompt) -> Array:
-        """Cancellation in one layer, over the size of what is left."""
-        return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)).max(), 1e-6)
-
-
-class GradientStepOfListedHeads(AbstractGradientStep):
-    """As printed: with the three heads whose matrices are listed (of four that are announced), Attn1 computes from
-    coefficients rho and a prediction y^ of the query
-
-        rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
-
-    with g(x) = 4 tau (sigma(x/tau) - sigma(0)) for products, step eta, N examples of targets y_i and features phi_i,
-    w_i = 1, and the query as token N + 1 with y = w = 0. The signs of the three add up to one sigma(0) too many: what
-    is left over is 4 tau sum_i phi_i / N. That three heads are listed is said of the text at hand only.
-    """
-
-    title = "The listed heads compute a gradient step"
-    source = Source("li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4")
-    reading = "the fourth head, announced and not listed, is left out"
-    expected = Status.REFUTED
-
-    def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        return step_by_heads(problem, 3)
-
-
-class GradientStepOfFourHeads(AbstractGradientStep):
+class GradientStepOfFourHeads(AbstractTokens):
     """With a fourth head, V_4 = -V_1 and Q_4 = K_4 = 0, Attn1 computes from coefficients rho and a prediction y^ of the
     query
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
     with g(x) = 4 tau (sigma(x/tau) - sigma(0)) for products, step eta, N examples of targets y_i and features phi_i,
-    w_i = 1, and the query as token N + 1 with y = w = 0.
+    w_i = 1, and the query as token N + 1 with y = w = 0. Judged for tokens that hold rho_1 and its prediction. Without
+    the fourth head one sigma(0) too many is left over, 4 tau sum_i phi_i / N.
     """
 
     title = "Four heads compute a gradient step"
     source = Source(
         "li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4, with the fourth head"
     )
-    corrects = GradientStepOfListedHeads
+    stated = Kind.REPAIR
+    relation = Equal(block=1)  # each entry of rho is what is left of sums of the size of tau
+    control = Control("the prediction of the query is not put back", without_the_query)
+
+    def predict(self, problem: Prompt) -> Array:
+        return step_intended(problem)
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        return step_by_heads(problem, 4)
+        """The column of rho after the attention of the fourth layer."""
+        layer = attention_alone(transformer_layers(problem.model)[3])
+        return transformer([layer], dense_tokens(problem, 3)[3])[1][problem.model.rows["rho"], 0]
+
+    def condition(self, problem: Prompt) -> Array:
+        """Cancellation in one layer, over the size of what is left."""
+        return dense_rounding(problem, 1) / jnp.maximum(jnp.abs(self.predict(problem)).max(), 1e-6)
 
 
 class AbstractPrediction(AbstractTokens):
@@ -252,6 +220,15 @@ class PredictionAsPrinted(AbstractPrediction):
     title = "The attention of the prediction, as printed"
     source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     population = DensePasses(as_printed=True)
+    passage = Passage(
+        "004_53e1e75f8b75373c.txt",
+        136665,
+        137195,
+        "ea58dd34b82f55e4",
+        says="two heads whose V has 4 tau (u_(d+1) - u_(d+3)) as its last row carry out (124)",
+        right_if="the row is N times as large, or attention does not divide by N as in (11)",
+        formula="V_(D,:) = 4 tau (u_(d+1) - u_(d+3))'",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: Prompt) -> Array:

@@ -10,14 +10,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Rate, Source
 from lemmata.subjects.softmax_training._initialised_networks import Initialised, stack
 from lemmata.subjects.softmax_training._softmax_flows import (
     RECORDS,
     Flow,
     Flows,
-    NearbyFlows,
-    NearbyInputs,
     NestedNetworks,
     trained,
 )
@@ -89,40 +87,6 @@ class TrainingPerturbation(Claim[Flow]):
         return 2 * problem.targets
 
 
-class PredictionPerturbationAsPrinted(Claim[NearbyInputs]):
-    """As printed: let H(t) be the tangent kernel of a softmax network with m units and k outputs, trained by gradient
-    flow on n points, H* = H(0) with smallest eigenvalue lambda, and eps_l,test the largest change of the kernel between
-    output l at a test point and the training points. For every eps_H <= lambda/2 with |H(t) - H*|_F <= eps_H at all
-    times, the network and the regression with H* differ at the test point in output l, up to a constant, by at most
-
-        (sqrt(n k) / lambda) eps_l,test + (sqrt(n k) / lambda²) log²(n k/(eps_H m lambda)) eps_H.
-
-    For the literal log², which is 0 at eps_H = n k / (m lambda), allowed where m >= 2 n k / lambda², only the movement
-    of the kernel at the test point is left. That does not bound the difference: for two inputs at an angle a, and a
-    short test point along their difference, difference over bound grows faster than 1/a, past any constant.
-    """
-
-    title = "The distance of network and regression, as printed"
-    source = Source("gu2024softmax", "Theorem F.2")
-    population = NearbyFlows()
-    relation = Rate(along="inverse angle", rungs=NearbyFlows().inverse_angles, upper=True)
-    control = Control("the difference falls faster than the bound", lambda exponent, problem: exponent - 0.5)
-    controls = _CONTROLS
-    unexplained = "the hidden constant; why the bound falls where eps_H, and with it the hypothesis, is made larger"
-    reading = "log² is 0 where its argument is 1, as written; read as at least 1 the bound holds"
-    expected = Status.REFUTED
-    trials = 32
-    predict = 0.0  # a ratio below some constant at every angle
-
-    def measure(self, problem: NearbyInputs, key: Key[Array, ""]) -> Array:
-        """The largest difference over the records, over the printed bound without its constant."""
-        chosen, smallest = problem.allowed, problem.smallest
-        moved = problem.moved_test
-        found = jnp.stack([differences(network)[1][0] for network in problem.networks])
-        logarithm = jnp.log(2 / (chosen * problem.networks[0].start.network.width * smallest)) ** 2
-        return found / (2**0.5 * (moved / smallest + logarithm * chosen / smallest**2))
-
-
 class PredictionPerturbation(Claim[Flow]):
     """A softmax network with m units, F_nn, and the regression with its tangent kernel H* at initialisation, F_ntk,
     follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k). At any other point
@@ -132,23 +96,24 @@ class PredictionPerturbation(Claim[Flow]):
 
     which is at most (2 |Y|_F / lambda)(...) where eps_H <= lambda/2; lambda is the smallest eigenvalue of H*, K_l,te
     the kernel between output l there and the training points, eps_H = max_t |H(t) - H*|_F, eps_l,test = max_t
-    |K_l,te(t) - K*_l,te|_F. There is no logarithm, and the second term has the size of the cross kernel.
+    |K_l,te(t) - K*_l,te|_F. The source's log²(n k/(eps_H m lambda)) in the second term, read as at least 1, is not
+    needed; the size of the cross kernel is, which O(.) hides there.
 
     The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk); the integral of
     |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| at most eps_H / lambda times as much.
     """
 
     title = "A kernel that moves little moves predictions little"
-    source = Source("gu2024softmax", "Theorem F.2", note="corrected, with constants")
+    source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with constants")
+    stated = Kind.REPAIR
     population = Flows()
     relation = AtMost()
     control = Control(
         "the movement of the kernel on test points is enough, without eps_H",
         lambda bound, problem: problem.targets / (problem.smallest - problem.moved) * problem.moved_test,
-        loose="the bound is loose by 15 to 300; this is what the printed one says where its logarithm is 0",
+        loose="the bound is loose by 15 to 300",
     )
     controls, unexplained = _CONTROLS, _UNEXPLAINED
-    corrects = PredictionPerturbationAsPrinted
 
     def predict(self, problem: Flow) -> Array:
         inner = problem.moved_test + problem.cross_sizes * problem.moved / problem.smallest

@@ -59,7 +59,7 @@ class EntryPerturbation(Claim[RandomUnits]):
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    True, although the five bounds of the source's proof do not add up to it (`SumOfTermsAsPrinted`): by
+    True for every B; the five bounds of the source's proof add up to it from B = 2.7745 on (`SumOfTerms`): by
     `SharperEntryPerturbation`. For R near 0.01 it is vacuous for every B >= 1; the default R is 0.0001.
     """
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Passage, Source, Status
 from lemmata.kernels import SoftmaxTangent, gram
 from lemmata.solvers import Trajectory, gradient_descent, gradient_flow
 from lemmata.spectra import Spectrum
@@ -159,6 +159,15 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
     control = Control("with half of the step", lambda gamma, problem: gamma / 2)
     controls = "the coefficients of regression with the tangent kernel"
     unexplained = "which parameter the printed update descends in"
+    passage = Passage(
+        "002_545c803f47cecb7a.txt",
+        89339,
+        89844,
+        "dcd0061002c2eb51",
+        says="the update (25) of gamma is gradient descent in gamma on the loss (24)",
+        right_if="the gradient is taken in the kernel's space, in the inner product of m H*, or along the outputs",
+        formula="gamma(tau + 1) = gamma(tau) - eta (m H* gamma(tau) - vec(Y)), by grad_gamma L_ntk(gamma(tau))",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: Initialised) -> Array:
@@ -224,6 +233,15 @@ class FeatureMapAsPrinted(AbstractKernelRegression):
     control = Control("the kernel is 1 everywhere", lambda kernel, problem: jnp.ones_like(kernel))
     controls = "the tangent kernel between test and training points"
     unexplained = "the features of the kernel"
+    passage = Passage(
+        "002_545c803f47cecb7a.txt",
+        91383,
+        93194,
+        "69904111e3c80634",
+        says="phi(x)_l sums over the units, and the kernel between two points is the product of their phi",
+        right_if="phi has one block for each unit, so that the sum over units stands outside the product",
+        formula="phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r,  K*_te = phi(x_te)' phi(X)",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: Initialised) -> Array:

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Passage, Source, Status
 from lemmata.subjects.softmax_training._softmax_runs import Descent, Descents
 from lemmata.subjects.softmax_training._softmax_training import Training, output_change, vec
 
@@ -172,12 +172,22 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
         m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq,
 
     a_lr the signs, because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above
-    it says 1/a - 1/b = (b - a) / (a b). Judged after division by eta, as eta goes to 0.
+    it says 1/a - 1/b = (b - a) / (a b). Nothing that follows needs the sign. Judged after division by eta, as eta goes
+    to 0.
     """
 
     title = "The normaliser's part of a step, as printed"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     control = Control("twice as large", lambda slope, problem: 2 * slope)
+    passage = Passage(
+        "002_545c803f47cecb7a.txt",
+        70608,
+        71703,
+        "7985bce8cc121799",
+        says="v_0 is to first order in the step this sum over pairs of units; its sign is a slip",
+        right_if="the sign is the other one; the bound on |C_0| that follows does not depend on it",
+        formula="v_0 = m (sum_r a_lr sum_q -eta <Delta w_q, x_i> S_iq(tau) S_ir(tau + 1) + eta² Delta_2)",
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: Descent) -> Array:

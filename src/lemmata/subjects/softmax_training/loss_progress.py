@@ -87,45 +87,20 @@ def at_the_start(problem: Descent) -> Hypothesis:
     return Hypothesis("training has not begun", problem.training.farthest, "<=", 0.0, "F = 0 there, and so Q_2 = 0")
 
 
-class ProgressEqualityAsPrinted(AbstractProgressIdentity):
-    """As printed, the third condition of Claim E.5, on a step of size eta of a network F of m units towards targets Y:
-
-        C_1 = -m eta v' H v,   v = vec(F - Y),   H the tangent kernel over m.
-
-    Lemma E.1 defines C_1 = 2 <F - Y, v_1>, v_1 the change of the outputs to first order through the numerators of the
-    softmax. That is -2 m eta v' H v at the initialisation, where the condition is judged, and at most -1.6 m eta v' H v
-    by Lemma E.4: definition and hypothesis clash, and the condition can never hold. The conclusion of Claim E.5 is not
-    false for that (claim `progress_by_smallest_eigenvalue`).
-    """
-
-    title = "The progress of a step, as printed"
-    source = Source("gu2024softmax", "Claim E.5", note="third condition, as printed")
-    population = Descents(steps=0)
-    control = Control("-m eta v' H v / 2", lambda slope, problem: slope / 2)
-    stated = Kind.DEFINITION
-    expected = Status.REFUTED
-
-    def hypotheses(self, problem: Descent) -> list[Hypothesis]:
-        return [at_the_start(problem)]
-
-    def predict(self, problem: Descent) -> Array:
-        return -problem.training.width * quadratic_form(problem.training)
-
-
 class ProgressEquality(AbstractProgressIdentity):
     """In the first step, of size eta, from the initialisation of a network F of m units (F = 0) towards targets Y, the
     term C_1 of Lemma E.1, the change of |F - Y|² to first order through the numerators of the softmax, is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y),   H the tangent kernel over m,
 
-    exactly, at every width.
+    exactly, at every width. Claim E.5 calls C_1 the half of it; its conclusion holds for both.
     """
 
     title = "The progress of the first step"
-    source = Source("gu2024softmax", "Claim E.5", note="third condition, with the factor of Lemma E.1")
+    source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor of Lemma E.1")
+    stated = Kind.REPAIR
     population = Descents(steps=0)
     control = Control("smaller by a thousandth", lambda slope, problem: 0.999 * slope)
-    corrects = ProgressEqualityAsPrinted
 
     def hypotheses(self, problem: Descent) -> list[Hypothesis]:
         return [at_the_start(problem)]
@@ -223,8 +198,8 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
-    The claim asks in its third condition for C_1 = -m eta v' H v, v = vec(F - Y), which Lemma E.1 rules out: C_1 is
-    about twice that, and the conclusion has room for it. Units have moved so that the smallest eigenvalue fell, and
+    The claim defines C_1 anew, as -m eta v' H v, v = vec(F - Y); the C_1 of Lemma E.1 is about twice that, and the
+    conclusion has room for it. Units have moved so that the smallest eigenvalue fell, and
     F - Y lies along its eigenvector.
     """
 

@@ -2,8 +2,8 @@
 
 This theory controls how far the predictions of a trained softmax network are from those of the regression with its
 tangent kernel at initialisation, in terms of how far the kernels move. It assumes a positive definite kernel that moves
-by less than half of its smallest eigenvalue; it leaves unexplained how far it moves. The printed bound, with the
-logarithm as written, is `softmax_training.coupling.prediction_perturbation_as_printed`.
+by less than half of its smallest eigenvalue; it leaves unexplained how far it moves. A logarithm
+taken literally vanishes at an admissible eps_H, where the difference does not; read as at least 1 the bound holds.
 """
 
 import equinox as eqx
@@ -93,8 +93,8 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
         C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))),
 
     eps_l,test the largest movement of the kernel between output l there and the training points. At eps_H =
-    n k/(m lambda), where the literal logarithm is 0 and the printed bound fails for any constant, it holds with much
-    room: for two inputs at angles from 1 to 0.35 and a short test point along their difference.
+    n k/(m lambda), where the logarithm itself is 0, it holds with much room: for two inputs at angles from 1 to 0.35
+    and a short test point along their difference.
 
     Proof: by `softmax_training.prediction_coupling.prediction_perturbation_through_regression`, |Y| <= sqrt(n k),
     eps_H <= lambda/2, and sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
