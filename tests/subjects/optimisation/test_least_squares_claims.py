@@ -15,7 +15,6 @@ from lemmata.subjects.optimisation._least_squares import LeastSquares, kernel_fe
 from lemmata.subjects.optimisation.least_squares import (
     ConditionNumberGrowth,
     ConditionNumberIterations,
-    PrintedStepIterations,
     ResidualsFollowGram,
 )
 
@@ -76,13 +75,6 @@ def test_residuals_of_a_user_problem_with_several_outputs(key):
         assert examine(claim, problem, key).applies
     assert examine(ResidualsFollowGram(), problem, key).agrees is True
     assert examine(ConditionNumberIterations(), problem, key).agrees is True
-
-
-def test_the_printed_step_asks_for_64_rows(key):
-    assert not examine(PrintedStepIterations(), sampled_regression(key, n=63, t=2, d=3), key).applies
-    found = examine(PrintedStepIterations(), sampled_regression(key, n=64, t=2, d=3), key)
-    assert found.predicted == 0
-    assert found.measured > 0.5
 
 
 def test_hypotheses_fail_where_they_must(key):

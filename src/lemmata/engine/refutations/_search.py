@@ -74,7 +74,7 @@ def refute(
     >>> import jax
     >>> from lemmata.engine.claims import find
     >>> with jax.enable_x64(True):
-    ...     found = refute(find("printed_step_iterations")[0], 20.0)
+    ...     found = refute(find("printed_logarithmic_samples")[0], 20.0)
     >>> type(found).__name__
     'Counterexample'
     """

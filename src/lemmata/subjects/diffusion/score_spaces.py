@@ -1,8 +1,9 @@
 """The spaces that scores are in, and are not in: norms on growing windows, and of interpolants on growing grids.
 
 This theory controls the norm of the score of normal laws and their mixtures in the Hilbert space of a kernel on the
-line. A score of a normal law is linear, hence in no Sobolev space of the whole line, and in no space of a Gaussian
-kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a given law.
+line. A score of a normal law is linear, hence in no Sobolev space of the whole line without a weight, and in no space
+of a Gaussian kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a
+given law.
 """
 
 import math
@@ -27,10 +28,8 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.kernels import Laplace, gram
-from lemmata.subjects.diffusion._heated_mixtures import HeatedLaw, HeatedLaws
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "diffusion model", "object": "score", "problem": 3}
 
@@ -121,34 +120,6 @@ def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Flo
     return values @ jax.scipy.linalg.cho_solve(factor, values)
 
 
-class PrintedScoreSpace(Claim[HeatedLaw]):
-    """As printed: if the data have a density with bounded derivatives, the score at every noise level lies in a Sobolev
-    space, so that its norm over [-R, R] is bounded as R grows.
-
-    Read with the Sobolev space of order 1 on the line, whose kernel is exp(-|x - y|), and with mixtures of normal
-    laws, whose densities have bounded derivatives of all orders. Beyond the data a score is nearly linear, and the
-    squared norm grows like R³.
-    """
-
-    title = "Scores lie in a Sobolev space, as printed"
-    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="as printed")
-    population = HeatedLaws(most=1)
-    relation = Rate("R", (4.0, 8.0, 16.0, 32.0), upper=True)
-    control = Control("the squared norm falls as R^(-1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the Sobolev norm of a score on growing windows"
-    unexplained = "which regularity conditions are meant; bounded domains and weighted spaces"
-    reading = "the Sobolev space of order 1 on the whole line"
-    expected = Status.REFUTED
-    trials = 32
-    predict = 0.0
-
-    def measure_at(self, problem: HeatedLaw, key: Key[Array, ""], rung: float) -> Array:
-        """The squared norm of the interpolant of the score at 300 points."""
-        points = jnp.linspace(-rung, rung, _POINTS)
-        score = jax.vmap(lambda z: problem.mixture.score(problem.variances[0], z[None])[0])
-        return _squared_norm(points, score(points))
-
-
 class LinearScoreNorm(Claim[NormalScore]):
     """The score -(z - mu)/v of the normal law N(mu, v) on the interval [mu - R, mu + R] has, in the Hilbert space of
     the kernel exp(-|x - y|), the squared norm
@@ -156,17 +127,17 @@ class LinearScoreNorm(Claim[NormalScore]):
         (R³/3 + R² + R) / v²,
 
     the half of the integral of f² + f'² and of the squares at the ends. It is finite on every interval and infinite on
-    the line, for this and all smoother Sobolev spaces.
+    the whole line, for this and all smoother Sobolev spaces without a weight.
     """
 
     title = "The Sobolev norm of a linear score on an interval"
-    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="corrected")
+    source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the norm on an interval")
+    stated = Kind.OWN
     population = NormalScores()
     relation = EqualInMean(margin=0.01, resolution=0.01)
     control = Control("R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2)
     controls = "the norm of a score in the space of a kernel"
     unexplained = "the norm of a learned score"
-    corrects = PrintedScoreSpace
     trials = 48
 
     def predict(self, problem: NormalScore) -> Array:

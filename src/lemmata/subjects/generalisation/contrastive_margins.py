@@ -1,4 +1,4 @@
-"""Margins and what they promise: unlabelled rows do not stand in for labelled ones, and a margin has a scale.
+"""Margins and what they promise: rows count that are labelled, and a margin has a scale.
 
 This theory controls the error on new rows of a linear classifier that separates its labelled rows with a margin. It
 assumes independent rows; it leaves unexplained why features learned without labels are often good ones.
@@ -9,47 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space
 
 ABOUT = {"tool": "empirical processes", "architecture": "linear model", "object": "generalisation"}
-
-
-class DiscardedLabel(eqx.Module):
-    """Features of m labelled rows, learned on n unlabelled ones, and labels, the sign of a direction they discard."""
-
-    features: Float[Array, "m d"]
-    labels: Float[Array, " m"]
-    unlabelled: Float[Array, ""]
-
-
-def discarded_rows(key: Key[Array, ""], rows: int, d: int) -> tuple[Float[Array, "m d"], Float[Array, " m"]]:
-    """Normal data in d + 1 dimensions: the d directions that are kept, whitened, and the sign of the last one."""
-    data = jax.random.normal(key, (rows, d + 1))
-    return data[:, :-1], jnp.where(data[:, -1] >= 0, 1.0, -1.0)
-
-
-class DiscardedLabels(Population[DiscardedLabel]):
-    """As many features as a representation has that was learned on a million rows, a quarter as many labelled rows.
-
-    Whitened directions of largest agreement are what spectral contrastive losses find; a million rows are as good as
-    infinitely many for 64 of them.
-    """
-
-    def settings(self) -> Space:
-        space = Space(
-            d=Integer(64, 8, 256, "features"),
-            m=Integer(16, 2, 64, "labelled rows"),
-            n=Integer(1_000_000, 100_000, 100_000_000, "unlabelled rows"),
-        )
-        return space.where("there are at least twice as many features as labels", lambda s: s["d"] >= 2 * s["m"])
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> DiscardedLabel:
-        features, labels = discarded_rows(key, setting["m"], setting["d"])
-        return DiscardedLabel(features, labels, jnp.asarray(setting["n"], float))
-
-    def hypotheses(self, problem: DiscardedLabel) -> list[Hypothesis]:
-        least = jnp.linalg.eigvalsh(problem.features @ problem.features.T)[0]
-        return [Hypothesis("any labels can be separated (least eigenvalue)", least, ">", 0.0, "a margin")]
 
 
 class LabelledMargins(eqx.Module):
@@ -108,43 +70,6 @@ class NoisyMargins(Population[LabelledMargins]):
 _TEST, _NEW = 2000, 192
 
 
-def _least_norm(problem: DiscardedLabel) -> Float[Array, " d"]:
-    """The least weights that give every labelled row its label: those of a margin of at least 1/|w|."""
-    return problem.features.T @ jnp.linalg.solve(problem.features @ problem.features.T, problem.labels)
-
-
-class PrintedContrastiveMargin(Claim[DiscardedLabel]):
-    """As printed: for features learned without labels by a contrastive objective, on which a linear probe has margin
-    gamma on its training rows, the error on test data is at most of the order
-
-        1/(gamma sqrt(n)) + VC/sqrt(n).
-
-    Read with n the rows on which the features were learned, the only rows that the statement names, VC = d for d
-    features, the constants 1 and rows as they are. With m <= d labelled rows a probe separates any labels, and where
-    the label is the sign of a direction that the features discard, it errs on half of the new rows, whatever n.
-    """
-
-    title = "Margins on features learned without labels, as printed"
-    source = Source("foundation2025", "Theorem 4", "(18)", note="as printed")
-    population = DiscardedLabels()
-    relation = AtMost()
-    control = Control("half of that", lambda bound, problem: bound / 2)
-    controls = "the error of a linear probe on new rows"
-    unexplained = "which rows are counted, and how labels relate to features"
-    reading = "n counts unlabelled rows, the constants are 1"
-    trivial = "an error may be anything up to 1"
-    expected = Status.REFUTED
-
-    def predict(self, problem: DiscardedLabel) -> Array:
-        margin = 1 / jnp.linalg.norm(_least_norm(problem))
-        return (1 / margin + problem.features.shape[1]) / jnp.sqrt(problem.unlabelled)
-
-    def measure(self, problem: DiscardedLabel, key: Key[Array, ""]) -> Array:
-        """The share of errors on 2000 new rows."""
-        features, labels = discarded_rows(key, _TEST, problem.features.shape[1])
-        return jnp.mean(jnp.where(labels * (features @ _least_norm(problem)) > 0, 0.0, 1.0))
-
-
 def _chance(problem: LabelledMargins) -> Float[Array, ""]:
     return jnp.sqrt(jnp.log(1 / problem.delta) / (2 * problem.n))
 
@@ -175,7 +100,6 @@ class LabelledMarginError(Claim[LabelledMargins]):
     )
     controls = "the error on new rows of a classifier with a margin"
     unexplained = "features that are learned on the same rows"
-    corrects = PrintedContrastiveMargin
     trivial = 1.0  # the largest loss
 
     def predict(self, problem: LabelledMargins) -> Array:

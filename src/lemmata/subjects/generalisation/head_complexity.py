@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
 from lemmata.subjects.generalisation._sequence_classes import HeadOutputs, RandomHeads
 
 ABOUT = {"tool": "empirical processes", "architecture": "attention", "object": "generalisation"}
@@ -30,31 +30,6 @@ def _of_first_heads(lengths: Float[Array, "m h"], power: int = 1) -> Float[Array
     return sums.mean(axis=0)[jnp.asarray(_HEADS, int) - 1]
 
 
-class PrintedHeadComplexity(Claim[HeadOutputs]):
-    """As printed: the Rademacher complexity of transformers with h heads and L layers on n sequences is of the order
-    sqrt(h L) / sqrt(n).
-
-    Read for one layer of fixed heads A_h and the functions sum_h <w_h, A_h(x)> with |w_h| <= B for every head, as heads
-    are added in a network. What is printed has no norm at all, though values twice as large double the complexity.
-    """
-
-    title = "Complexity grows as the root of the number of heads, as printed"
-    source = Source("foundation2025", "(16)", note="as printed")
-    population = RandomHeads()
-    relation = Rate("h", _HEADS, upper=True)
-    control = Control("it does not grow", lambda exponent, problem: exponent - 0.5)
-    controls = "the Rademacher complexity of a layer of attention heads"
-    unexplained = "which norm is bounded"
-    reading = "one layer, and each head's readout has a bound of its own"
-    expected = Status.REFUTED
-    trials = 48
-    predict = 0.5
-
-    def measure(self, problem: HeadOutputs, key: Key[Array, ""]) -> Array:
-        """The supremum is attained at w_h along the signed sum of a head's outputs; its mean over signs."""
-        return _of_first_heads(_signed_lengths(problem, key))
-
-
 class HeadComplexity(Claim[HeadOutputs]):
     """The functions sum_h <w_h, A_h(x)>, |w_h| <= B, of h fixed attention heads have on n sequences the empirical
     Rademacher complexity
@@ -65,13 +40,13 @@ class HeadComplexity(Claim[HeadOutputs]):
     """
 
     title = "Complexity of separately bounded heads is proportional to their number"
-    source = Source("foundation2025", "(16)", note="corrected")
+    source = Source("foundation2025", "(16)", note="with a bound for each head")
+    stated = Kind.OWN
     population = RandomHeads()
     relation = Rate("h", _HEADS, margin=0.08)
     control = Control("like the root of h", lambda exponent, problem: exponent - 0.5)
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "heads that learn the same thing; the dependence on depth"
-    corrects = PrintedHeadComplexity
     trials = 96
     predict = 1.0
 
@@ -86,8 +61,7 @@ class JointHeadComplexity(Claim[HeadOutputs]):
 
         (B/n) E ( sum_h |sum_i s_i A_h(x_i)|² )^(1/2),
 
-    for independent signs s_i, which grows like the root of h for heads that are alike: the one reading in which the
-    survey's order in h is right.
+    for independent signs s_i, which grows like the root of h for heads that are alike.
     """
 
     title = "Complexity of jointly bounded heads grows as the root of their number"

@@ -10,7 +10,20 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Real, Source, Space, Status
+from lemmata.engine.claims import (
+    AtMost,
+    Claim,
+    Control,
+    Hypothesis,
+    Integer,
+    Passage,
+    Population,
+    Reading,
+    Real,
+    Source,
+    Space,
+    Status,
+)
 from lemmata.engine.problems.conditions import semidefinite
 from lemmata.engine.problems.regression import Regression
 from lemmata.engine.problems.sampled import DEFINITE_KERNEL, KERNEL, sampled_kernel
@@ -208,6 +221,23 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
     controls = "the probability that the true error exceeds the training error by eps"
     unexplained = "which loss is meant, and which predictor"
     reading = "R is its upper bound B sqrt(E K(x, x) / n), the loss is bounded and Lipschitz, the predictor in a ball"
+    passage = Passage(
+        "000_643c1008a95be5dc.txt",
+        15205,
+        15463,
+        "972d0f81a2f06bb4",
+        says="the Rademacher complexity R of the hypothesis class bounds the generalisation gap: the test loss exceeds "
+        "the training loss by epsilon with probability at most exp(-n epsilon²/(2 R²))",
+        right_if="R entered as a shift and the range b of the loss as the scale, exp(-2 n (epsilon - 2 R)²/b²) for "
+        "epsilon above 2 R; or R were a sum over rows without the factor 1/n, which (16) and (17), of the order "
+        "1/sqrt(n), exclude",
+        formula="exp(-n eps²/(2 R²))",
+    )
+    readings = (
+        Reading("R is the mean over n rows, of the functions", "refuted"),
+        Reading("R is that of the losses, which contraction makes no larger", "refuted"),
+        Reading("R is twice the mean over n rows", "refuted"),
+    )
     expected = Status.REFUTED
 
     def predict(self, problem: BallLearning) -> Array:

@@ -1,7 +1,7 @@
-"""Fourth problem: can linear recurrences reach the rate that is printed for attention? On impulse responses they do.
+"""Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they do.
 
 A partial result: on impulse responses, functions of one variable, strictly stable recurrences with n states, whose cost
-is linear in the length, reach the square of the printed rate and more, so that the conjectured obstacle is none there.
+is linear in the length, reach n^(-2r) at smoothness r, so that the obstacle that is asked for is none there.
 It leaves open functions of several inputs, which no linear recurrence reaches at all and a selective one may.
 """
 
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Order, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Kind, Order, Rate, Source
 from lemmata.engine.problems.impulse_responses import ImpulseResponse, ImpulseResponses, modal_states
 
 ABOUT = {"tool": "Fourier analysis", "architecture": "state-space model", "object": "memory", "problem": 4}
@@ -49,32 +49,6 @@ def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
     return float(np.mean((values - basis @ (basis.T @ values)) ** 2))
 
 
-class PrintedBarrierForRecurrences(Claim[ImpulseResponse]):
-    """As printed: linear recurrences with n states cannot approximate functions of smoothness 2s faster than
-    n^(-s/d), so that for impulse responses, d = 1, the reciprocal of the squared error grows at most like n^s.
-
-    Damped recurrences reach nearly n^(-4s).
-    """
-
-    title = "Linear recurrences cannot go faster than n^(-s/d) at smoothness 2s, as printed"
-    source = Source("foundation2025", "Section 7.4", note="as printed")
-    population = ImpulseResponses(least=1.0, most=1.75)
-    relation = Rate("n", _RUNGS, upper=True)
-    control = Control("at most like n^(s - 1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the squared error of stable linear recurrences on impulse responses"
-    unexplained = "functions of more than one variable"
-    reading = "the functions are impulse responses, d = 1"
-    expected = Status.REFUTED
-    traced = False
-    trials = 32
-
-    def predict(self, problem: ImpulseResponse) -> Array:
-        return problem.smoothness / 2
-
-    def measure_at(self, problem: ImpulseResponse, key: Key[Array, ""], n: float) -> Array:
-        return jnp.asarray(1 / squared_error(problem, "damped", int(n)))
-
-
 class DampedModesRate(Claim[ImpulseResponse]):
     """Strictly stable linear recurrences with 2n + 1 states, poles at -1/2 + (3/2) pi i k, |k| <= n, for a period of 1,
     reproduce impulse responses at the edge of H^(2s), coefficients of size k^(-2s-1/2), with a squared error that falls
@@ -86,14 +60,14 @@ class DampedModesRate(Claim[ImpulseResponse]):
     """
 
     title = "Damped modes reproduce impulse responses at nearly the rate of undamped ones"
-    source = Source("foundation2025", "Section 7.4", note="corrected, for impulse responses")
+    source = Source("foundation2025", "Section 7.4", note="a probe, for impulse responses")
+    stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
     # between 16 and 128 modes the ends of the period still take a part: the slopes are 5 % short of their limit
     relation = Rate("n", _RUNGS, margin=0.2, resolution=0.1)
     control = Control("n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared error of stable linear recurrences on impulse responses"
     unexplained = "functions of more than one variable; poles that training finds"
-    corrects = PrintedBarrierForRecurrences
     traced = False
     trials = 32
 
@@ -112,6 +86,7 @@ class PolesInOrder(Claim[ImpulseResponse]):
 
     title = "Undamped poles before damped ones before real ones"
     source = Source("foundation2025", "Section 7.4", note="a probe: three families of poles")
+    stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
     relation = Order("undamped, damped, real poles", (0.0, 1.0, 2.0))
     control = Control("the reverse order", lambda sign, problem: -sign)

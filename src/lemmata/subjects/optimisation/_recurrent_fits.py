@@ -10,21 +10,19 @@ from lemmata.engine.problems.drawn import Drawn, uniform
 
 
 class ImpulseFit(eqx.Module):
-    """Fit c a^k b to beta alpha^k at the lags k = 0, ..., n-1 by gradient descent on a, b and c.
+    """The squared error of c a^k b for beta alpha^k at the lags k = 0, ..., n-1, as a function of a, b and c.
 
     Args:
-        start: the first a; b and c start at 0.
+        start: a where b and c are 0.
         pole: alpha.
         gain: beta.
         lags: n.
-        steps: of gradient descent.
     """
 
     start: Float[Array, ""]
     pole: Float[Array, ""]
     gain: Float[Array, ""]
     lags: int = eqx.field(static=True)
-    steps: int = eqx.field(static=True)
 
     def response(self, parameters: Float[Array, " 3"]) -> Float[Array, " n"]:
         """C a^k b, by running the recurrence h <- a h from h = b."""
@@ -42,11 +40,6 @@ class ImpulseFit(eqx.Module):
         """(a, 0, 0)."""
         return jnp.stack([self.start, 0.0 * self.start, 0.0 * self.start])
 
-    @property
-    def solution(self) -> Float[Array, " 3"]:
-        """(alpha, sqrt(beta), sqrt(beta)), the nearest parameters of loss 0."""
-        return jnp.stack([self.pole, jnp.sqrt(self.gain), jnp.sqrt(self.gain)])
-
 
 IMPULSE_FITS = Drawn(
     ImpulseFit,
@@ -57,7 +50,6 @@ IMPULSE_FITS = Drawn(
     pole=uniform(0.72, 0.98),
     gain=uniform(0.5, 1.5),
     lags=Integer(8, 3, 64, "lags", corners=(5, 5)),
-    steps=Integer(2000, 500, 100_000, "steps of descent", corners=(1000, 1000)),
 )
 
 

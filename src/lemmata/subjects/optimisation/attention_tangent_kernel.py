@@ -19,10 +19,10 @@ from lemmata.engine.claims import (
     EqualInMean,
     Hypothesis,
     Integer,
+    Kind,
     Population,
     Source,
     Space,
-    Status,
     Witness,
 )
 from lemmata.kernels import gram
@@ -62,7 +62,7 @@ class SmallNetworks(Population[SmallNetwork]):
         return SmallNetwork(*jax.random.normal(key, (3, 3 * setting["units"])))
 
     def hypotheses(self, problem: SmallNetwork) -> list[Hypothesis]:
-        return [Hypothesis("rows", len(problem.x), "==", len(problem.parameters), "both sides have as many entries")]
+        return [Hypothesis("targets", len(problem.y), "==", len(problem.x), "a residual for every input")]
 
 
 _WIDTH, _DRAWS = 64, 2
@@ -83,33 +83,6 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
     return _upper(jax.lax.map(one, jax.random.split(key, _DRAWS)).mean(axis=0))
 
 
-class PrintedTangentKernelOfAttention(Claim[AttentionTokens]):
-    """As printed: the tangent kernel of a layer of attention is K(x, x') = E Attn(x)' Attn(x'), the mean over the
-    random weights of the inner product of its outputs.
-
-    That is the covariance of the outputs, to which the tangent kernel of training the readout alone tends. Training all
-    layers adds a term for each. (Of an output at every position the printed product is a matrix; read here with the
-    mean over positions and a readout.)
-    """
-
-    title = "The tangent kernel of attention is the covariance of its outputs, as printed"
-    source = Source("foundation2025", "(14)", note="as printed")
-    population = AttentionSequences()
-    relation = EqualInMean(margin=0.03, resolution=0.05)
-    control = Control("twice the covariance", lambda kernel, problem: 2 * kernel)
-    controls = "the tangent kernel of a network with one attention layer"
-    unexplained = "which layers are trained"
-    reading = "outputs are averaged over positions and read out linearly; logits are scaled by 1/d"
-    expected = Status.REFUTED
-    trials = 32
-
-    def predict(self, problem: AttentionTokens) -> Array:
-        return _upper(gram(NNGPKernel(problem.network()), problem.x))
-
-    def measure(self, problem: AttentionTokens, key: Key[Array, ""]) -> Array:
-        return _finite_kernel(problem, key)
-
-
 class AttentionTangentFactor(Claim[AttentionTokens]):
     """For wide attention with logits scaled by 1/d, between a dense layer on tokens and a linear readout of the mean
     over positions, all of them trained, the tangent kernel is
@@ -121,14 +94,14 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
     """
 
     title = "The tangent kernel of attention is four times the covariance of its outputs"
-    source = Source("foundation2025", "(14)", note="corrected")
+    source = Source("foundation2025", "(14)", note="with its factor, at 1/d")
+    stated = Kind.OWN
     population = AttentionSequences()
     # what is left at width 64: about 2/64
     relation = EqualInMean(margin=0.03, resolution=0.1)
     control = Control("three times the covariance", lambda kernel, problem: 0.75 * kernel)
     controls = "the tangent kernel of a network with one attention layer"
     unexplained = "logits scaled by 1/sqrt(d); several layers"
-    corrects = PrintedTangentKernelOfAttention
     trials = 64
 
     def predict(self, problem: AttentionTokens) -> Array:
@@ -150,6 +123,7 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
     source = Source("foundation2025", "(14)", note="at 1/sqrt(d), without softmax")
+    stated = Kind.OWN
     population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
     relation = Equal(block=2)
     control = Control("six times, the first layer counted once", lambda kernel, problem: 0.75 * kernel)
@@ -177,6 +151,7 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
 
     title = "The tangent kernel of attention is at least four times the covariance"
     source = Source("foundation2025", "(14)", note="a bound at 1/sqrt(d)")
+    stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = AtLeast()
     control = Control("eight times the covariance", lambda least, problem: 2 * least)
@@ -198,11 +173,12 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
 
         1/100
 
-    of the tangent kernel, in at least 95 of 100 draws. What is printed as the kernel differs from it in shape, too.
+    of the tangent kernel, in at least 95 of 100 draws.
     """
 
     title = "At 1/sqrt(d) the tangent kernel of attention is no multiple of the covariance"
     source = Source("foundation2025", "(14)", note="its shape at 1/sqrt(d)")
+    stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = Witness(0.95)
     control = Control("more than 4/100", lambda share, problem: 4 * share)
@@ -218,30 +194,6 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
         return jnp.linalg.norm(tangent - scale * covariance) / jnp.linalg.norm(tangent)
 
 
-class PrintedFlowOfOutputs(Claim[SmallNetwork]):
-    """As printed: under gradient flow of the parameters theta on a loss L the outputs f on the training inputs follow
-    df/dt = -grad_theta L (with the rate 1), and this becomes regression with the tangent kernel.
-
-    The left side has an entry for each input, the right side one for each parameter; here both are n.
-    """
-
-    title = "Outputs follow the gradient by the parameters, as printed"
-    source = Source("foundation2025", "(13)", note="as printed")
-    population = SmallNetworks()
-    relation = Equal(block=1)
-    control = Control("twice the gradient", lambda speed, problem: 2 * speed)
-    controls = "the speed of a network's outputs under gradient flow"
-    unexplained = "what the equation means where parameters and inputs are not equal in number"
-    reading = "as many parameters as inputs"
-    expected = Status.REFUTED
-
-    def predict(self, problem: SmallNetwork) -> Array:
-        return -jax.grad(problem.loss)(problem.parameters)
-
-    def measure(self, problem: SmallNetwork, key: Key[Array, ""]) -> Array:
-        return problem.speed()
-
-
 class FlowOfOutputs(Claim[SmallNetwork]):
     """Under gradient flow of the parameters on L = 1/2 sum_i (f(x_i) - y_i)² the outputs of a network on the training
     inputs follow
@@ -255,13 +207,13 @@ class FlowOfOutputs(Claim[SmallNetwork]):
     """
 
     title = "Outputs follow the tangent kernel times the residual"
-    source = Source("foundation2025", "(13)", note="corrected")
+    source = Source("foundation2025", "(13)", note="with the kernel on the right side")
+    stated = Kind.OWN
     population = SmallNetworks()
     relation = Equal(block=1)
     control = Control("half of it", lambda speed, problem: speed / 2)
     controls = "the speed of a network's outputs under gradient flow"
     unexplained = "how the kernel moves"
-    corrects = PrintedFlowOfOutputs
 
     def predict(self, problem: SmallNetwork) -> Array:
         """By the closed form of the kernel."""

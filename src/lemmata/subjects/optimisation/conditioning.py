@@ -18,12 +18,12 @@ from lemmata.engine.claims import (
     Equal,
     Hypothesis,
     Integer,
+    Kind,
     Population,
     Rate,
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.kernels import ExponentialDotProduct, gram
 from lemmata.subjects.optimisation._attention_tokens import AttentionSequences, AttentionTokens
@@ -84,7 +84,6 @@ class TokensOnCircle(Population[CircleTokens]):
         return [Hypothesis("the frame is orthonormal", off, "<=", 1e-12, "inner products are beta cos(t - t')")]
 
 
-_SOURCE = Source("foundation2025", "Section 5.1, condition number", note="corrected")
 _ALIASES = 6  # I_(jn)(4) for j = 6, n = 4 is below 1e-16 of I_0(4)
 
 
@@ -116,30 +115,6 @@ def _condition_on_circle(problem: CircleTokens, aliases: int) -> Array:
     return bessel(jnp.abs(j * n).astype(float), problem.beta).sum() / smallest.sum()
 
 
-class PrintedPolynomialConditionNumber(Claim[CircleTokens]):
-    """As printed: the condition number of the kernel of transformers grows polynomially with the number n of training
-    inputs, here with a degree of at most 4. The kernel is that of attention, exp(<x, y>), and the inputs are n tokens
-    at equal angles on a circle.
-
-    It grows faster than every power, like (n/2)! (2/beta)^(n/2) for tokens of squared norm beta.
-    """
-
-    title = "Condition numbers of transformers grow polynomially, as printed"
-    source = Source("foundation2025", "Section 5.1, condition number", note="as printed")
-    population = TokensOnCircle()
-    relation = Rate("n", (4.0, 6.0, 8.0, 10.0), upper=True)
-    control = Control("with a degree of 7/2", lambda degree, problem: degree - 0.5)
-    controls = "the condition number of a Gram matrix"
-    unexplained = "tokens of real data"
-    reading = "a polynomial of degree at most 4; the kernel is exp(<x, y>) with tied queries and keys"
-    expected = Status.REFUTED
-    trials = 32
-    predict = 4.0
-
-    def measure_at(self, problem: CircleTokens, key: Key[Array, ""], n: float) -> Array:
-        return _condition_number(gram(ExponentialDotProduct(), problem.around(int(n))))
-
-
 class ConditionNumberOnCircle(Claim[CircleTokens]):
     """The Gram matrix of exp(<x, y>) on n tokens of squared norm beta at equal angles on a circle, n even, has the
     condition number
@@ -151,13 +126,13 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
     """
 
     title = "The condition number of attention's kernel on a circle"
-    source = _SOURCE
+    source = Source("foundation2025", "Section 5.1, condition number", note="for a smooth kernel")
+    stated = Kind.OWN
     population = TokensOnCircle()
     relation = Equal()
     control = Control("without aliases, j = 0 alone", lambda value, problem: _condition_on_circle(problem, 0))
     controls = "the condition number of a Gram matrix"
     unexplained = "tokens elsewhere"
-    corrects = PrintedPolynomialConditionNumber
 
     def predict(self, problem: CircleTokens) -> Array:
         return _condition_on_circle(problem, _ALIASES)
@@ -181,6 +156,7 @@ class KinkedConditionNumber(Claim[CircleTokens]):
 
     title = "The condition number of the tangent kernel of ReLU grows like n²"
     source = Source("foundation2025", "Section 5.1, condition number", note="for a kernel with a kink")
+    stated = Kind.OWN
     population = TokensOnCircle()
     relation = Rate("n", (16.0, 32.0, 64.0), margin=0.05, resolution=0.1)
     control = Control("n^(3/2)", lambda exponent, problem: exponent - 0.5)
@@ -206,6 +182,7 @@ class SingularAttention(Claim[AttentionTokens]):
 
     title = "The kernel of attention without a nonlinear layer is singular"
     source = Source("foundation2025", "Section 5.1, condition number", note="infinite for one attention layer")
+    stated = Kind.OWN
     population = AttentionSequences(sequences=16, channels=4)
     relation = Equal()
     control = Control(

@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Hypothesis, Integer, Rate, Source
 from lemmata.engine.problems.kernel_regressions import KernelRegressions
 from lemmata.engine.problems.regression import Regression
-from lemmata.kernels import gram
 from lemmata.subjects.optimisation._least_squares import DefiniteDescents, KernelDescents, LeastSquares
 
 from ._descent import gradient_descent, iterations_to_fit, shift_to_condition_number
@@ -104,41 +103,6 @@ class ConditionNumberGrowth(Claim[Regression]):
         return jax.lax.map(count, jnp.asarray(self.relation.rungs))
 
 
-class PrintedStepIterations(Claim[Regression]):
-    """As printed: with learning rate eta = c / (n lambda_max) gradient descent fits the n training rows in
-    O(kappa log(1/eps)) iterations, so that at fixed kappa and eps the count does not grow with n.
-
-    Read with lambda_max and kappa from the n x n kernel matrix, c = 1, and the loss summed over rows (under the mean
-    over rows each step is n times shorter again), the step is n times too short and the count n kappa log(1/eps). Only
-    where lambda_max is that of the kernel matrix divided by n is the step the right one. Zero loss is reached by
-    neither; fitted means a residual of eps times the first.
-    """
-
-    title = "The step c/(n lambda_max) fits in O(kappa log(1/eps)) iterations, as printed"
-    source = Source("foundation2025", "Theorem 2", note="as printed")
-    population = KernelRegressions(Integer(64, 64, 200, "training rows, of which the first are taken"))
-    relation = Rate(along="n", rungs=(8.0, 16.0, 32.0, 64.0), upper=True)
-    control = Control("the count falls as 1 / sqrt(n)", lambda exponent, problem: exponent - 0.5)
-    controls = "the number of iterations until the training residual is small"
-    unexplained = "which matrix lambda_max belongs to, and which loss is meant"
-    reading = "lambda_max and kappa belong to the n x n kernel matrix, c = 1, the loss is summed over rows"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 0.0
-
-    def hypotheses(self, problem: Regression) -> list[Hypothesis]:
-        rows = Hypothesis("rows for the last rung", len(problem.x), ">=", 64, "the ladder has to be drawn")
-        return [rows, _spread(gram(problem.kernel, problem.x[:8]))]
-
-    def measure_at(self, problem: Regression, key: Key[Array, ""], rung: float) -> Array:
-        """Iterations to a hundredth of the first residual on the first n rows, for K + s I of condition number 4."""
-        matrix, y = gram(problem.kernel, problem.x[: int(rung)]), problem.y[: int(rung)]
-        values = jnp.linalg.eigvalsh(matrix)
-        shift = shift_to_condition_number(values, 4.0)
-        step = 1 / (rung * (values[-1] + shift))
-        return iterations_to_fit(matrix + shift * jnp.eye(len(matrix)), y, step, 1e-2)
-
-
 class ConditionNumberIterations(Claim[LeastSquares]):
     """With the step 1 / lambda_max, gradient descent from 0 on 1/2 |Phi w - y|², Phi the features of the training rows
     and y their targets, brings the training residual below eps times the first one within
@@ -155,7 +119,6 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     control = Control("half as many iterations are enough", lambda count, problem: count / 2)
     controls = "the number of iterations until the training residual is small"
     unexplained = "why targets along large eigenvalues are fitted far sooner; moving features; new data"
-    corrects = PrintedStepIterations
     trivial = "no number of iterations is known beforehand to be enough"
 
     def predict(self, problem: LeastSquares) -> Array:

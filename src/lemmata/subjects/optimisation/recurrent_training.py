@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Kind, Source
 from lemmata.subjects.optimisation._recurrent_fits import (
     IMPULSE_FITS,
     FrequencyFit,
@@ -28,46 +28,6 @@ def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[
     return jax.lax.fori_loop(0, steps, lambda _, at: at - step * jax.grad(loss)(at), start)
 
 
-class PrintedConvexTraining(Claim[ImpulseFit]):
-    """As printed: a state-space model that is trained to minimise a convex loss by gradient descent converges at the
-    rate O(1/t) when the loss is L-smooth,
-
-        loss after t steps of size 1/L <= L |theta_0 - theta*|²/(2t),
-
-    with theta all parameters and theta* a solution. L is taken as the largest curvature on the way from theta_0 to
-    theta*.
-
-    The loss is convex in the outputs and not in the parameters of the recurrence h <- a h, y = c h from h = b: where
-    b = c = 0 the gradient vanishes, and descent stays there at a positive loss.
-    """
-
-    title = "Gradient descent on all parameters of a recurrence converges at 1/t, as printed"
-    source = Source("foundation2025", "Theorem 3", note="as printed")
-    population = IMPULSE_FITS
-    relation = AtMost()
-    control = Control("twice the bound", lambda bound, problem: 2 * bound)
-    controls = "the training loss of a linear recurrence"
-    unexplained = "starts from which descent succeeds"
-    reading = "all of A, B and C are trained; the constant is that of gradient descent on convex functions"
-    expected = Status.REFUTED
-
-    def trivial(self, problem: ImpulseFit) -> Array:
-        """The loss at the start."""
-        return problem.loss(problem.first)
-
-    def predict(self, problem: ImpulseFit) -> Array:
-        apart = problem.solution - problem.first
-        return self._curvature(problem) * jnp.sum(apart**2) / (2 * problem.steps)
-
-    def measure(self, problem: ImpulseFit, key: Key[Array, ""]) -> Array:
-        return problem.loss(_descend(problem.loss, problem.first, 1 / self._curvature(problem), problem.steps))
-
-    def _curvature(self, problem: ImpulseFit) -> Array:
-        on_the_way = lambda share: problem.first + share * (problem.solution - problem.first)
-        curvature = lambda share: jnp.linalg.norm(jax.hessian(problem.loss)(on_the_way(share)), 2)
-        return jax.vmap(curvature)(jnp.linspace(0.0, 1.0, 17)).max()
-
-
 class SaddleOfRecurrence(Claim[ImpulseFit]):
     """For the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² the parameters (a, 0, 0) are stationary at every a, with a
     positive loss. The least eigenvalue of the second derivative is there
@@ -79,6 +39,7 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
     title = "A recurrence that is switched off is a saddle of its loss"
     source = Source("foundation2025", "Theorem 3", note="a saddle")
+    stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal(block=1)
     control = Control(
@@ -113,6 +74,7 @@ class ConcaveAtZero(Claim[ImpulseFit]):
 
     title = "The loss of a single pole is concave at zero"
     source = Source("foundation2025", "Theorem 3", note="with B and C fixed")
+    stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal()
     control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
@@ -145,6 +107,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
     title = "The basin of the right frequency shrinks with the number of lags"
     source = Source("foundation2025", "Theorem 3", note="with a frequency trained")
+    stated = Kind.OWN
     population = FrequencyFits()
     # starts that have barely left the edge of the basin after the last step
     relation = EqualInMean(margin=0.005, resolution=0.05)
@@ -184,6 +147,7 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
 
     title = "A damped mode over all lags has one minimum in its frequency"
     source = Source("foundation2025", "Theorem 3", note="with damping")
+    stated = Kind.OWN
     population = FrequencyFits()
     relation = Equal()
     control = Control("there is a second one", lambda count, problem: count + 1)
@@ -209,13 +173,12 @@ class ReadoutTraining(Claim[ReadoutFit]):
     """
 
     title = "Training the readout of a recurrence converges at 1/t"
-    source = Source("foundation2025", "Theorem 3", note="corrected, with the constant of Drori and Teboulle")
+    source = Source("foundation2025", "Theorem 3", note="for the readout, with the constant of Drori and Teboulle")
     population = ReadoutFits()
     relation = AtMost()
     control = Control("half of the bound", lambda bound, problem: bound / 2)
     controls = "the training loss of the readout"
     unexplained = "training of the dynamics"
-    corrects = PrintedConvexTraining
 
     def trivial(self, problem: ReadoutFit) -> Array:
         """The loss at the start."""
