@@ -217,6 +217,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     unexplained = "why confidence does not fall as accuracy does; shifts of other kinds"
     of_data = False
     traced = False
+    trials = 200
     trivial = (1.0, 1.0)  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
