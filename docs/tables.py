@@ -86,13 +86,14 @@ def entered(key: str) -> str:
     claims = [claim for claim in entries().values() if claim["key"] == key]
     known, judged = statements(key), {locator for claim in claims for locator in claim["locators"]}
     *first, last = map(str, chapters(key))
+    refuted = sum(claim["expected"] == "refuted" for claim in claims)
     real = sum(reference.status == "real" for reference in references(key))
     return (
         f"Entered are chapters {', '.join(first)} and {last}, in {len(known)} statements: "
-        f"{sum(statement.number in judged for statement in known)} have claims of their own, the others a reason. Of "
-        f"the claims {sum(claim['expected'] == 'refuted' for claim in claims)} stand as printed and are refuted. The "
-        f"other chapters are not entered yet. Of the {len(references(key))} references {real} are works of the title "
-        "and year that are given; `lemmata map` lists them."
+        f"{sum(statement.number in judged for statement in known)} have claims of their own, the others a reason. "
+        f"{refuted or 'None'} of the claims {'refute' if refuted > 1 else 'refutes'} words of the text. The other "
+        f"chapters are not entered yet. Of the {len(references(key))} references {real} are works of the title and "
+        "year that are given; `lemmata map` lists them."
     )
 
 

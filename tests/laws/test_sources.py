@@ -157,7 +157,7 @@ def test_a_verdict_on_a_statement_is_that_of_its_claims(key):
 def test_what_is_often_read_into_a_statement_is_refuted_and_named_so():
     noted = {claim.name for claim in CLAIMS if claim.source.note == "as often read"}
     assert noted == {claim.name for claim in CLAIMS if type(claim).__name__.endswith("AsOftenRead")}
-    assert {claim.expected for claim in CLAIMS if claim.name in noted} == {Status.REFUTED}
+    assert {claim.expected for claim in CLAIMS if claim.name in noted} <= {Status.REFUTED}
 
 
 def test_references_and_problems_of_the_survey():

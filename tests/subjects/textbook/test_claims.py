@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.stats import norm
-from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Lasso
 
@@ -42,8 +41,6 @@ from lemmata.subjects.textbook._textbook_rows import (
 )
 from lemmata.subjects.textbook._unlabelled_points import (
     FactoredTable,
-    GroupedPoints,
-    PointsInGroups,
     SmallGraph,
     SmallGraphs,
 )
@@ -141,12 +138,6 @@ def test_the_best_centres_over_all_partitions():
     parts = (np.array(labels) for labels in itertools.product(range(3), repeat=7))
     errors = [sum(((points[p == j] - points[p == j].mean()) ** 2).sum() for j in set(p.tolist())) for p in parts]
     assert clustering.least_error(points) == pytest.approx(min(errors))
-
-
-def test_lloyd_as_scikit_learn_does_it():
-    problem = drawn(GroupedPoints(), 5)
-    model = KMeans(3, init=problem.start[:, None], n_init=1, max_iter=100, tol=0.0).fit(problem.points[:, None])
-    assert clustering.lloyd(problem.points, problem.start) == pytest.approx(model.inertia_)
 
 
 def test_the_expected_error_of_a_start_one_draw_at_a_time():
@@ -250,21 +241,10 @@ def test_conjugate_gradients_are_best_in_their_span():
     np.testing.assert_allclose(linear_methods.conjugate_gradients(problem, 2), best, rtol=1e-8)
 
 
-def test_the_best_tree_of_depth_two_on_exclusive_or():
+def test_no_column_has_an_advantage_on_exclusive_or():
     x = np.array(list(itertools.product([0.0, 1.0], repeat=3)))
     table = LabelledTable(x, np.where(x[:, 0] != x[:, 1], 1.0, -1.0))
-    assert trees.least_errors_of_depth_two(table) == 0.0
     assert trees.best_advantage(table) == 0.0
-    table = drawn(TwoValuedTables(), 3)
-    errors = []
-    for root, left, right in itertools.product(range(table.x.shape[1]), repeat=3):
-        wrong = 0
-        for value, below in ((0.0, left), (1.0, right)):
-            for last in (0.0, 1.0):
-                classes = table.y[(table.x[:, root] == value) & (table.x[:, below] == last)]
-                wrong += min((classes > 0).sum(), (classes < 0).sum())
-        errors.append(wrong / len(table.y))
-    assert trees.least_errors_of_depth_two(table) == pytest.approx(min(errors))
 
 
 def test_boosting_by_weights_written_out():
@@ -325,8 +305,3 @@ def test_populations_refuse_what_their_theorems_do_not_speak_of():
     assert all(h.holds for h in SplitLassos().hypotheses(lasso))
     moved = eqx.tree_at(lambda p: p.solution, lasso, lasso.solution + 0.1)
     assert not all(h.holds for h in SplitLassos().hypotheses(moved))
-
-
-def test_lloyd_keeps_a_bad_start():
-    problem = PointsInGroups(np.array([0.0, 0.1, 10.0, 10.1, 12.0, 12.1]), np.array([0.0, 0.1, 11.0]))
-    assert clustering.lloyd(problem.points, problem.start) > 100 * clustering.least_error(problem.points)

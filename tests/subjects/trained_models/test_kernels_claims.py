@@ -13,12 +13,12 @@ from lemmata.subjects.trained_models import end_kernel, read_trained, rows_left_
 from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 from lemmata.subjects.trained_models.kernel_machines import (
-    EndKernelLeavesRowsOut,
+    EndKernelKnowsItsRows,
     ErrorOfTheEndKernel,
     ErrorOfTheStartKernel,
     from_left_out,
 )
-from lemmata.subjects.trained_models.last_layer import LeavingOutOfAllLayers, LeavingOutOfTheLastLayer
+from lemmata.subjects.trained_models.last_layer import LastLayerKnowsItsRows, LeavingOutOfAllLayers, from_the_last_layer
 from lemmata.subjects.trained_models.uniform_stability import ConvexModelsAreStable, largest_gradient, removed_rows
 from lemmata.workflows.examinations._gauges import gauge, memory, price
 
@@ -110,16 +110,16 @@ def test_kernels_of_values():
 def test_what_the_features_have_seen(noise, key):
     """The last layer and the trained kernel believe that classes at random were learned; all layers do not."""
     measured = float(LeavingOutOfAllLayers().measure(noise, key)[1])
-    last, kernel = LeavingOutOfTheLastLayer().predict(noise), EndKernelLeavesRowsOut().predict(noise)
-    assert float(last[2]) < 0.3 < 0.5 < measured
-    assert float(kernel[1]) < 0.5
+    last, kernel = LastLayerKnowsItsRows().measure(noise, key), EndKernelKnowsItsRows().measure(noise, key)
+    assert float(from_the_last_layer(noise)[2]) < 0.3 < 0.5 < measured
+    assert 4 * float(last) < float(kernel) < 0.5
     low, _, high = np.asarray(LeavingOutOfAllLayers().predict(noise))
     assert low <= measured <= high
 
 
 def test_a_linear_model_has_no_last_layer():
     problem = sampled(TrainedNetworks(hidden=0), 7)
-    below = [own for own in LeavingOutOfTheLastLayer().hypotheses(problem) if not own.holds]
+    below = [own for own in LastLayerKnowsItsRows().hypotheses(problem) if not own.holds]
     assert [own.name for own in below] == ["the same share, of a network"]
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Key
 from scipy import integrate, special
 
 from lemmata.architectures import LeakyRelu
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Hypothesis, Integer, Source, Status
+from lemmata.engine.claims import AtLeast, Claim, Control, Hypothesis, Integer, Source
 from lemmata.engine.problems.drawn import Drawn, log_uniform, uniform
 from lemmata.subjects.field_theory import optimal_aspect_ratio, shared_information, vertex_growth
 
@@ -94,34 +94,6 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
     return np.asarray(radial_information(log_variance, problem.first, problem.second))
 
 
-class OptimalRatioAsOftenRead(Claim[AspectRatio]):
-    """As often read: the optimal ratio of depth to width that information estimates is a maximum of information. That
-    between k1 and k2 outputs of one input, over the random weights of a deep and wide critical network, has it at
-
-        4/((20 + 3 k) nu),    k = k1 + k2,
-
-    nu the growth of the vertex a layer, and is not above that value at larger ratios.
-    """
-
-    title = "An optimal aspect ratio"
-    source = Source(_KEY, "Abstract, optimal aspect ratio", note="as often read")
-    population = _RATIOS
-    relation = AtMost()
-    traced = False
-    trivial = "information between continuous variables has no bound of its own"
-    control = Control("not above nine tenths of it", lambda found, problem: 0.9 * found)
-    controls = "what outputs tell about each other"
-    unexplained = "which ratio is best for a trained network"
-    reading = "the optimum as the maximum of the information between two groups of outputs of an untrained network"
-    expected = Status.REFUTED
-
-    def predict(self, problem: AspectRatio) -> np.ndarray:
-        return _at_estimate(problem)
-
-    def measure(self, problem: AspectRatio, key: Key[Array, ""]) -> np.ndarray:
-        return _beyond(problem)
-
-
 class InformationRises(Claim[AspectRatio]):
     """At large depth and width in the ratio r, outputs of one input of a critical network of slope a below 0 and 1
     above are sqrt(G) times independent normal variables, log G normal of variance v r, v = 6 (1 + a⁴)/(1 + a²)² - 1.
@@ -139,7 +111,6 @@ class InformationRises(Claim[AspectRatio]):
     control = Control("it is at least 5/2 as large", lambda found, problem: 2.5 * found)
     controls = "what outputs tell about each other"
     unexplained = "which ratio is best for a trained network"
-    corrects = OptimalRatioAsOftenRead
 
     def predict(self, problem: AspectRatio) -> np.ndarray:
         return _at_estimate(problem)

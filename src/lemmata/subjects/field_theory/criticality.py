@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Key
 from scipy.optimize import brentq
 
-from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Limit, Rate, Source
 from lemmata.subjects.field_theory import gaussian_moments, representation_flow
 from lemmata.subjects.field_theory._smooth_units import (
     GATED_UNITS,
@@ -122,32 +122,6 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
         return np.asarray(problem.drawn(_NETWORKS, generator(key))[1].mean())
 
 
-class CriticalGradientsStayAsOftenRead(Claim[OddUnit]):
-    """As often read: at criticality gradients neither explode nor vanish, and so keep their size. For an odd smooth
-    activation of slope 1 at 0, whose critical point is C_b = 0 and C_W = 1, the squared gradient over l layers,
-
-        product over layers of chi_perpendicular,
-
-    does not change with l. It falls like 1/l.
-    """
-
-    title = "Gradients do not vanish at criticality"
-    source = Source(_KEY, "Abstract, criticality", note="as often read")
-    population = ODD_UNITS
-    relation = Rate("l", (64.0, 256.0, 1024.0))
-    traced = False
-    trials = 16
-    control = Control("it grows like l^(1/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "squared gradients at criticality"
-    unexplained = "that a power of the depth is far less harm than an exponential"
-    reading = "for K* = 0; activations of two lines keep squared gradients exactly"
-    expected = Status.REFUTED
-    predict = 0.0
-
-    def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
-        return _products(problem, self.relation.rungs)
-
-
 class CriticalGradientsFallSlowly(Claim[OddUnit]):
     """For an odd smooth activation of slope 1 at 0 whose third derivative there is negative, at its critical point
     C_b = 0 and C_W = 1, the squared gradient over l layers, the product of chi_perpendicular, falls like 1/l: a power,
@@ -163,7 +137,6 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     control = Control("it falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "squared gradients at criticality"
     unexplained = "the constant"
-    corrects = CriticalGradientsStayAsOftenRead
     predict = -1.0
 
     def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space, Status
+from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Population, Rate, Source, Space
 from lemmata.subjects.field_theory.criticality import generator
 
 ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "training"}
@@ -160,29 +160,6 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
         return typical_change(problem, problem.width, int(depth), 0.1, 20, key)
 
 
-class KinkedKernelMovesByWidthAsOftenRead(Claim[SteppedNetwork]):
-    """As often read: the ratio of depth to width controls how much networks learn, whatever their activation. So one
-    step of gradient descent on one example, of rate 1/Theta with Theta the tangent kernel there, changes the tangent
-    kernel of a critical network of one hidden layer of n ReLU units, relative to itself, by C/n.
-    """
-
-    title = "The tangent kernel of ReLU moves like 1/width"
-    source = Source(_KEY, "Abstract, representation learning", note="as often read")
-    population = SteppedNetworks("relu")
-    relation = Rate("n", _WIDTHS, margin=0.1, resolution=0.15)
-    traced = False
-    trials = 80
-    control = Control("like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "how far a network of finite width is from a kernel machine"
-    unexplained = "the constant"
-    reading = "for an activation with a kink"
-    expected = Status.REFUTED
-    predict = -1.0
-
-    def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
-        return typical_change(problem, int(n), 1, 1.0, _NETWORKS, key)
-
-
 class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
     """One step of gradient descent on one example, of rate 1/Theta with Theta the tangent kernel there, changes the
     tangent kernel of a critical network of one hidden layer of n ReLU units, relative to itself, by
@@ -202,7 +179,6 @@ class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
     control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
     unexplained = "the constant, and batches whose examples push a unit in different directions"
-    corrects = KinkedKernelMovesByWidthAsOftenRead
     predict = -0.5
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:

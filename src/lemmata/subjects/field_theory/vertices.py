@@ -18,12 +18,10 @@ from lemmata.engine.claims import (
     Hypothesis,
     Integer,
     Limit,
-    Order,
     Population,
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.field_theory import representation_flow
 from lemmata.subjects.field_theory._smooth_units import SmoothNetwork, SmoothNetworks
@@ -114,7 +112,6 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
 
 _KEY = "roberts2022principles"
 _WIDTHS = (32.0, 64.0, 128.0)
-_SKIPS = (0.0, 0.3, 0.9)
 
 
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
@@ -189,30 +186,6 @@ def _limits(problem: TwoLineNetwork, growth: float) -> np.ndarray:
     return 3.0 * np.expm1(growth * layers)
 
 
-class RatioAloneAsOftenRead(Claim[TwoLineNetwork]):
-    """As often read: the ratio r of depth to width alone controls how far outputs are from Gaussian. At large width
-    critical networks then have the excess kurtosis 3 (e^(2r) - 1) of linear ones, whatever their activation.
-    """
-
-    title = "The aspect ratio alone controls the deviation"
-    source = Source(_KEY, "Abstract, aspect ratio", note="as often read")
-    population = TwoLineNetworks()
-    relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.05)
-    traced = False
-    trials = 100
-    control = Control("four fifths of it", lambda limits, problem: 0.8 * limits)
-    controls = "the excess kurtosis of outputs at one ratio of depth to width"
-    unexplained = "which activation a network of practical relevance has"
-    reading = "controlled by the ratio: a function of it alone"
-    expected = Status.REFUTED
-
-    def predict(self, problem: TwoLineNetwork) -> np.ndarray:
-        return _limits(problem, 2.0)
-
-    def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
-        return _kurtosis(problem, n, key)
-
-
 class RatioTimesGrowth(Claim[TwoLineNetwork]):
     """Critical networks of slope a below 0 and 1 above have outputs, at large width n and depth r n, of excess kurtosis
 
@@ -230,7 +203,6 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     control = Control("a quarter more", lambda limits, problem: 1.25 * limits)
     controls = "the excess kurtosis of outputs at one ratio of depth to width"
     unexplained = "activations that are not scale invariant, whose kernels move with depth"
-    corrects = RatioAloneAsOftenRead
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return _limits(problem, problem.unit_growth)
@@ -261,32 +233,6 @@ def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -
     return np.asarray(problem.width * np.var(lengths, ddof=1) - 2.0)
 
 
-class SkipsSlowTheVertexAsOftenRead(Claim[TwoLineNetwork]):
-    """As often read: residual connections z' = skip z + W s(z), at the C_W that keeps the kernel, push the depth at
-    which outputs are far from Gaussian, all of them: the larger the skip, from 0 on, the slower the vertex grows with
-    depth.
-
-    For ReLU a skip of 3/10 makes it grow faster than none; only skips near 1 slow it.
-    """
-
-    title = "Residual connections slow the vertex"
-    source = Source(_KEY, "Abstract, residual connections", note="as often read")
-    population = TwoLineNetworks(skips=True)
-    relation = Order("skip", _SKIPS)
-    traced = False
-    trials = 100
-    control = Control("the larger the skip, the faster it grows", lambda sign, problem: -sign)
-    controls = "the growth of the vertex with depth"
-    unexplained = "skips over several layers"
-    reading = "residual connections of any factor, in networks of ReLU"
-    expected = Status.REFUTED
-    predict = -1.0
-
-    def measure_at(self, problem: TwoLineNetwork, key: Key[Array, ""], skip: float) -> np.ndarray:
-        network = TwoLineNetwork(0.0, skip, problem.ratio, 128, problem.depth + 5)
-        return np.asarray(_vertex_drawn(network, 200, key) / (network.depth - 1))
-
-
 class VertexWithSkips(Claim[TwoLineNetwork]):
     """In residual networks z' = skip z + W s(z) of n units of slope a below 0 and 1 above, C_W = 2 (1 - skip²)/(1 +
     a²), the vertex has to first order in 1/n, for kernel 1 and with c = 1 - skip²,
@@ -306,7 +252,6 @@ class VertexWithSkips(Claim[TwoLineNetwork]):
     control = Control("without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
     controls = "the growth of the vertex with depth"
     unexplained = "the depth at which such a network is best"
-    corrects = SkipsSlowTheVertexAsOftenRead
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return np.asarray(sum(vertex_with_skip(problem)))

@@ -64,13 +64,6 @@ class GradientGames(Population[GradientGame]):
         return [Hypothesis("the start is in the box", inside, "<=", problem.side / 2, "the player stays in it", 1e-12)]
 
 
-class TurningGame(eqx.Module):
-    """Gradients +a_j in the first half of T rounds and -a_j in the second, on the box of side `side` about 0."""
-
-    scale: Float[Array, " d"]
-    side: Float[Array, ""]
-
-
 class PeriodicGame(eqx.Module):
     """Losses C x in every third round and -x else, on [-1, 1]; Adam's steps rate/sqrt(t) from `start`; C is large."""
 

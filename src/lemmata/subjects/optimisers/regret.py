@@ -1,4 +1,4 @@
-"""The regret of diagonal AdaGrad: with a projection it is bounded, without one it is not.
+"""The regret of diagonal AdaGrad with a projection, and the steps that it leaves to a rare feature.
 
 This theory controls the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
 losses (linear ones are the worst) and a projection; it leaves unexplained what regret says about a network.
@@ -9,11 +9,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Limit, Rate, Source, Status
-from lemmata.engine.problems.drawn import Drawn, log_uniform, positive
-from lemmata.engine.problems.variables import dimension
+from lemmata.engine.claims import AtMost, Claim, Control, Limit, Source
 from lemmata.subjects.optimisers import updates_of
-from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames, TurningGame
+from lemmata.subjects.optimisers._gradient_games import GradientGame, GradientGames
 from lemmata.subjects.optimisers._noisy_steps import RareFeatures, TwoFeatures
 
 ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "training"}
@@ -37,49 +35,6 @@ def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t 
     return jax.lax.scan(one, (problem.start, method.init(problem.start)), problem.drawn)[1]
 
 
-class AdagradRegretUnprojected(Claim[TurningGame]):
-    """As printed: on a domain of diameter D diagonal AdaGrad, theta <- theta - eta g / sqrt(s) with s the running sum
-    of g², has a regret of at most a constant times D sum_j |g_(1:T), j|_2, which grows like T^(1/2) for bounded
-    gradients.
-
-    The iteration as defined has no projection, and nothing keeps it in the domain: with gradients +a in the first half
-    of the rounds and -a in the second it walks a distance of order sqrt(T) away, and its regret against the domain
-    grows like T^(3/2).
-    """
-
-    title = "AdaGrad without a projection has the regret of a bounded domain, as printed"
-    source = Source("emergence2026", "Definition 5.2", "Theorem 5.3", note="as printed")
-    population = Drawn(
-        TurningGame,
-        positive("scale", "its regret would be 0"),
-        d=dimension(4),
-        scale=log_uniform(0.1, 10.0, "d"),
-        side=log_uniform(0.5, 4.0),
-    )
-    relation = Rate("T", (64.0, 256.0, 1024.0), upper=True)
-    control = Control("the regret stays bounded", lambda exponent, problem: exponent - 0.5)
-    controls = "the regret of the unprojected iteration"
-    unexplained = "which iteration the theorem is about"
-    reading = "the domain is the box of side D about the start, eta = D / sqrt(2)"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 0.5
-
-    def measure_at(self, problem: TurningGame, key: Key[Array, ""], rung: float) -> Array:
-        half = int(rung) // 2
-        slopes = jnp.concatenate([jnp.ones(half), -jnp.ones(half)])[:, None] * problem.scale
-        method, start = _adagrad(problem.side), jnp.zeros_like(problem.scale)
-
-        def one(carry, slope):
-            at, state = carry
-            update, state = method.update(slope, state)
-            return (at + update, state), at
-
-        points = jax.lax.scan(one, (start, method.init(start)), slopes)[1]
-        # the gradients add up to 0, so that every fixed point has the same loss
-        return jnp.sum(points * slopes)
-
-
 class AdagradRegret(Claim[GradientGame]):
     """Diagonal AdaGrad that is projected on a box of side D after every step, with the step eta = D / sqrt(2), has
     against every point u of the box, over T rounds of convex losses with subgradients g_t,
@@ -97,7 +52,6 @@ class AdagradRegret(Claim[GradientGame]):
     control = Control("two fifths of the bound are enough", lambda bound, problem: 0.4 * bound)
     controls = "the regret of the projected iteration against the best point of the box"
     unexplained = "which geometry suits losses that are not known; anything about non-convex losses"
-    corrects = AdagradRegretUnprojected
 
     def predict(self, problem: GradientGame) -> Array:
         """From the sizes of the gradients alone, which no adversary here changes."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.preferences import best_of_n_law, divergence_bound
 from lemmata.subjects.preferences._tabular_policies import FewAnswers, RankedAnswers, Rankings, ShortRankings
 
@@ -61,30 +61,6 @@ def _measured_divergence(problem: RankedAnswers) -> Array:
     return jnp.sum(jnp.where(law > 0, law * jnp.log(jnp.where(law > 0, law, 1.0) / chance), 0.0))
 
 
-class PrintedDivergenceOfBestOfN(Claim[RankedAnswers]):
-    """As printed: the divergence of the best of n from the reference is
-
-        KL(best of n | reference) = log n - (n - 1)/n.
-
-    That is its value for rewards with a continuous distribution; for four answers it is less.
-    """
-
-    title = "The divergence of the best of n is log n - (n - 1)/n, as printed"
-    source = Source("gao2023goodhart", note="the divergence of the best of n, as printed")
-    population = Rankings(answers=4)
-    relation = Equal()
-    control = Control("it is log n", lambda value, problem: jnp.log(problem.draws))
-    controls = "the divergence of the best of n from the reference"
-    unexplained = "how much less it is, which depends on the answers"
-    expected = Status.REFUTED
-
-    def predict(self, problem: RankedAnswers) -> Array:
-        return divergence_bound(problem.draws)
-
-    def measure(self, problem: RankedAnswers, key: Key[Array, ""]) -> Array:
-        return _measured_divergence(problem)
-
-
 class DivergenceOfBestOfN(Claim[RankedAnswers]):
     """The divergence of the best of n from the reference is at most
 
@@ -101,7 +77,6 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
     control = Control("log n - 1 suffices", lambda bound, problem: bound - 1 / problem.draws)
     controls = "the divergence of the best of n from the reference"
     unexplained = "how much less it is with few answers"
-    corrects = PrintedDivergenceOfBestOfN
 
     def predict(self, problem: RankedAnswers) -> Array:
         return divergence_bound(problem.draws)

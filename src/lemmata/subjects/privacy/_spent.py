@@ -13,7 +13,7 @@ CLAIMS = (
     "stability.privacy.gaussian_curve",
     "stability.privacy.approximate_privacy_is_stability",
     "stability.accountants.renyi_budget",
-    "stability.accountants.central_limit_budget",
+    "stability.accountants.central_limit_is_too_little",
 )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax.scipy.special import betaln, gammaln
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, EqualInMean, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Rate, Source
 from lemmata.subjects.scaling import allocate, pass_at_k
 from lemmata.subjects.scaling._attempted_problems import (
     ATTEMPTED_PROBLEMS,
@@ -158,27 +158,6 @@ def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[A
     return lowest_point(gain, jnp.zeros(()), jnp.ones(()))
 
 
-class MiddlingSuccessGainsMost(Claim[Multiplied]):
-    """As printed: gains of repeated sampling are largest where the probability p of one success is neither tiny nor
-    already close to one, so that the best p stays where it is as attempts are multiplied by K = 16, ..., 4096.
-    """
-
-    title = "Attempts help most where success is neither rare nor sure, as printed"
-    source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="as printed")
-    population = MultipliedAttempts()
-    relation = Rate("K", (16.0, 64.0, 256.0, 1024.0, 4096.0))
-    control = Control("the best p falls as K^(-1/4)", lambda rate, problem: rate - 0.25)
-    controls = "the difficulty at which more attempts gain most"
-    unexplained = "how many attempts are meant"
-    reading = "neither tiny nor close to one: bounded away from 0 and 1 for all numbers of attempts"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 0.0
-
-    def measure(self, problem: Multiplied, key: Key[Array, ""]) -> Array:
-        return jax.vmap(lambda factor: _best_success(problem.before, factor))(jnp.asarray(self.relation.rungs))
-
-
 class RareSuccessGainsMost(Claim[Multiplied]):
     """Multiplying m attempts by K gains most, (1 - p)^m - (1 - p)^(Km), for problems with success probability
 
@@ -197,7 +176,6 @@ class RareSuccessGainsMost(Claim[Multiplied]):
     )
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
-    corrects = MiddlingSuccessGainsMost
     condition = 100000000.0  # a maximum is flat: its place is known to half of the digits
 
     def predict(self, problem: Multiplied) -> Array:
@@ -226,31 +204,6 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
     return float(value[budget]), plans[budget]
 
 
-class HardProblemsGetMore(Claim[SharedBudget]):
-    """As printed: an adaptive policy gives hard queries a high budget and easy ones a low one. Read of the policy that
-    solves most problems in the mean with a budget of attempts: the hardest problem gets at least the mean number.
-    """
-
-    title = "Hard problems get more attempts, as printed"
-    source = Source("emergence2026", "Figure 17.18", note="as printed")
-    population = SHARED_BUDGETS
-    relation = AtLeast()
-    control = Control("it gets at least half of the mean number", lambda least, problem: least / 2)
-    controls = "how attempts are shared among problems of known difficulty"
-    unexplained = "what else a hard query may be given than attempts"
-    reading = "hard is a small probability of success in one attempt; the policy is the optimal one"
-    trivial = "a problem may get no attempt at all"
-    expected = Status.REFUTED
-    traced = False  # the optimum is found by dynamic programming
-
-    def predict(self, problem: SharedBudget) -> Array:
-        return jnp.asarray(problem.budget / len(problem.success))
-
-    def measure(self, problem: SharedBudget, key: Key[Array, ""]) -> Array:
-        success = np.asarray(problem.success)
-        return jnp.asarray(float(_best_plan(success, problem.budget)[1][int(success.argmin())]))
-
-
 class AdaptiveAttempts(Claim[SharedBudget]):
     """Attempts on problems with success probabilities p_i solve most of them in the mean, for every budget, where each
     goes to the problem with the largest p_i (1 - p_i)^(k_i), k_i the attempts it has had: easy problems get one, and
@@ -264,7 +217,6 @@ class AdaptiveAttempts(Claim[SharedBudget]):
     control = Control("attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem)))
     controls = "the expected number of problems solved by a budget of attempts"
     unexplained = "difficulties that have to be estimated"
-    corrects = HardProblemsGetMore
     traced = False  # the optimum is found by dynamic programming
 
     def predict(self, problem: SharedBudget) -> Array:

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Hypothesis, Integer, Population, Source, Space
 from lemmata.subjects.stability._replaced_rows import ReplacedRows, opposed_rows
 
 ABOUT = {"tool": "convex optimisation", "architecture": "linear model", "object": "generalisation"}
@@ -254,43 +254,6 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
     return problem.slope * jnp.mean(jnp.linalg.norm(ends, axis=1))
 
 
-class OnlyHitsDrift(Claim[KickedRuns]):
-    """As printed: of two runs of stochastic gradient descent with the same indices on samples of N rows that differ in
-    one, most steps are shared, and only hits of the replaced row create drift: with convex L-Lipschitz losses and T
-    steps of size eta, averaged over the row,
-
-        L mean_i |w_T - w_T^(i)| <= 2 L² eta T/N.
-
-    Shared steps on losses without smoothness create drift as well: with L max(0, w_1, ..., w_d) for all rows one linear
-    loss in a row's place sets off steps that move coordinate after coordinate. It fails for T between about 9 and N²/4,
-    by a factor of 1.5 at T = 4 N = 192.
-    """
-
-    title = "Only hits create drift, as printed"
-    source = Source("emergence2026", "Figure 8.13", note="as printed, without smoothness")
-    population = KickedPaths()
-    relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)
-    controls = "how far runs on neighbouring samples drift apart"
-    unexplained = "losses that are smooth, for which it holds"
-    expected = Status.REFUTED
-
-    def hypotheses(self, problem: KickedRuns) -> list[Hypothesis]:
-        t, n = len(problem.path), problem.n
-        name, why = "steps are between 9 and n²/4", "the window of the failure"
-        return [Hypothesis(name, min(t - 9, n**2 / 4 - t), ">", 0, why)]
-
-    def predict(self, problem: KickedRuns) -> Array:
-        return 2 * problem.slope**2 * problem.step * len(problem.path) / problem.n
-
-    def measure(self, problem: KickedRuns, key: Key[Array, ""]) -> Array:
-        return _apart(problem)
-
-    def trivial(self, problem: KickedRuns) -> Array:
-        """Each run moves by at most L eta a step."""
-        return 2 * problem.slope**2 * problem.step * len(problem.path)
-
-
 class SmoothnessIsNeeded(Claim[KickedRuns]):
     """Without smoothness shared steps drift, too: for convex L-Lipschitz losses, T steps of size eta and samples of N
     rows that differ in one, with the same indices, averaged over the row that is replaced,
@@ -310,7 +273,6 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     control = Control("a quarter of it", lambda bound, problem: bound / 4)
     controls = "how far runs on neighbouring samples drift apart"
     unexplained = "smooth losses, of which the first term is absent"
-    corrects = OnlyHitsDrift
 
     def predict(self, problem: KickedRuns) -> Array:
         t = len(problem.path)

@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source
 from lemmata.subjects.stability._gaussian_releases import GaussianRelease, GaussianReleases
 from lemmata.subjects.stability._neighbouring_laws import Channel, NeighbouringLaws, PrivateAlgorithms, PrivateChannels
 
@@ -210,37 +210,6 @@ def _exceeding(problem: GaussianRelease) -> Array:
     return norm.cdf(ratio / 2 - problem.eps / ratio)
 
 
-class ClassicalGaussianPrinted(Claim[GaussianRelease]):
-    """As printed, but without the condition eps < 1: normal noise of standard deviation
-
-        D sqrt(2 log(1.25/delta)) / eps
-
-    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private, for every eps > 0.
-
-    At delta = 1e-5 it is too little from eps = 8.6 on, and at eps = 0.1 more than a half too much.
-    """
-
-    title = "Noise by the classical formula, for every eps"
-    source = Source("dwork2014", "Theorem A.1", note="read without its condition eps < 1")
-    population = GaussianReleases()
-    relation = AtMost()
-    control = Control("half of it", lambda sigma, problem: sigma / 2)
-    controls = "the noise that a release needs"
-    unexplained = "where it is too little"
-    reading = "the formula for every eps, as it is often used"
-    expected = Status.REFUTED
-    trivial = "no amount of noise is known beforehand to be enough"
-
-    def predict(self, problem: GaussianRelease) -> Array:
-        return problem.sensitivity * jnp.sqrt(2 * jnp.log(1.25 / problem.delta)) / problem.eps
-
-    def measure(self, problem: GaussianRelease, key: Key[Array, ""]) -> Array:
-        return least_noise(problem)
-
-    def condition(self, problem: GaussianRelease) -> Array:
-        return 1 + problem.eps
-
-
 class ClassicalGaussian(Claim[GaussianRelease]):
     """For eps < 1, normal noise of standard deviation
 
@@ -256,7 +225,6 @@ class ClassicalGaussian(Claim[GaussianRelease]):
     control = Control("two thirds of it", lambda sigma, problem: 2 / 3 * sigma)
     controls = "the noise that a release needs"
     unexplained = "the constant, three tenths too large at eps = 1 and delta = 1e-5, and more at smaller eps"
-    corrects = ClassicalGaussianPrinted
     trivial = "no amount of noise is known beforehand to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:
@@ -280,12 +248,12 @@ class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
 
     title = "Noise in closed form for every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
+    stated = Kind.OWN
     population = GaussianReleases()
     relation = AtMost()
     control = Control("nine tenths of it", lambda sigma, problem: 0.9 * sigma)
     controls = "the noise that a release needs"
     unexplained = "what it is too much by, two fifths at eps = 0.1 and delta = 1e-5"
-    corrects = ClassicalGaussianPrinted
     trivial = "no amount of noise is known beforehand to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:

@@ -10,10 +10,9 @@ from lemmata.engine.problems.generators import generator_of
 
 
 class PointsInGroups(eqx.Module):
-    """Sorted points on a line, and three of them drawn as centres where Lloyd's iteration starts."""
+    """Sorted points on a line."""
 
     points: Float[np.ndarray, " n"]
-    start: Float[np.ndarray, " 3"]
 
 
 class GroupedPoints(Population[PointsInGroups]):
@@ -26,7 +25,7 @@ class GroupedPoints(Population[PointsInGroups]):
         rng, n = generator_of(key), setting["points"]
         centres = np.cumsum(rng.uniform(4.0, 12.0, 3))
         points = np.sort(centres[np.arange(n) % 3] + rng.standard_normal(n))
-        return PointsInGroups(points, rng.choice(points, 3, replace=False))
+        return PointsInGroups(points)
 
     def hypotheses(self, problem: PointsInGroups) -> list[Hypothesis]:
         count = len(np.unique(problem.points))

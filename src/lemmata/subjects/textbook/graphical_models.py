@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
 
 ABOUT = {"tool": "statistics", "architecture": "graph network", "object": "estimator"}
@@ -109,35 +109,6 @@ def _weakened(problem: IsingModel) -> Array:
     return jnp.asarray(1 / (1 + np.exp(-2 * (problem.fields + sent.sum(0)))))
 
 
-class BeliefsOnLoopsAsOftenRead(Claim[IsingModel]):
-    """As often read: messages at rest give the probabilities of single variables, on a loop, too.
-
-    The message that a spin sends comes back to it around the loop and counts a second time.
-    """
-
-    title = "Belief propagation on a loop"
-    source = Source(_KEY, "Abstract, graphical models", note="as often read")
-    population = IsingModels("loop", strength=1.3)
-    relation = Equal()
-    control = Control("beliefs are a tenth too large", lambda beliefs, problem: beliefs / 1.1)
-    controls = "the probabilities of single variables"
-    unexplained = "by how much they are wrong on larger graphs"
-    reading = "belief propagation without the condition that there is no loop"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: IsingModel) -> Array:
-        return jnp.asarray(problem.beliefs)
-
-    def measure(self, problem: IsingModel, key: Key[Array, ""]) -> Array:
-        """The sum over all states."""
-        return jnp.asarray(marginals(problem))
-
-    def condition(self, problem: IsingModel) -> Array:
-        """Messages are added."""
-        return jnp.asarray(len(problem.fields) ** 2 * np.exp(2 * np.abs(problem.totals).max()))
-
-
 class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     """On one loop, with r and q the larger and the smaller eigenvalue of the product of the matrices
     exp(J_i,i+1 s s' + h_i s) around it, a belief b_i with messages at rest and the probability of s_i = 1 obey
@@ -154,7 +125,6 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     control = Control("the beliefs themselves", lambda found, problem: jnp.asarray(problem.beliefs))
     controls = "the error of belief propagation on a loop"
     unexplained = "two loops or more"
-    corrects = BeliefsOnLoopsAsOftenRead
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:

@@ -1,7 +1,7 @@
-"""Decision trees: growing them one split at a time is not the same as finding the best tree.
+"""Decision trees: what one split of largest gain is sure to gain.
 
-Columns have two values, so that a split is a column and the best tree of depth 2 can be found among all of them. The
-theory controls what one split gains where some split is better than a coin; it leaves open what trees do on new rows.
+Columns have two values, so that a split is a column. The theory controls what one split gains where some split is
+better than a coin; it leaves open what trees do on new rows.
 """
 
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Key
 from sklearn.tree import DecisionTreeClassifier
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.subjects.textbook._textbook_rows import LabelledTable, TwoValuedTables
 
 ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "training"}
@@ -17,44 +17,10 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "training"}
 _KEY = "younes2024introduction"
 
 
-def least_errors_of_depth_two(problem: LabelledTable) -> float:
-    """The least share of wrong rows of all trees with a column at the root and one below each of its values."""
-    sides = np.stack([problem.x, 1 - problem.x], axis=2)
-    classes = np.stack([problem.y > 0, problem.y < 0], axis=1).astype(float)
-    counts = np.einsum("nau,nbv,nc->aubvc", sides, sides, classes)
-    return float(counts.min(axis=4).sum(axis=3).min(axis=2).sum(axis=1).min() / len(problem.y))
-
-
 def best_advantage(problem: LabelledTable) -> float:
     """By how much a column is better than 1/2 where both classes weigh the same."""
     weights = np.where(problem.y > 0, 0.5 / (problem.y > 0).sum(), 0.5 / (problem.y < 0).sum())
     return float(np.abs((weights * problem.y) @ (2 * problem.x - 1)).max() / 2)
-
-
-class GreedyTreeIsBestAsOftenRead(Claim[LabelledTable]):
-    """As often read: a tree of depth 2 that is grown split by split, each the one with the largest gain, has the least
-    training error of all trees of depth 2.
-
-    Where the class says whether two columns differ neither of them gains anything alone.
-    """
-
-    title = "The tree grown split by split is the best one"
-    source = Source(_KEY, "Abstract, decision trees", note="as often read")
-    population = TwoValuedTables()
-    relation = Equal()
-    control = Control("the best errs on one row in ten fewer", lambda error, problem: error / 1.1)
-    controls = "the training error of small trees"
-    unexplained = "errors on new rows"
-    expected = Status.REFUTED
-    traced = False  # scikit-learn
-
-    def predict(self, problem: LabelledTable) -> Array:
-        tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(problem.x, problem.y)
-        return jnp.asarray(1 - tree.score(problem.x, problem.y))
-
-    def measure(self, problem: LabelledTable, key: Key[Array, ""]) -> Array:
-        """Over all trees."""
-        return jnp.asarray(least_errors_of_depth_two(problem))
 
 
 class SplitGainsByAdvantage(Claim[LabelledTable]):
@@ -74,7 +40,6 @@ class SplitGainsByAdvantage(Claim[LabelledTable]):
     control = Control("0.99 of it", lambda bound, problem: 0.99 * bound)
     controls = "the impurity after one split"
     unexplained = "splits that are worth something only together"
-    corrects = GreedyTreeIsBestAsOftenRead
     traced = False  # scikit-learn
 
     def predict(self, problem: LabelledTable) -> Array:

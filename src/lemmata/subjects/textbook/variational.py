@@ -1,4 +1,4 @@
-"""Variational methods for latent variables: bounds on what cannot be summed, and where iterations on them stop.
+"""Variational methods for latent variables: bounds on what cannot be summed, and what a step on them gains.
 
 The theory controls that steps of expectation and maximisation raise the likelihood, by how much at least, and what an
 approximate posterior that treats variables as independent costs. It leaves open which of many maxima is reached.
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
 from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
 from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels, MixtureFit, MixtureFits
 
@@ -17,7 +17,6 @@ from .graphical_models import log_mean_weight
 ABOUT = {"tool": "information theory", "architecture": "any", "object": "estimator"}
 
 _KEY = "younes2024introduction"
-_STEPS = 200
 
 
 def mean_field(model: IsingModel, rounds: int = 60) -> Float[np.ndarray, " n"]:
@@ -66,39 +65,6 @@ class MeanFieldFromBelow(Claim[IsingModel]):
         return jnp.asarray(np.abs(np.triu(problem.couplings)).sum() + np.abs(problem.fields).sum())
 
 
-class EmFindsTheMaximumAsOftenRead(Claim[MixtureFit]):
-    """As often read: expectation and maximisation finds the maximum of the likelihood, from a start at random points;
-    so its likelihood after 200 steps is at least that of the parameters which the points were drawn with.
-
-    Two means that start in one group, and a third between the others, stay there.
-    """
-
-    title = "Expectation and maximisation finds the maximum"
-    source = Source(_KEY, "Abstract, variational methods", note="as often read")
-    population = MixtureFits(apart=12.0)
-    relation = AtLeast()
-    control = Control(
-        "a likelihood e times as large for each point", lambda value, problem: value + len(problem.points)
-    )
-    controls = "the likelihood that iterations reach"
-    unexplained = "which starts are good"
-    trivial = "a log likelihood may be any number"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: MixtureFit) -> Array:
-        return jnp.asarray(problem.log_likelihood(problem.centres, problem.weights))
-
-    def measure(self, problem: MixtureFit, key: Key[Array, ""]) -> Array:
-        """After 200 steps, or where a step changes nothing."""
-        means, weights = problem.means, problem.weights
-        for _ in range(_STEPS):
-            before, (means, weights) = means, problem.step(means, weights)
-            if np.abs(means - before).max() < 1e-9:
-                break
-        return jnp.asarray(problem.log_likelihood(means, np.maximum(weights, 1e-300)))
-
-
 class EmStepGains(Claim[MixtureFit]):
     """A step of expectation and maximisation, for the means and weights of a mixture of normal laws of variance 1,
     raises the log likelihood by at least
@@ -115,7 +81,6 @@ class EmStepGains(Claim[MixtureFit]):
     control = Control("four times as much", lambda gain, problem: 4 * gain)
     controls = "the change of the likelihood in one step"
     unexplained = "where the steps end"
-    corrects = EmFindsTheMaximumAsOftenRead
     traced = False
     trivial = 0.0  # it does not fall
 

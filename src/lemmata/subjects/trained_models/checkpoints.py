@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
-from lemmata.subjects.trained_models import Trained, leave_one_out
+from lemmata.engine.claims import Control, Estimate, Hypothesis, Kind, Source
+from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._grokking_models import GrokkingModels
 from lemmata.subjects.trained_models._trained_networks import stationary
 
@@ -70,44 +70,6 @@ def _foretold(wrong: np.ndarray, new: int) -> Array:
     return jnp.asarray([low, wrong.mean(), high])
 
 
-class MemorisingErrorAsPrinted(Claim[Trained]):
-    """While all training rows are right and the weights grow shorter, one Newton step of leaving each row out, from a
-    checkpoint as it is, gives a share of wrong classes whose beta-binomial law holds the held-out error of that
-    checkpoint in at least nine of ten trainings.
-    """
-
-    title = "Error of a checkpoint that has memorised, as printed"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by leaving out")
-    stated = Kind.OWN
-    expected = Status.REFUTED
-    population = GrokkingModels()
-    relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the held-out error of a model on its way"
-    unexplained = "rows whose loss has vanished have no influence: leaving them out changes nothing, right or wrong"
-    trivial = "a share is at most 1"
-    of_data = False
-    traced = False
-
-    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        return memorising(problem)
-
-    def predict(self, problem: Trained) -> Array:
-        early = memorised(problem)
-        assert early is not None
-        left_out = leave_one_out(early.model, early.x, early.y, early.task, objective_of(early).decay)
-        wrong = problem.task.errors(left_out.outputs, problem.y)
-        return jnp.asarray(
-            predicted_share(float(wrong.sum()), float(len(wrong)), int(fresh_rows(problem).sum()), _LEVEL)
-        )
-
-    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The checkpoint on held-out rows that are not copies of training rows."""
-        early = memorised(problem)
-        assert early is not None
-        return _share_of_held(problem, early)
-
-
 class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
     first checkpoint at which the rows are right is brought to a stationary point of the same objective; one Newton step
@@ -118,14 +80,13 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """
 
     title = "Later error from a checkpoint that has memorised"
-    source = MemorisingErrorAsPrinted.source
+    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by leaving out")
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "what held-out error a training will come to that gets its rows right already"
     unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
-    corrects = MemorisingErrorAsPrinted
     traced = False
 
     def passes(self, problem: Trained) -> float:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Estimate, Hypothesis, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import KernelMachine, Trained
 from lemmata.subjects.trained_models._memorising_networks import MemorisingNetworks
 from lemmata.subjects.trained_models._tangent_kernel import MOST_ROWS, kernel_bytes, kernel_passes
@@ -118,36 +118,32 @@ class ErrorOfTheStartKernel(AbstractGauge):
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
-class EndKernelLeavesRowsOut(Claim[Trained]):
-    """Taken as a kernel that is given: ridge regression with the tangent kernel of a model at its *trained* parameters
-    predicts its error on new rows by leaving one training row out, as with the kernel at the start. The central 97 % of
-    the beta-binomial law that half of the rows imply hold their number in at least nine of ten models, also where
-    classes are drawn at random, so that all that the trained parameters know is the rows.
+class EndKernelKnowsItsRows(Claim[Trained]):
+    """Each row's class has shaped the tangent kernel of a model at its *trained* parameters, also where the row is left
+    out of ridge regression with this kernel. Of networks trained on classes drawn at random the share of rows that are
+    called wrong when left out is at most the share of wrong ones among new rows, in at least nine of ten models. It is
+    no measure of this machine's error, as it is of the kernel at the start.
     """
 
-    title = "Leaving rows out of ridge regression with the trained tangent kernel"
-    source = Source("fort2020", note="the kernel after training; left out as if it did not depend on the rows")
+    title = "The trained tangent kernel knows the rows that are left out"
+    source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
-    expected = Status.REFUTED
     population = MemorisingNetworks()
-    relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error of the kernel machine at the trained weights"
-    unexplained = "that each row's class has shaped the kernel, also where the row is left out"
+    relation = AtMost(delta=0.1)
+    control = Control("half of it", lambda share, problem: share / 2)
+    controls = "how far leaving out is from the error of the kernel machine at the trained weights"
+    unexplained = "by how much, which grows with the parameters"
     of_data = False
     traced = False
-    trials = 40
+    trivial = 1.0  # a share is at most 1
 
     def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, end_kernel(problem).left_out))
+        """From the kernel machine on held-out rows."""
+        return jnp.asarray(on_new_rows(problem, end_kernel(problem))[1])
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The kernel machine on held-out rows."""
-        return jnp.asarray(on_new_rows(problem, end_kernel(problem)))
-
-    def trivial(self, problem: Trained) -> Array:
-        """The share that always guessing the most frequent class gets wrong."""
-        return HeldOutErrorFromTrainingRows().trivial(problem)
+        """The share of training rows that is called wrong when it is left out."""
+        return jnp.asarray(from_left_out(problem, end_kernel(problem).left_out)[1])
 
 
 class ErrorOfTheEndKernel(AbstractGauge):
@@ -159,9 +155,8 @@ class ErrorOfTheEndKernel(AbstractGauge):
     """
 
     title = "Error of the tangent kernel at the trained weights"
-    source = EndKernelLeavesRowsOut.source
+    source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
-    corrects = EndKernelLeavesRowsOut
     population = MemorisingNetworks(noise=0.4)
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)

@@ -8,10 +8,9 @@ import dataclasses
 import functools
 
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Estimate, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import SmallestCurvature, Trained, leave_one_out, smallest_curvature
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
@@ -81,19 +80,6 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
         return jnp.asarray(1 - lowest(problem).value / objective_of(problem).decay)
 
 
-def by_the_hessian(problem: Trained) -> Float[np.ndarray, "n C"]:
-    """Outputs of rows left out with the Hessian of the objective in the place of the curvature of Gauss and Newton."""
-    model, objective = polished_copy(problem).model, objective_of(problem)
-    n, size = len(problem.x), len(model.theta)
-    product = lambda v: model.hvp(v, problem.x, problem.y, problem.task.loss)
-    whole = np.array([product(v) for v in np.eye(size)]) + n * objective.decay * np.eye(size)
-    f, j = model.outputs(problem.x), model.jacobian(problem.x)
-    slope, curved = problem.task.means(f) - problem.y, problem.task.curvatures(f)
-    spread = np.einsum("iap,pq,ibq->iab", j, np.linalg.inv(whole), j, optimize=True)
-    inner = np.eye(f.shape[1]) - curved @ spread
-    return f + np.einsum("iab,ib->ia", spread, np.linalg.solve(inner, slope[..., None])[..., 0])
-
-
 class AbstractCurvatureOfLeavingOut(Claim[Trained]):
     """Leaving rows out of networks with a small decay, with one curvature or another."""
 
@@ -117,36 +103,18 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
         return HeldOutErrorFromTrainingRows().trivial(problem)
 
 
-class LeavingOutByTheHessianAsPrinted(AbstractCurvatureOfLeavingOut):
-    """As printed for linear models, and read for networks: f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with
-    S_i = J_i H^-1 J_i' and H the Hessian of the objective at a minimum, whatever its sign was elsewhere, predicts the
-    share of new rows whose class is wrong: the central 97 % of the beta-binomial law that it implies hold their number
-    in at least nine of ten models.
-    """
-
-    title = "Leaving rows out by the Hessian, as printed"
-    source = Source("rad2020alo", note="the step with the Hessian of the objective, as read for networks")
-    expected = Status.REFUTED
-    trials = 480  # refuted beside all other claims, too
-    unexplained = "that a network's outputs curve, which the step takes for what the other rows say"
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(from_left_out(problem, by_the_hessian(problem)))
-
-
 class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
-    """The same with H = sum_i J_i' Lambda_i J_i + n delta, the curvature of Gauss and Newton, in the place of the
-    Hessian, on the same networks: the central 97 % of the beta-binomial law hold the number of new rows whose class is
-    wrong in at least nine of ten models.
+    """In networks with a small decay f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with S_i = J_i H^-1 J_i' and the
+    curvature of Gauss and Newton, H = sum_i J_i' Lambda_i J_i + n delta, predicts the share of new rows whose class is
+    wrong: the central 97 % of the beta-binomial law that it implies hold their number in at least nine of ten models.
     """
 
     title = "Leaving rows out by Gauss and Newton's curvature"
     source = Source("rad2020alo", note="the step with the curvature of Gauss and Newton")
-    unexplained = "why the curvature of the outputs is better left out"
-    corrects = LeavingOutByTheHessianAsPrinted
+    unexplained = "what the Hessian would say in its place, which has the curvature of the outputs, too"
 
     def predict(self, problem: Trained) -> Array:
         found = leave_one_out(
             polished_copy(problem).model, problem.x, problem.y, problem.task, objective_of(problem).decay
-        )  # not the one that hypotheses have computed: the two claims differ in nothing but the curvature
+        )
         return jnp.asarray(from_left_out(problem, found.outputs))

@@ -20,7 +20,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
@@ -144,31 +143,6 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
         return jnp.asarray(cosines(_own(problem)).max())
 
 
-class LargestCosineAsPrinted(AbstractReadoutClaim):
-    """The largest cosine between two of N > d readout directions in d dimensions, their mean taken off, is at least
-    Welch's bound ((N - d)/(d (N - 1)))^1/2.
-    """
-
-    title = "Largest cosine of readout directions, as printed"
-    source = Source("welch1974", note="as read: the bound for the largest cosine")
-    expected = Status.REFUTED
-    relation = AtLeast()
-    control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
-    controls = "how near two of too many directions must come"
-    of_data = False
-
-    def predict(self, problem: Trained) -> Array:
-        return jnp.asarray(welch(problem))
-
-    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The directions of the model itself."""
-        return jnp.asarray(cosines(_own(problem)).max())
-
-    def trivial(self, problem: Trained) -> Array:
-        """N directions whose sum is 0 cannot all be wider than the corners of a simplex."""
-        return jnp.asarray(-1 / (len(_own(problem)) - 1))
-
-
 class MeanSquareCosine(AbstractReadoutClaim):
     """The root mean square of the cosines between N > d readout directions in d dimensions, their mean taken off, is
     at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value is so, too; the largest cosine need not
@@ -176,8 +150,7 @@ class MeanSquareCosine(AbstractReadoutClaim):
     """
 
     title = "Root mean square of the cosines of readout directions"
-    source = LargestCosineAsPrinted.source
-    corrects = LargestCosineAsPrinted
+    source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
     control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
     controls = "how far directions that are more than dimensions are from right angles"

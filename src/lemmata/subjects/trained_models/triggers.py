@@ -22,7 +22,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.trained_models import Objective, Trained, polish, read_model, read_task
 from lemmata.subjects.trained_models._trained_networks import initial, network
@@ -115,8 +114,6 @@ class TriggeredNetworks(Population[Trained]):
 
 THRESHOLD = 3.5
 """An anomaly above this is a finding."""
-_PRINTED = 2.0
-_NORMAL = 1.4826  # a normal law's standard deviation in median distances from its median
 
 
 def _counted(problem: Trained, half: int) -> tuple[int, int]:
@@ -194,33 +191,6 @@ class PlantedTriggerIsSmall(Claim[Trained]):
         return jnp.asarray(sizes[TARGET] / np.median(np.delete(sizes, TARGET)))
 
 
-class CleanIndexAsPrinted(Claim[Trained]):
-    """In a model without a backdoor the sizes s of the smallest changes of its classes are like draws from a normal
-    law, so that the index (median s - min s) / (1.4826 median |s - median s|) is at most 2 with probability at least
-    0.95.
-    """
-
-    title = "Sizes of triggers of clean models, as printed"
-    source = Source("wang2019cleanse", note="as printed: an index above 2 is an outlier with probability above 95 %")
-    stated = Kind.OWN
-    expected = Status.REFUTED
-    population = TriggeredNetworks(planted=0.0)
-    relation = AtMost(delta=0.05)
-    control = Control("an index of at most 1", lambda index, problem: index / 2)
-    controls = "how far the cheapest class of a clean model is below the others"
-    unexplained = "why the median distance of a few sizes is now and then very small"
-    trivial = "an index of this form may be anything"
-    of_data = False
-    traced = False
-    predict = _PRINTED
-
-    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The index of sizes that a search finds."""
-        sizes = smallest_triggers(problem).sizes
-        middle = np.median(sizes)
-        return jnp.asarray((middle - sizes.min()) / (_NORMAL * np.median(np.abs(sizes - middle))))
-
-
 class CleanClassesAlike(Claim[Trained]):
     """In a model without a backdoor the logarithms l of the sizes of the smallest changes of its classes satisfy
 
@@ -230,9 +200,8 @@ class CleanClassesAlike(Claim[Trained]):
     """
 
     title = "Sizes of triggers of clean models"
-    source = CleanIndexAsPrinted.source
+    source = Source("wang2019cleanse", note="an index of how far the smallest size is out, here of logarithms")
     stated = Kind.OWN
-    corrects = CleanIndexAsPrinted
     population = TriggeredNetworks(planted=0.0)
     relation = AtMost(delta=0.2)
     control = Control("half of that", lambda index, problem: index / 2)

@@ -11,7 +11,6 @@ from jaxtyping import Array, Bool, Float, Key
 
 from lemmata.engine.claims import (
     AtMost,
-    Claim,
     Control,
     Estimate,
     Hypothesis,
@@ -21,7 +20,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.facts import FACTS
 from lemmata.subjects.trained_models import Objective, Trained, label_doubts, polish, read_model, read_task
@@ -29,7 +27,6 @@ from lemmata.subjects.trained_models._trained_networks import CLASSES, initial, 
 
 from ._gauge import AbstractGauge
 from ._leave_one_out import leaving_out_bytes, leaving_out_passes, rows_left_out
-from ._outputs import held_outputs, held_rows
 from ._polish import polished_copy
 
 ABOUT = {"tool": "statistics", "architecture": "any", "object": "score"}
@@ -146,37 +143,6 @@ class WrongLabelsComeFirst(AbstractGauge):
         return jnp.asarray(1 - doubts.area(wrong_labels(problem)))
 
 
-class WrongLabelsAsPrinted(Claim[Trained]):
-    """The share of wrong training labels is the share of rows whose label is not the class that the model without the
-    row gives them (one Newton step of leaving it out), minus the share of wrong classes on held-out rows, within 1.96
-    standard deviations of this difference of two shares.
-    """
-
-    title = "Number of wrong labels by leaving out, as printed"
-    source = Source("rad2020alo", note="as read: labels that leaving out calls wrong, but for the held-out error")
-    stated = Kind.OWN
-    expected = Status.REFUTED
-    population = MislabelledNetworks()
-    relation = Estimate()
-    control = Control("half of that difference", lambda interval, problem: interval / 2)
-    controls = "how many training labels are wrong"
-    unexplained = "held-out rows with wrong labels of their own, which cancel what is looked for"
-    of_data = False
-    traced = False
-
-    def predict(self, problem: Trained) -> Array:
-        own = problem.task.errors(rows_left_out(problem).outputs, problem.y)
-        held = problem.task.errors(held_outputs(problem), held_rows(problem)[1])
-        reach = _QUANTILE * np.sqrt(own.var() / len(own) + held.var() / len(held))
-        return jnp.asarray(own.mean() - held.mean() + np.array([-reach, 0.0, reach]))
-
-    def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The share of labels that were corrected."""
-        return jnp.full(3, wrong_labels(problem).mean())
-
-    trivial = "a share is at most 1"
-
-
 class ShareOfWrongLabels(AbstractGauge):
     """Let q_i be the probability of class k at row i under a model without the row (one Newton step of leaving it out),
     its logits divided by T. If a share e of labels was replaced by another of C classes at random, the label of row i
@@ -187,7 +153,6 @@ class ShareOfWrongLabels(AbstractGauge):
     title = "Share of wrong labels from training rows alone"
     source = Source("rad2020alo", note="leaving one out, with a mixture of right and wrong labels")
     stated = Kind.OWN
-    corrects = WrongLabelsAsPrinted
     population = MislabelledNetworks()
     relation = Estimate()
     control = Control("a third of that share", lambda interval, problem: interval / 3)
