@@ -146,7 +146,11 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     ahead = [item for item in short if item.expected(item.reach).value < best.expected(farthest).value]
     ahead = [item for item in ahead if item.losses.measured[-1] < least]
     best = min(ahead, key=lambda item: item.expected(item.reach).value, default=best)
+    lucky = min(full, key=lambda item: item.expected(at).value)
     sentences = _farther(useful, best, at, question)
+    if lucky.expected(at).value < best.expected(at).value:
+        has = tell(question.unit, lucky.expected(at).value, question.spread)
+        sentences.append(f"{_upper_first(lucky.title)} has {has}, held against fewer rows: that may be luck.")
     for item in short:
         if item is best or best.reach < item.reach:
             continue
