@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Order, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Order, Rate, Source
 from lemmata.solvers import row_time_coefficients
 from lemmata.subjects.adversaries._attacked_flows import AttackedFlow, AttackedFlows
 from lemmata.subjects.adversaries._attacked_networks import AttackedNetwork, AttackedNetworks
@@ -56,33 +56,6 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
     return jax.lax.fori_loop(0, _STEPS, one, problem.start - problem.y)
 
 
-class PrintedClosedForm(Claim[AttackedNetwork]):
-    """Under adversarial training the outputs of a network that is linearised in its parameters approach, as it gets
-    wider, those of the closed form with both kernels as they are at the start: the tangent kernel, and |df/dx|² in the
-    exponents of the attacks. Relative to what attacks change, the gap tends to 0.
-    """
-
-    title = "The closed form follows the linearised network under attack, as printed"
-    source = Source("fu2024theoretical", "Abstract, closed form", note="as printed")
-    stated = Kind.STEP
-    reading = "the closed form is the one of the public code; its kernels are those at the start"
-    population = AttackedNetworks()
-    relation = Limit("width", (128.0, 512.0, 2048.0), margin=0.1, resolution=0.1, relative=False)
-    control = Control("it misses a third of what attacks change", lambda gap, problem: gap + 1 / 3)
-    controls = "outputs of a linearised network after adversarial training"
-    unexplained = "what the attack kernel does in training: it moves at every width, as does df/dx itself"
-    trials = 48
-    expected = Status.REFUTED
-    predict = 0.0
-
-    def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        """|attacked - closed form| / |attacked - plain|, at training rows and others."""
-        params = problem.drawn(key, int(rung))
-        attacked, plain = problem.trained(params, linear=True), problem.frozen(params, attacked=False)
-        gap = jnp.linalg.norm(attacked - problem.frozen(params, attacked=True))
-        return gap / jnp.linalg.norm(attacked - plain)
-
-
 class FrozenAttackFlow(Claim[AttackedFlow]):
     """With attacks that multiply the residual of row i by a constant E_i >= 1, the flow df/dt = -K E (f - y) on
     training rows, and with K(x, X) in place of K elsewhere, is at time t
@@ -99,7 +72,6 @@ class FrozenAttackFlow(Claim[AttackedFlow]):
     control = Control("weights count by their roots", lambda values, problem: _closed(problem, problem.first**0.5))
     controls = "outputs of a wide network through adversarial training"
     unexplained = "weights that change in time at different paces"
-    corrects = PrintedClosedForm
 
     def predict(self, problem: AttackedFlow) -> Array:
         return _closed(problem, problem.first)

@@ -21,15 +21,11 @@ from lemmata.engine.claims import (
     EqualInMean,
     Hypothesis,
     Integer,
-    Order,
     Population,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.attention import block_scores, key_convolution, masked_block_attention, router_signal_to_noise
-from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns
-from lemmata.subjects.attention.block_routing import recall
 
 ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score"}
 
@@ -132,36 +128,6 @@ _SHARPNESS = 40.0
 _TIE = 1e-9
 
 
-class ConvolutionRaisesHitsAsOftenRead(Claim[HiddenRun]):
-    """As often read: a short convolution of keys by itself enhances routing, without being trained with the model; here
-    a mean of the last 5 keys, with the same weights for all queries, blocks of 8 keys, one relevant key.
-
-    It lowers it: products with a query are convolved like the keys, so that signal and noise are, and what is near the
-    end of a block leaks into the next.
-    """
-
-    title = "A convolution of keys raises the hit rate"
-    source = Source(_KEY, "Abstract, key convolution", note="as often read")
-    population = HiddenRuns(at=8, ratio=1.0)
-    relation = Order("convolved", (0.0, 1.0))
-    control = Control("it falls", lambda sign, problem: -sign, loose="a sign has no neighbour")
-    controls = "whether the block with the relevant key is attended"
-    unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
-    reading = "a short convolution as a mean of 5 keys, not trained"
-    expected = Status.REFUTED
-    traced = False
-    trials = 60
-    predict = 1.0
-
-    def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
-        """Shares of random contexts, without and with the convolution, of products as of keys."""
-        products, relevant = problem.contexts(key, 100)
-        earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
-        convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)
-        count = problem.attended // 8
-        return jnp.asarray([recall(rows, relevant, 8, count) for rows in (products, convolved)])
-
-
 class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     """Keys are independent, with covariance I/d, and one of them is larger by D q, q the query, of unit length. With
     filters of any weights, one for each coordinate, the ratio of a router by blocks of B convolved keys is on average
@@ -181,7 +147,6 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     controls = "the difference of the scores of two blocks"
     unexplained = "relevant keys that are not along the query, and what training does"
     trivial = "a ratio of signal and noise has no bound of its own"
-    corrects = ConvolutionRaisesHitsAsOftenRead
 
     def predict(self, problem: ConvolvedKey) -> Array:
         n, d = problem.blocks * problem.block, len(problem.query)

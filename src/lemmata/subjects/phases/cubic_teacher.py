@@ -30,7 +30,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.errors import SolverError
 from lemmata.subjects.phases import CubicTeacher, Transition, held_norm_interaction, mixed_phase, transition
@@ -184,24 +183,6 @@ class AbstractShareAction(Claim[TaughtUnit]):
         return jnp.asarray((logs[1] - logs[0]) / d)
 
 
-class ShareActionAsPrinted(AbstractShareAction):
-    """As printed (Claim II, (13)): as d grows, -log p/d of one unit tends to the action in which |w|² - q² is held at
-    its mean g under the prior; in y = q²/(1 + 2|w|²) it is
-
-        (1 + 2g) y / (2g (1 - 2y)) - (2u/pi) y (b - 2cy)².
-
-    The norm concentrates elsewhere where y > 0: a shorter rest of w makes the same overlap a larger share.
-    """
-
-    title = "The action of a unit with its norm held"
-    source = Source(_KEY, "Abstract, analytical predictions", note="(13), as printed")
-    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
-    expected = Status.REFUTED
-
-    def predict(self, problem: TaughtUnit) -> Array:
-        return least_action_difference(problem, problem.teacher.gain_at_held_norm)
-
-
 class ShareAction(AbstractShareAction):
     """As d grows, -log p(y)/d of a unit's share y = q²/(1 + 2|w|²) tends, up to a constant, to
 
@@ -213,7 +194,6 @@ class ShareAction(AbstractShareAction):
     title = "The action of a unit with its norm free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
-    corrects = ShareActionAsPrinted
 
     def predict(self, problem: TaughtUnit) -> Array:
         return least_action_difference(problem, problem.teacher.gain)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
 from lemmata.subjects.regression._charge_radii import RadiiHalf, RadiiHalves
 
 from ._radii_fits import judged_error
@@ -55,35 +55,6 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
         return jnp.asarray(np.sqrt(np.mean(problem.table.rest[~np.asarray(problem.choose)] ** 2)))
 
 
-class ParityIsNeeded(Claim[RadiiHalf]):
-    """As the abstract lets one read it: the improvement is that of odd-even effects, so that a kernel that knows no
-    parity, exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) with one hyper-parameter fewer, has at least the error of the
-    odd-even kernel at left-out nuclei.
-
-    It has not: the errors of the two are alike, and on many halves of the table the one without parities is the
-    smaller.
-    """
-
-    title = "The gain is put down to odd-even effects"
-    source = Source(_KEY, "Abstract, odd-even effects", note="as it reads")
-    population = RadiiHalves()
-    relation = AtLeast()
-    control = Control("at least five quarters of it", lambda error, problem: 1.25 * error)
-    controls = "what lowers the error"
-    unexplained = "nothing that the correction does not say"
-    reading = f"{_READING}; the improvement takes odd-even effects"
-    stated = Kind.REMARK
-    expected = Status.REFUTED
-    traced = False
-    trivial = "an error may be 0"
-
-    def predict(self, problem: RadiiHalf) -> Array:
-        return half_error(problem, "odd-even")
-
-    def measure(self, problem: RadiiHalf, key: Key[Array, ""]) -> Array:
-        return half_error(problem, "two scales")
-
-
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     """Of what the odd-even kernel takes off the error of the Gaussian at left-out nuclei, a Gaussian with length scales
     of its own for Z and N, which knows no parity and has three hyper-parameters instead of four, takes off at least
@@ -101,7 +72,6 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     controls = "what lowers the error"
     unexplained = "why errors of neighbouring elements have less in common than those of neighbouring isotopes"
     reading = _READING
-    corrects = ParityIsNeeded
     traced = False
 
     def predict(self, problem: RadiiHalf) -> Array:

@@ -11,9 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source, Status
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source
 from lemmata.subjects.regression._charge_radii import (
-    LAST,
     HiddenEnds,
     HiddenEndsOfChains,
     HiddenRadii,
@@ -147,38 +146,6 @@ def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
     return _size(errors[step[step > 0] <= isotopes])
 
 
-class ExtrapolationGains(Claim[HiddenEnds]):
-    """As it reads: with odd-even effects the root mean square error over the last four measured isotopes of elements,
-    hidden together in a random half of the long chains, is smaller than that of the Gaussian, both with the
-    hyper-parameters of least left-out error over the nuclei that are known.
-
-    For about one choice of elements in eight it is not: at the third and the fourth isotope both corrections have died
-    off, and the formula is left.
-    """
-
-    title = "Extrapolation to neutron-rich isotopes"
-    source = Source(_KEY, "Abstract, extrapolation", note="as it reads")
-    population = HiddenEndsOfChains()
-    relation = AtMost()
-    control = Control("two thirds of it", lambda error, problem: error / 1.5)
-    controls = "the error beyond the last known isotopes"
-    unexplained = "nothing that the correction does not say"
-    reading = f"{_CHOICE}; improved over the first four isotopes together, whichever elements are cut"
-    stated = Kind.REMARK
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: HiddenEnds) -> Array:
-        return extrapolated(problem, "smooth", LAST)
-
-    def measure(self, problem: HiddenEnds, key: Key[Array, ""]) -> Array:
-        return extrapolated(problem, "odd-even", LAST)
-
-    def trivial(self, problem: HiddenEnds) -> Array:
-        """The error of the isospin formula."""
-        return _size(problem.table.rest[np.asarray(problem.step) > 0])
-
-
 class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     """With odd-even effects the root mean square error over the first two isotopes beyond the known ones of elements,
     the last four measured isotopes of a random half of the long chains hidden together, is smaller than that of the
@@ -194,7 +161,6 @@ class ExtrapolationGainsNearby(Claim[HiddenEnds]):
     controls = "the error beyond the last known isotopes"
     unexplained = "isotopes further out, where a Gaussian with two length scales is better than both"
     reading = f"{_CHOICE}; two isotopes, not four, by what was seen on this table"
-    corrects = ExtrapolationGains
     trials = 128
     traced = False
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, EqualInMean, Source, Status
+from lemmata.engine.claims import Claim, Control, EqualInMean, Source
 from lemmata.spectra import Spectrum, smoothness
 from lemmata.subjects.regression._labelled_modes import DECAY, IntervalTargets, LabelledModes, interval_modes, labels_of
 
@@ -34,40 +34,6 @@ def drawn_labels(problem: LabelledModes, key: Key[Array, ""]) -> Array:
     return jnp.asarray(labels_of(problem.at_size(problem.n), rng))
 
 
-class PlainTruncation(Claim[LabelledModes]):
-    """As printed: labels y = +-1 with E y_j = f(x_j) at n points, and eigenvectors u_i of K/n with eigenvalues like
-    i^-beta. Where f_i² ~ i^-(s beta + 1), the line through
-
-        log (<u_i, y>²/n)  against  log i,    i <= 100,
-
-    has a slope from which s = (-slope - 1)/beta comes out right in the mean, within 0.1.
-
-    It comes out too low: from i with f_i² = v/n on the powers are those of the labels' own noise.
-    """
-
-    title = "Smoothness by a line over a hundred indices"
-    source = Source(_KEY, "Abstract, estimator", note="as printed")
-    population = IntervalTargets()
-    relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
-    traced = False
-    control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
-    controls = "the estimate of s"
-    unexplained = "the truncation that would be right, which depends on s"
-    reading = "100 indices, as in the paper's simulations, of 2400 labels; min(x, x') on [0, 1], beta = 2"
-    expected = Status.REFUTED
-    trials = 32
-
-    def predict(self, problem: LabelledModes) -> np.ndarray:
-        return np.asarray(problem.s)
-
-    def measure(self, problem: LabelledModes, key: Key[Array, ""]) -> np.ndarray:
-        labels = drawn_labels(problem, key)
-        found = smoothness(
-            interval_spectrum(problem.n), labels, decay=DECAY, truncation=_TRUNCATION, remove_floor=False
-        )
-        return np.asarray(found.estimate)
-
-
 class SmoothnessAboveFloor(Claim[LabelledModes]):
     """Labels y = +-1 with E y_j = f(x_j) at n points, and eigenvectors u_i of K/n with eigenvalues like i^-beta. Where
     f_i² ~ i^-(s beta + 1), the fit of
@@ -85,7 +51,6 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
     control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
     unexplained = "its scatter, about 0.2 at these sizes"
-    corrects = PlainTruncation
     trials = 48
 
     def predict(self, problem: LabelledModes) -> np.ndarray:
