@@ -56,6 +56,32 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
     return jax.lax.fori_loop(0, _STEPS, one, problem.start - problem.y)
 
 
+class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
+    """A network that is linearised in its parameters is trained on squared loss, each row attacked by ascent of its own
+    input. The distance of its outputs from the closed form with both kernels as they are at the start, the tangent
+    kernel and |df/dx|² in the exponents of the attacks, is as large a share of what attacks change at every width, 128,
+    512 and 2048.
+    """
+
+    title = "Attacks on a linearised network move their own kernel at every width"
+    source = Source("fu2024theoretical", "Abstract, closed form", note="with the kernels of the start")
+    stated = Kind.OWN
+    population = AttackedNetworks()
+    relation = Rate("width", (128.0, 512.0, 2048.0), margin=0.1, resolution=0.1)
+    control = Control("it falls like width^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "outputs of a linearised network after adversarial training"
+    unexplained = "attacks of which a theorem assumes that their kernel stands still"
+    trials = 64
+    predict = 0.0
+
+    def measure_at(self, problem: AttackedNetwork, key: Key[Array, ""], rung: float) -> Array:
+        """|attacked - closed form| / |attacked - plain|, at training rows and others."""
+        params = problem.drawn(key, int(rung))
+        attacked, plain = problem.trained(params, linear=True), problem.frozen(params, attacked=False)
+        gap = jnp.linalg.norm(attacked - problem.frozen(params, attacked=True))
+        return gap / jnp.linalg.norm(attacked - plain)
+
+
 class FrozenAttackFlow(Claim[AttackedFlow]):
     """With attacks that multiply the residual of row i by a constant E_i >= 1, the flow df/dt = -K E (f - y) on
     training rows, and with K(x, X) in place of K elsewhere, is at time t

@@ -23,6 +23,7 @@ from lemmata.engine.claims import (
     Equal,
     Hypothesis,
     Integer,
+    Kind,
     Population,
     Rate,
     Source,
@@ -220,7 +221,8 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     """
 
     title = "Risk by conflict and projection"
-    source = Source(_KEY, "Abstract, risk", note="with roots")
+    source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
+    stated = Kind.OWN
     population = LabelledFeatures()
     relation = AtMost()
     control = Control(

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, EqualInMean, Order, Source
+from lemmata.engine.claims import Claim, Control, EqualInMean, Kind, Order, Source
 from lemmata.subjects.attention import hit_rate, router_signal_to_noise
 from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns, RelevantBlocks, RoutedKeys
 
@@ -150,6 +150,31 @@ def _hits(problem: RoutedKeys, blocks: int) -> Array:
     total = problem.excess + (problem.relevant - 1) * problem.others
     rate = hit_rate(router_signal_to_noise(total, problem.dimension, problem.block), blocks, problem.count)
     return jnp.asarray([rate, rate])
+
+
+class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
+    """With the same number of blocks attended, blocks of 64, 32 and 16 keys and one relevant key with a ratio of 0.2
+    to 0.5 at 64 keys, its block is attended less often with each halving. A halving multiplies the ratio by sqrt 2 and
+    doubles the number of blocks, and a weak key gains less by the first than it loses by the second.
+    """
+
+    title = "Smaller blocks, as many of them"
+    source = Source(_KEY, "Abstract, block size", note="at another comparison than the paper's, which is at equal cost")
+    stated = Kind.OWN
+    population = _WEAK
+    relation = Order("block", _HALVINGS[:3])
+    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "whether the block with the relevant key is attended"
+    unexplained = "at which ratio it turns: at some 2 for 64 keys and more of them"
+    traced = False
+    trials = 60
+    predict = -1.0
+
+    def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
+        """On the same contexts, as many blocks as blocks of 64 make up what is attended."""
+        products, relevant = problem.contexts(key, 100)
+        count = problem.attended // 64
+        return jnp.asarray([recall(products, relevant, int(block), count) for block in _HALVINGS[:3]])
 
 
 class SmallerBlocksAtEqualCost(Claim[HiddenRun]):

@@ -21,11 +21,15 @@ from lemmata.engine.claims import (
     EqualInMean,
     Hypothesis,
     Integer,
+    Kind,
+    Order,
     Population,
     Source,
     Space,
 )
 from lemmata.subjects.attention import block_scores, key_convolution, masked_block_attention, router_signal_to_noise
+from lemmata.subjects.attention._routed_keys import HiddenRun, HiddenRuns
+from lemmata.subjects.attention.block_routing import recall
 
 ABOUT = {"tool": "linear algebra", "architecture": "attention", "object": "score"}
 
@@ -126,6 +130,33 @@ _KEY = "xiao2025moba"
 _WIDTH = 5
 _SHARPNESS = 40.0
 _TIE = 1e-9
+
+
+class MeansOfKeysHitLess(Claim[HiddenRun]):
+    """A mean of the last 5 keys, with the same weights for all queries and not trained, lowers how often the block with
+    the only relevant key is attended, blocks of 8 keys: products with a query are convolved like the keys, signal and
+    noise alike, and what is near the end of a block leaks into the next.
+    """
+
+    title = "A mean of keys lowers the hit rate"
+    source = Source(_KEY, "Abstract, key convolution", note="for weights that are given; the paper trains its filters")
+    stated = Kind.OWN
+    population = HiddenRuns(at=8, ratio=1.0)
+    relation = Order("convolved", (0.0, 1.0))
+    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "whether the block with the relevant key is attended"
+    unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
+    traced = False
+    trials = 60
+    predict = -1.0
+
+    def measure(self, problem: HiddenRun, key: Key[Array, ""]) -> Array:
+        """Shares of random contexts, without and with the convolution, of products as of keys."""
+        products, relevant = problem.contexts(key, 100)
+        earlier = np.pad(products, ((0, 0), (_WIDTH - 1, 0)))
+        convolved = np.lib.stride_tricks.sliding_window_view(earlier, _WIDTH, axis=1).mean(axis=2)
+        count = problem.attended // 8
+        return jnp.asarray([recall(rows, relevant, 8, count) for rows in (products, convolved)])
 
 
 class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):

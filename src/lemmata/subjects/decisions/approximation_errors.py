@@ -12,11 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Order, Source
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Order, Source
 from lemmata.subjects.decisions import optimal_values
 from lemmata.subjects.decisions._bit_decisions import (
     BitDecision,
     BitDecisions,
+    ScrambledDecision,
+    ScrambledDecisions,
     explained,
     kernel_error,
     next_bits,
@@ -67,6 +69,30 @@ class ExplainedByDegree(Claim[BitDecision]):
 def _reward(bits: int, degree: int) -> float:
     """The share of the reward's variance at degrees 1 to the given one."""
     return sum(math.comb(bits, k) for k in range(1, degree + 1)) / (2**bits - 1)
+
+
+class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
+    """In a process whose following bits are parities of the bits, and whose reward is one bit, an infinitely wide ReLU
+    network that has seen half of the states has a larger squared error, over the variance, at a following bit than at
+    the best values.
+    """
+
+    title = "Values are easier than transitions in a scrambled process"
+    source = Source(_KEY, "Abstract, errors", note="on a process made for it, none of the paper's")
+    stated = Kind.OWN
+    population = ScrambledDecisions()
+    relation = Order("part", (0.0, 1.0))
+    control = Control("transitions are easier", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "which of the two a network approximates better"
+    unexplained = "the processes of robots"
+    traced = False
+    trials = 60
+    predict = -1.0
+
+    def measure(self, problem: ScrambledDecision, key: Key[Array, ""]) -> Array:
+        """Errors at the other half."""
+        values = optimal_values(problem.process, problem.horizon)[0]
+        return _errors(next_bits(problem.process, 0)[1].astype(float), values, key)
 
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):

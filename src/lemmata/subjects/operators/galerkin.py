@@ -111,13 +111,6 @@ def stacked(problem: AttendedField) -> Float[Array, "m c"]:
     return x
 
 
-def beyond_the_span(problem: AttendedField) -> Float[Array, ""]:
-    """The share of what layers of attention put out that channels that came in, and 1, do not span at the places."""
-    given, found = _with_one(problem.rows), stacked(problem)
-    left = found - given @ jnp.linalg.lstsq(given, found)[0]
-    return jnp.linalg.norm(left) / jnp.linalg.norm(found)
-
-
 class AttentionKeepsTheSpan(Claim[AttendedField]):
     """Layers of Galerkin attention with residuals, one after another and no pointwise network between them, leave the
     channels at every point p an affine map of the channels that came in,

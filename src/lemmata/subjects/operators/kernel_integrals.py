@@ -21,6 +21,7 @@ ABOUT = {
     "architecture": "attention",
     "object": "function class",
     "StartsBilinear": {"architecture": "convolution"},
+    "AnswersFollowTheGivenGrid": {"architecture": "convolution"},
 }
 
 _KEY = "wei2023superresolution"
@@ -72,6 +73,30 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     def measure_at(self, problem: AttendedField, key: Key[Array, ""], m: float) -> Array:
         """Over several draws of the points."""
         return off_the_integral(problem, jax.random.uniform(key, (_DRAWS, int(m), 2)))
+
+
+class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
+    """With random weights the colour at a coordinate has no limit in the grid of the image that is given: from n x n to
+    2n x 2n pixels of one smooth field, n = 8, 16, 32, it changes in root mean square by as much at every n. The
+    operator is told where in its pixel a coordinate lies, which has no limit.
+    """
+
+    title = "Colours follow the grid of the image"
+    source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
+    stated = Kind.OWN
+    population = ResolvedFields()
+    relation = Rate("n", (8.0, 16.0, 32.0))
+    control = Control("by n^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "how the colour at a coordinate depends on the pixels of the image"
+    unexplained = "what training does to it"
+    reading = "the wanted pixel's size in pixels is fixed"
+    trials = 48
+    predict = 0.0
+
+    def measure_at(self, problem: ResolvedField, key: Key[Array, ""], n: float) -> Array:
+        """Root mean square over positions and colours."""
+        once, twice = (problem.model(problem.image(side), problem.places, _CELL) for side in (int(n), 2 * int(n)))
+        return jnp.sqrt(jnp.mean((once - twice) ** 2))
 
 
 class IntegralOnGrids(Claim[AttendedField]):

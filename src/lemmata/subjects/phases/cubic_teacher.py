@@ -5,8 +5,8 @@ action decides. The theory controls where units with the teacher's direction bec
 their overlap jumps there, and how many of them balance the field. It leaves open networks of finite width, whose units
 are not independent, and samples that are not large: sums over data are expectations throughout.
 
-What is printed replaces |w|² - q² by its mean under the prior. That mean is right for units without the direction and
-wrong for the others, by as much as the action itself: with the norm free to follow, the transition comes earlier.
+To hold |w|² - q² at its mean under the prior is right for units without the direction and wrong for the others, by as
+much as the action itself: with the norm free to follow, the transition comes earlier.
 """
 
 import functools
@@ -103,8 +103,8 @@ _KEY = "rubin2024grokking"
 _REFERENCE = 0.03  # a share that units without the direction have
 
 
-class LevelMinimaOfPrintedAction(Claim[TaughtUnit]):
-    """The printed action over d of the overlap q of a unit, c = epsilon = -e and b given,
+class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
+    """The action over d of the overlap q of a unit, with |w|² - q² held at g, c = epsilon = -e and b given,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -115,12 +115,12 @@ class LevelMinimaOfPrintedAction(Claim[TaughtUnit]):
     where 0 < b < 2e.
     """
 
-    title = "Where the printed action has three level minima"
+    title = "Where the action at a held norm has three level minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
     control = Control("a tenth larger", lambda found, problem: 1.1 * found)
-    controls = "the transition of the printed action for a given b"
+    controls = "the transition of that action for a given b"
     unexplained = "b, which the transition has from the model's other numbers"
     traced = False
 
@@ -160,7 +160,7 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """An action over d at the problem's share less the one at the share 0.03, at the printed transition."""
+    """An action over d at the problem's share less that at 0.03, at the transition with the norm held."""
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])

@@ -112,7 +112,7 @@ class KernelOfUnits(Claim[ErfUnit]):
     """
 
     title = "The kernel of units on the teacher's components"
-    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix A.3, from its own overlaps")
+    source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()
     control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
@@ -120,7 +120,7 @@ class KernelOfUnits(Claim[ErfUnit]):
     unexplained = "components that the teacher does not have"
 
     def predict(self, problem: ErfUnit) -> Array:
-        return _printed(problem)
+        return _closed(problem)
 
     def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
         """Products of integrals."""
@@ -130,7 +130,7 @@ class KernelOfUnits(Claim[ErfUnit]):
         return _condition(problem)
 
 
-def _printed(problem: ErfUnit) -> Array:
+def _closed(problem: ErfUnit) -> Array:
     q, size = problem.overlap, 1 + 2 * problem.squared_norm
     mixed = -8 * q**4 / (6**0.5 * jnp.pi * size**2)
     return jnp.stack([4 * q**2 / (jnp.pi * size), mixed, 8 * q**6 / (3 * jnp.pi * size**3)])

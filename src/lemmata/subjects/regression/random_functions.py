@@ -132,10 +132,6 @@ def _rough_mixture(problem: ScatteredValues) -> np.ndarray:
     return np.asarray(w @ power(problem.x, problem.x, 1.5) @ w)
 
 
-def _twice_the_noise(problem: ScatteredValues) -> np.ndarray:
-    return spline_at(problem, 2 * problem.noise, problem.z)
-
-
 def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
     K = power(x, x, problem.exponent) + np.diag(noise)
     return saddle_prediction(K, power(z, x, problem.exponent), x, z, problem.y)
@@ -216,7 +212,7 @@ def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
 
 
 def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
-    """By the printed formula."""
+    """By the formula."""
     covariance = lambda a, b: logarithmic(a, b) - slope * squared_gaps(a, b) + level
     return covariance(problem.z, problem.x) @ np.linalg.solve(
         covariance(problem.x, problem.x) + np.diag(problem.noise), problem.y

@@ -82,7 +82,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     """
 
     title = "The least level on a disc"
-    source = Source(_KEY, "Abstract, polyharmonic", note="where the printed covariance is one")
+    source = Source(_KEY, "Abstract, polyharmonic", note="where r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()
     relation = AtMost()

@@ -191,7 +191,7 @@ class IdentityPackageGain(Claim[IdentityStack]):
     """
 
     title = "The gain of an identity package at its centre"
-    source = Source(_KEY, "Abstract, derived kernel", note="corrected for finite b")
+    source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()
     control = Control("b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2)))
