@@ -55,8 +55,8 @@ class OddEvenKernel(AbstractKernel):
      [0.4386 0.6065 1.5   ]]
 
     Args:
-        lengthscale: l, a positive number, in the units of the points, or one for each coordinate.
-        odd_even_lengthscale: l_oe, a positive number, or one for each coordinate.
+        lengthscale: l, a positive number, in the units of the points, or an array of one for each coordinate.
+        odd_even_lengthscale: l_oe, a positive number, or an array of one for each coordinate.
         weight: of the second term, at least 0; with 0 the kernel is Gaussian.
         parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
 
