@@ -4,7 +4,7 @@ import altair as alt
 import numpy as np
 
 from lemmata.subjects.regression._charge_radii import BASES, radii_table
-from lemmata.subjects.regression._radii_fits import CHOSEN, GRIDS, inverse, left_out, matrix
+from lemmata.subjects.regression._radii_fits import CHOSEN, inverse, left_out, matrix
 
 NAMES = {"smooth": "one length scale", "odd-even": "odd-even", "two scales": "two length scales"}
 COLOURS = {"one length scale": "#b8962e", "odd-even": "#c2508c", "two length scales": "#4c78c8"}
@@ -40,7 +40,7 @@ def errors() -> alt.Chart:
     """Left-out errors over the table."""
     rows = []
     for base in BASES:
-        for kind in GRIDS:
+        for kind in CHOSEN:
             error = np.sqrt(np.min(np.mean(left_out(radii_table(base), kind) ** 2, axis=1)))
             rows.append({"base": base, "kernel": NAMES[kind], "error": 1000 * error})
             print(base, kind, round(float(error), 4))

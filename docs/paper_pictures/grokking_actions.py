@@ -41,7 +41,7 @@ def rows() -> list[dict]:
         u = factor * critical.interaction
         phase = mixed_phase(TEACHER, u)
         b, c = phase.linear, phase.cubic
-        for held, kind in ((False, "norm free"), (True, "as printed, norm held")):
+        for held, kind in ((False, "norm free"), (True, "norm held")):
             for x, s in zip(q, least(q, u, b, c, held), strict=True):
                 if s < 0.22:
                     found.append({"u": name, "kind": kind, "q": x, "S": s})
@@ -59,7 +59,7 @@ def picture() -> alt.Chart:
     """A panel an interaction."""
     jax.config.update("jax_enable_x64", True)
     jnp.zeros(1)
-    kinds = ["norm free", "as printed, norm held", "chains, d = 60"]
+    kinds = ["norm free", "norm held", "chains, d = 60"]
     colour = alt.Color("kind:N", sort=kinds, title=None, scale=alt.Scale(range=["#4c78c8", "#b8962e", "#333333"]))
     x = alt.X("q:Q", title="overlap |w·w*|")
     y = alt.Y("S:Q", title="action / d, less that at 0")

@@ -37,6 +37,26 @@ def test_the_definition(places):
     assert np.array_equal(kernel.diagonal(jnp.asarray(NUCLEI)), np.full(20, 1.4))
 
 
+@pytest.mark.parametrize("second", [jnp.array([1.0, 1.5]), 2.1])
+def test_a_length_scale_for_each_coordinate(second):
+    kernel = OddEvenKernel(jnp.array([1.0, 7.0]), second, 0.3, (1,))
+    truth = [
+        [
+            np.exp(-((a[0] - b[0]) ** 2) / 2 - (a[1] - b[1]) ** 2 / 98)
+            + 0.3 * ((a[1] - b[1]) % 2 == 0) * np.exp(-np.sum(((a - b) / np.array(second)) ** 2) / 2)
+            for b in NUCLEI
+        ]
+        for a in NUCLEI
+    ]
+    x = jnp.asarray(NUCLEI)
+    assert np.allclose(gram(kernel, x), truth, rtol=1e-13)
+    assert np.allclose(kernel(x[0], x[3]), truth[0][3], rtol=1e-13)
+    with pytest.raises(SettingError, match="one for each coordinate"):
+        gram(OddEvenKernel(jnp.array([1.0, 2.0, 3.0])), x)
+    with pytest.raises(SettingError, match="finite and positive"):
+        OddEvenKernel(jnp.array([1.0, -2.0]))
+
+
 def test_whole_numbers_of_any_sign():
     kernel = OddEvenKernel(1.3, 2.1, 0.4)
     assert np.allclose(gram(kernel, jnp.asarray(NUCLEI) - 31), plain_gram(NUCLEI), rtol=1e-14)

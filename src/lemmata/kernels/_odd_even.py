@@ -11,6 +11,27 @@ from ._parameters import check_number, counting, learnable
 from ._stationary import RBF
 
 
+class _Stretched(eqx.Module):
+    """The Gaussian with a length scale for each coordinate."""
+
+    lengthscales: Float[Array, " d"]
+
+    def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
+        return RBF(1.0)(self._in_scales(x), self._in_scales(y))
+
+    def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
+        return RBF(1.0).cross(self._in_scales(x), self._in_scales(y))
+
+    def _in_scales(self, x: Float[Array, "*points d"]) -> Float[Array, "*points d"]:
+        if x.shape[-1] != len(self.lengthscales):
+            raise SettingError(
+                "OddEvenKernel.lengthscale",
+                found=f"{len(self.lengthscales)} of them, points of {x.shape[-1]} coordinates",
+                rule="one number, or one for each coordinate",
+            )
+        return x / self.lengthscales.astype(x.dtype)
+
+
 class OddEvenKernel(AbstractKernel):
     """K(x, y) = exp(-|x - y|²/(2 l²)) + weight δ(x, y) exp(-|x - y|²/(2 l_oe²)), for points of whole numbers.
 
@@ -34,26 +55,29 @@ class OddEvenKernel(AbstractKernel):
      [0.4386 0.6065 1.5   ]]
 
     Args:
-        lengthscale: l, a positive number, in the units of the points.
-        odd_even_lengthscale: l_oe, a positive number.
+        lengthscale: l, a positive number, in the units of the points, or an array of one for each coordinate.
+        odd_even_lengthscale: l_oe, a positive number, or an array of one for each coordinate.
         weight: of the second term, at least 0; with 0 the kernel is Gaussian.
         parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
 
     Raises:
         SettingError: where a length scale is known and not positive, the weight negative, or a coordinate no whole
-            number of at least 0 or named twice; at points that do not have such a coordinate.
+            number of at least 0 or named twice; at points that do not have such a coordinate, or another number of
+            coordinates than there are length scales.
 
     Reference: tang2024charge.
     """
 
-    lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
-    odd_even_lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
+    lengthscale: Float[Array, "*d"] = eqx.field(converter=learnable, default=1.0)
+    odd_even_lengthscale: Float[Array, "*d"] = eqx.field(converter=learnable, default=1.0)
     weight: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
     parities: tuple[int, ...] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
-        check_number("OddEvenKernel.lengthscale", self.lengthscale)
-        check_number("OddEvenKernel.odd_even_lengthscale", self.odd_even_lengthscale)
+        for name in ("lengthscale", "odd_even_lengthscale"):
+            value = getattr(self, name)
+            for each in value if value.ndim == 1 else (value,):
+                check_number(f"OddEvenKernel.{name}", each)
         check_number("OddEvenKernel.weight", self.weight, zero_allowed=True)
         if self.parities is None:
             return
@@ -69,18 +93,25 @@ class OddEvenKernel(AbstractKernel):
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
         """The smooth term, and the second one where parities are equal."""
         same = jnp.all(self._odd(x) == self._odd(y))
-        smooth, second = RBF(self.lengthscale)(x, y), RBF(self.odd_even_lengthscale)(x, y)
+        smooth, second = (scaled(x, y) for scaled in self._terms())
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def cross(self, x: Float[Array, "n d"], y: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """The smooth cross matrix, and the second one within classes of parities."""
         same = jnp.all(self._odd(x)[:, None, :] == self._odd(y)[None, :, :], axis=-1)
-        smooth, second = RBF(self.lengthscale).cross(x, y), RBF(self.odd_even_lengthscale).cross(x, y)
+        smooth, second = (scaled.cross(x, y) for scaled in self._terms())
         return smooth + self.weight * jnp.where(same, second, 0.0)
 
     def diagonal(self, x: Float[Array, "n d"]) -> Float[Array, " n"]:
         """Exactly 1 + weight."""
         return jnp.full(x.shape[0], 1 + self.weight, x.dtype)
+
+    def _terms(self) -> "tuple[RBF | _Stretched, RBF | _Stretched]":
+        """The Gaussians of both terms, without the weight."""
+        first, second = (
+            RBF(own) if own.ndim == 0 else _Stretched(own) for own in (self.lengthscale, self.odd_even_lengthscale)
+        )
+        return first, second
 
     def _odd(self, x: Float[Array, "*points d"]) -> Bool[Array, "*points c"]:
         """Which of the coordinates that count are odd."""

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.subjects.adversaries import distilled_backdoors, square_trigger
+from lemmata.subjects.adversaries import conflict_loss, distilled_backdoors, projection_loss, square_trigger
 from lemmata.subjects.adversaries._poisoned_digits import SHAPE, DigitsToPoison, digits, regression
 from lemmata.subjects.adversaries.distilled_backdoors import ContradictedLabels, LabelledFeatures
 
@@ -18,27 +18,25 @@ def apart(ridge: float) -> ContradictedLabels:
 
 
 @pytest.mark.parametrize("ridge", [0.01, 0.5])
-def test_the_bound_with_roots_is_attained_and_the_sum_is_not_one(ridge):
+def test_the_bound_with_roots_is_attained_where_nothing_is_represented(ridge):
     problem, key = apart(ridge), jax.random.key(0)
-    bound, printed = distilled_backdoors.RiskOfProjection(), distilled_backdoors.RiskIsSumAsPrinted()
-    assert float(bound.measure(problem, key)) == pytest.approx(float(bound.predict(problem)))
-    risk, total = float(printed.measure(problem, key)), float(printed.predict(problem))
+    claim = distilled_backdoors.RiskOfProjection()
+    assert float(claim.measure(problem, key)) == pytest.approx(float(claim.predict(problem)))
     # nothing is represented, so that the risk is that of 0
-    assert risk == pytest.approx(0.5)
-    assert total == pytest.approx(0.5 * (1 + ridge**2) / (1 + ridge) ** 2)
-    assert total < risk
+    assert float(claim.measure(problem, key)) == pytest.approx(0.5**0.5)
 
 
 def test_the_risk_is_the_sum_and_a_term_that_is_never_negative(key):
-    population = LabelledFeatures()
-    claim = distilled_backdoors.RiskIsSumAsPrinted()
+    population, claim = LabelledFeatures(), distilled_backdoors.RiskOfProjection()
     for own in jax.random.split(key, 12):
         problem = population.sample(population.settings().resolve(None), own)
         alpha, cross, support = problem.coefficients, problem.features @ problem.support.T, problem.support
         rest = problem.gram - cross @ jnp.linalg.solve(support @ support.T, cross.T)
         more = 2 * float(problem.ridge) * float(jnp.sum(alpha * (rest @ alpha))) / len(alpha)
         assert more >= 0
-        assert float(claim.measure(problem, own)) == pytest.approx(float(claim.predict(problem)) + more, rel=1e-6)
+        total = conflict_loss(problem.gram, problem.y, problem.ridge)
+        total += projection_loss(problem.gram, cross, support @ support.T, problem.y, problem.ridge, floor=0.0)
+        assert float(claim.measure(problem, own)) ** 2 == pytest.approx(float(total) + more, rel=1e-6)
 
 
 def test_the_floor_of_copies_by_hand():

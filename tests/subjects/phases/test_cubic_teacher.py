@@ -76,7 +76,7 @@ def naive_transition(teacher, entry=1.0, rest=None):
     return brentq(least, 1.0, 200.0)
 
 
-def printed(y):
+def held_rest(y):
     return y / (1 - 2 * y) * (1 + 2 * PAPER.weight_variance) / (2 * PAPER.weight_variance)
 
 
@@ -84,13 +84,13 @@ def test_transitions_by_bisection():
     assert transition(PAPER).interaction == pytest.approx(naive_transition(PAPER), rel=1e-5)
     assert transition(STRONG).interaction == pytest.approx(naive_transition(STRONG), rel=1e-5)
     held = transition(PAPER, held_norm=True)
-    assert held.interaction == pytest.approx(naive_transition(PAPER, rest=printed), rel=1e-5)
+    assert held.interaction == pytest.approx(naive_transition(PAPER, rest=held_rest), rel=1e-5)
 
 
 def test_numbers_of_the_paper():
-    """30.2 is within 2 % of the printed action's, and not of the printed kernel's or the free norm's."""
+    """30.2 is within 2 % of the action's at a held norm, and not of half the kernel's entry or the free norm's."""
     assert transition(PAPER, held_norm=True).interaction == pytest.approx(30.2, rel=0.02)
-    assert naive_transition(PAPER, entry=0.5, rest=printed) == pytest.approx(23.03, abs=0.01)
+    assert naive_transition(PAPER, entry=0.5, rest=held_rest) == pytest.approx(23.03, abs=0.01)
     assert transition(PAPER).interaction == pytest.approx(20.78, abs=0.01)
 
 
@@ -191,7 +191,7 @@ def test_shapes_and_types_that_are_refused(call):
 
 @pytest.mark.parametrize("epsilon", [-1e3, -1e6, -1e15])
 def test_strong_teachers_turn_at_small_interactions(epsilon):
-    """Near u = 27 pi (1 + 2g)/(16 g epsilon²), the printed action's where b is far below epsilon."""
+    """Near u = 27 pi (1 + 2g)/(16 g epsilon²), that of the action at a held norm where b is far below epsilon."""
     teacher = CubicTeacher(epsilon, 0.5, 1.0)
     found = transition(teacher, held_norm=True)
     assert found.interaction == pytest.approx(27 * np.pi / 4 / epsilon**2, rel=5e-3)

@@ -58,7 +58,7 @@ def test_the_critical_action_has_a_second_zero(decay):
 
 
 def test_numbers_of_the_paper():
-    """By the printed eigenvalue s F² at most, all have turned where sigma² + s F² is the critical noise."""
+    """By an eigenvalue of s F² at most, all have turned where sigma² + s F² is the critical noise."""
     assert PAPER.interaction(PAPER.critical_noise) == pytest.approx(np.sqrt(4e-4 / 3))
     assert PAPER.critical_noise == pytest.approx(0.236, abs=5e-4)
     end = PAPER.critical_noise - PAPER.readout_variance * PAPER.power**2

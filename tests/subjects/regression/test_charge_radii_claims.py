@@ -89,6 +89,19 @@ def test_the_numbers_of_the_page():
 
 
 @with_data
+def test_parity_of_n_beside_two_length_scales():
+    table = radii_table("isospin")
+    x, y = jnp.asarray(table.points), jnp.asarray(table.rest)
+    even = (x[:, None, 1] - x[None, :, 1]) % 2 == 0
+    gaussian = lambda scales: gram(RBF(1.0), x / jnp.asarray(scales))
+    matrix = gaussian((1.0, 7.0)) + 0.03 * even * gaussian((1.0, 1.5))
+    missed = leave_one_out_residuals(matrix, y, 0.005)
+    assert float(jnp.sqrt(jnp.mean(missed**2))) == pytest.approx(0.00828, abs=1e-5)
+    kernel = OddEvenKernel(jnp.array([1.0, 7.0]), jnp.array([1.0, 1.5]), 0.03, parities=(1,))
+    assert np.allclose(leave_one_out_residuals(gram(kernel, x), y, 0.005), missed, atol=1e-9)
+
+
+@with_data
 def test_parity_of_one_coordinate_alone():
     table = radii_table("isospin")
     x, y = jnp.asarray(table.points), jnp.asarray(table.rest)

@@ -23,11 +23,11 @@ from lemmata.engine.claims import (
     Equal,
     Hypothesis,
     Integer,
+    Kind,
     Population,
     Rate,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.adversaries import conflict_loss, projection_loss
 
@@ -212,40 +212,6 @@ def _lengths(problem: ContradictedLabels) -> Array:
     return 1.1 + jnp.sum(weights**2, axis=0)
 
 
-class RiskIsSumAsPrinted(Claim[ContradictedLabels]):
-    """As printed: what distilled images can reach on the poisoned set is at most conflict plus projection, squared
-    errors both.
-
-    With labels K_SA alpha the support images are the projection of the fit, whose residuals are -ridge alpha - R alpha,
-    so that its mean squared error is conflict + projection + 2 ridge alpha' R alpha / n: never less than the sum, since
-    R is positive semidefinite.
-    """
-
-    title = "Risk as conflict plus projection"
-    source = Source(_KEY, "Abstract, risk", note="as printed")
-    population = LabelledFeatures()
-    relation = AtMost()
-    control = Control("nine tenths of the sum", lambda bound, problem: 0.9 * bound)
-    controls = "the mean squared error on the poisoned set of the best labels for the support"
-    unexplained = "the gap to new images"
-    reading = "the bound of the paper that the abstract announces, without its gap: all rows are in the set"
-    expected = Status.REFUTED
-
-    def predict(self, problem: ContradictedLabels) -> Array:
-        return _conflict(problem) + _projection(problem)
-
-    def measure(self, problem: ContradictedLabels, key: Key[Array, ""]) -> Array:
-        """The projection by least squares among weights."""
-        return jnp.mean(jnp.sum((_projected(problem) - problem.y) ** 2, axis=1))
-
-    def trivial(self, problem: ContradictedLabels) -> Array:
-        """The function 0."""
-        return jnp.mean(jnp.sum(problem.y**2, axis=1))
-
-    def condition(self, problem: ContradictedLabels) -> Array:
-        return problem.spread
-
-
 class RiskOfProjection(Claim[ContradictedLabels]):
     """What support images with the best labels reach on the poisoned set has a root mean square error of at most
 
@@ -255,7 +221,8 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     """
 
     title = "Risk by conflict and projection"
-    source = Source(_KEY, "Abstract, risk", note="with roots")
+    source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
+    stated = Kind.OWN
     population = LabelledFeatures()
     relation = AtMost()
     control = Control(
@@ -263,7 +230,6 @@ class RiskOfProjection(Claim[ContradictedLabels]):
     )
     controls = "the root mean square error on the poisoned set of the best labels for the support"
     unexplained = "labels that stay as they were given, and the gap to new images"
-    corrects = RiskIsSumAsPrinted
 
     def predict(self, problem: ContradictedLabels) -> Array:
         return jnp.sqrt(_conflict(problem)) + jnp.sqrt(_projection(problem))

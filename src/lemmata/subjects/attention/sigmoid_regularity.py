@@ -28,7 +28,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.attention import jacobian_bound
 
@@ -138,39 +137,6 @@ _KEY = "ramapuram2025sigmoid"
 _CONTROLS = "the derivative of a head by its tokens"
 
 
-class SmootherThanSoftmaxAsPrinted(Claim[SigmoidHead]):
-    """As printed: sigmoid attention has an improved regularity compared to softmax attention; read as the spectral norm
-    of the derivative by the tokens,
-
-        |dY/dX| of the sigmoid with bias b <= |dY/dX| of the softmax
-
-    for the head y_i = sum_j P_ij W x_j with logits x_i' A x_j, any tokens and any weights.
-
-    With b = -log n it is larger where tokens point the same way and their logits are positive and not small, above
-    about 1/(3n): the softmax then takes means, whose derivative is that of W, and the sigmoid takes sums, of which
-    every term grows. For shorter tokens it is down to n/(n + 1) of the softmax's; for normal tokens it depends on their
-    number and length.
-    """
-
-    title = "Smoother than the softmax, as printed"
-    source = Source(_KEY, "Abstract, improved regularity", note="as printed, of derivatives at the same tokens")
-    population = SigmoidHeads()
-    relation = AtMost()
-    control = Control("it is at most three quarters", lambda bound, problem: 0.75 * bound)
-    controls = _CONTROLS
-    unexplained = "bounds that do not know the number of tokens, which the paper may compare"
-    reading = "regularity: the spectral norm of the derivative by the tokens, at given tokens and weights"
-    trivial = "the derivative of another head is no bound that a reader knows"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: SigmoidHead) -> float:
-        return problem.norm("softmax")
-
-    def measure(self, problem: SigmoidHead, key: Key[Array, ""]) -> float:
-        return problem.norm("sigmoid")
-
-
 class WeightsMoveLess(Claim[SigmoidHead]):
     """As a map of a row of logits to the row of weights, the sigmoid has a derivative of spectral norm at most 1/4,
     which it attains at a weight of 1/2, the softmax one of at most 1/2, which it attains where two keys share all of
@@ -184,7 +150,6 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     control = Control("nine tenths of both", lambda bound, problem: 0.9 * bound)
     controls = "the derivative of attention's weights by its logits"
     unexplained = "which is larger at given logits, and what the logits do with the tokens"
-    corrects = SmootherThanSoftmaxAsPrinted
     traced = False
     predict = (0.25, 0.5)
     trivial = (1.0, 1.0)  # weights are between 0 and 1

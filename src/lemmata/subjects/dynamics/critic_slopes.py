@@ -29,7 +29,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.dynamics import Critic, critic
 
@@ -98,30 +97,6 @@ def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
     return (before + after - 2 * here) / step
 
 
-class SlopesAtSamples(Claim[LineOfCritic]):
-    """The trained discriminator of infinite width has a gradient at the generated points, for ReLU units with biases:
-    the slopes on the two sides of a generated point x along any line agree,
-
-        (f(x + h v) + f(x - h v) - 2 f(x))/h -> 0    as h -> 0.
-    """
-
-    title = "Discriminators have gradients at generated points, as printed"
-    source = Source(_PAPER, "Abstract, architecture", note="as printed")
-    reading = "well-defined gradients are asked for where the generator uses them, at its points"
-    stated = Kind.REMARK
-    population = LinesOfCritics()
-    relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.005, relative=False)
-    control = Control("a jump of a fiftieth", lambda jump, problem: jump + 0.02)
-    controls = "whether a generator has a gradient to follow"
-    unexplained = "why subgradients serve all the same"
-    expected = Status.REFUTED
-    trials = 96
-    predict = 0.0
-
-    def measure_at(self, problem: LineOfCritic, key: Key[Array, ""], inverse: float) -> Array:
-        return _jump(problem, problem.fake[0], 1 / inverse)
-
-
 class KinkAtSamples(Claim[LineOfCritic]):
     """The IPM discriminator of a network with one hidden layer of ReLUs, weights of variance 2/d and biases of variance
     b², after unit time on m generated points, has at each of them, x, a kink along a unit vector v: its slopes on the
@@ -139,7 +114,6 @@ class KinkAtSamples(Claim[LineOfCritic]):
     control = Control("of opposite branches, half of it", lambda jump, problem: jump / 2)
     controls = "whether a generator has a gradient to follow"
     unexplained = "generators with densities, where kinks are averaged"
-    corrects = SlopesAtSamples
     trials = 64
 
     def predict(self, problem: LineOfCritic) -> Array:

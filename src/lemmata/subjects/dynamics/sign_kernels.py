@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import Claim, Control, Kind, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Kind, Rate, Source
 from lemmata.subjects.dynamics import fine_tuning_kernels
 from lemmata.subjects.dynamics._gradient_rows import TunedNetwork, TunedNetworks, output
 
@@ -61,35 +61,6 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
         return _left(problem, jax.lax.scan(step, problem.params, (problem.x, problem.slopes))[0], rung)
 
 
-class AdamOnABatchAsPrinted(Claim[TunedNetwork]):
-    """As the formula for one example reads for a batch: one step of Adam on the sum of the losses of all examples, from
-    moments that are 0 and at the rate eta, moves the outputs by
-
-        -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
-
-    It does not: the sign of a sum of gradients is not the sum of their signs, and what is left is of order eta.
-    """
-
-    title = "Adam's first step on a batch, as a sum over examples"
-    source = Source(
-        "malladi2023kernel", "Abstract, Adam", note="read for a batch, as gradient descent's formula may be"
-    )
-    stated = Kind.STEP
-    population = TunedNetworks()
-    relation = Rate("eta", _RUNGS)
-    control = Control("the rest is of order eta^(5/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "the outputs after a first step of Adam"
-    unexplained = "which kernel a batch has: one that depends on the derivatives of all losses"
-    reading = "a sum over the batch, which the abstract does not exclude"
-    expected = Status.REFUTED
-    trials = 64
-    predict = 2.0
-
-    def measure_at(self, problem: TunedNetwork, key: Key[Array, ""], rung: float) -> Array:
-        slopes = jax.grad(lambda own: jnp.vdot(problem.slopes, problem.outputs(own)))(problem.params)
-        return _left(problem, _adam(problem.params, slopes, rung), rung)
-
-
 class AdamOnABatch(Claim[TunedNetwork]):
     """One step of Adam on the sum of the losses of all examples, from moments that are 0 and at the rate eta, moves the
     outputs by
@@ -106,7 +77,6 @@ class AdamOnABatch(Claim[TunedNetwork]):
     control = Control("the rest is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the outputs after a first step of Adam"
     unexplained = "later steps"
-    corrects = AdamOnABatchAsPrinted
     trials = 64
     predict = 2.0
 

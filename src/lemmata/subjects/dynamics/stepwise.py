@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Limit, Rate, Source
 from lemmata.subjects.dynamics import StepwisePrediction, embedding_flow
 from lemmata.subjects.dynamics._small_starts import SmallStart, SmallStarts
 
@@ -106,34 +106,6 @@ class AnySmallStart(Claim[SmallStart]):
         return jnp.asarray(np.abs(crossings(*learned(problem, 1 / inverse)) / steps - 1).max())
 
 
-class SeparateSteps(Claim[SmallStart]):
-    """From a small random start embeddings are learned one dimension at a time, in well-separated steps: when the j-th
-    eigenvalue of W Gamma W' is 1/2, the next one is near 0, for every j < d and every Gamma.
-
-    Judged for Gamma with a pair of equal modes.
-    """
-
-    title = "Dimensions are learned one at a time, as printed: without a condition on the modes"
-    source = Source(_PAPER, "Abstract, one at a time", note="as printed")
-    reading = (
-        "well-separated: the next eigenvalue vanishes as the scale of the start does. The sentence reports a finding "
-        "and names no condition; read here for every Gamma, which is more than it says"
-    )
-    stated = Kind.REMARK
-    population = SmallStarts("paired", ("paired",))
-    relation = Limit(along="1/s", rungs=(1e2, 1e4, 1e6), margin=0.02, resolution=0.01, relative=False)
-    control = Control("a fiftieth of it remains", lambda limit, problem: limit + 0.02)
-    controls = "whether one dimension is learned at a time"
-    unexplained = "data whose symmetries make modes equal"
-    expected = Status.REFUTED
-    trials = 96
-    traced = False
-    predict = 0.0
-
-    def measure_at(self, problem: SmallStart, key: Key[Array, ""], inverse: float) -> Array:
-        return jnp.asarray(company(*learned(problem, 1 / inverse)))
-
-
 class StepsApart(Claim[SmallStart]):
     """When the j-th eigenvalue of W Gamma W' is 1/2, the next one is of the order
 
@@ -150,7 +122,6 @@ class StepsApart(Claim[SmallStart]):
     control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
     controls = "how far steps stand apart"
     unexplained = "the constant, which depends on the start"
-    corrects = SeparateSteps
     trials = 96
     traced = False
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Rate, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, EqualInMean, Rate, Source
 from lemmata.subjects.embeddings._conditional_samples import (
     ConditionalPairs,
     ConditionalSamples,
@@ -165,34 +165,6 @@ class SpreadIsSeen(Claim[NormalConditionals]):
         return problem.draw(key, 300).covariance_distance
 
 
-class LabelsDoNotMatterAsPrinted(Claim[ConditionalSamples]):
-    """As printed: the discrepancy is a distance of conditional laws; read: where z is the same function of y in source
-    and target, a target with other labels is no farther from the source than one with the source's labels.
-
-    The ridge shrinks each operator by the mean square of its own labels.
-    """
-
-    title = "The discrepancy of conditional laws alone"
-    source = Source(_KEY, "Abstract, metric", note="as printed, for the estimator with a ridge")
-    population = ShiftedLabels()
-    relation = AtMost()
-    control = Control("three times as far", lambda bound, problem: bound * 3, loose="the bound is 0 to rounding")
-    controls = "the mean term where labels shift"
-    unexplained = "laws in place of samples, without a ridge"
-    reading = "the discrepancy as it is computed; linear kernels, no noise"
-    trivial = "a squared distance may be anything"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: ConditionalSamples) -> Array:
-        z, y = problem.z_s, problem.y_s
-        return jnp.maximum(ConditionalSamples(z, y, z, y, problem.ridge).mean_distance, 1e-12)
-
-    def measure(self, problem: ConditionalSamples, key: Key[Array, ""]) -> Array:
-        """In coordinates."""
-        return jnp.asarray(_means_apart(problem))
-
-
 def _shrunk(problem: ConditionalSamples) -> tuple[float, float]:
     """Mean squares of the labels over themselves with the ridge."""
     squares = [float(jnp.mean(y**2)) for y in (problem.y_s, problem.y_t)]
@@ -214,7 +186,6 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
     control = Control("as if the ridge were twice as large", lambda value, problem: _twice(problem))
     controls = "the mean term where labels alone shift"
     unexplained = "other kernels, for which it is no closed form"
-    corrects = LabelsDoNotMatterAsPrinted
     traced = False
 
     def predict(self, problem: ConditionalSamples) -> Array:

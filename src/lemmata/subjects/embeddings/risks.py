@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Source
 from lemmata.subjects.embeddings._conditional_samples import DomainPairs, LabelledDomains
 
 ABOUT = {"tool": "statistics", "architecture": "linear model", "object": "generalisation"}
@@ -57,33 +57,6 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
         return 1 + 2 * self.trivial(problem) / self.predict(problem)
 
 
-class RiskDominatedAsPrinted(Claim[LabelledDomains]):
-    """As printed: the generalisation error is sufficiently dominated by the discrepancy of the conditional laws across
-    domains; read: where that is 0, the risk on the target is at most the one on the source.
-
-    Labels that are rare in the source and common in the target may have any error.
-    """
-
-    title = "Equal conditional laws, equal risks"
-    source = Source(_KEY, "Abstract, sufficiency", note="as printed, labels may shift")
-    population = DomainPairs()
-    relation = AtMost()
-    control = Control("at most half of it", lambda bound, problem: bound / 2)
-    controls = "the risk on the target"
-    unexplained = "labels of one law, for which it is so"
-    reading = "with no condition on the labels, since none is named"
-    trivial = "a risk may be anything"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: LabelledDomains) -> Array:
-        return jnp.asarray(problem.source @ problem.errors(0))
-
-    def measure(self, problem: LabelledDomains, key: Key[Array, ""]) -> Array:
-        """The same errors, other labels."""
-        return jnp.asarray(problem.target @ problem.errors(1))
-
-
 class RiskByRatios(Claim[LabelledDomains]):
     """If z given y has the same law in source and target, labels have the probabilities p and q, and no label of the
     target is missing in the source, then the target's risk is at most max(q/p) times the source's, for any prediction.
@@ -96,7 +69,6 @@ class RiskByRatios(Claim[LabelledDomains]):
     control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
     controls = "the risk on the target"
     unexplained = "the ratio itself, which no label of the target tells"
-    corrects = RiskDominatedAsPrinted
     trivial = "a risk may be anything"
     traced = False
 

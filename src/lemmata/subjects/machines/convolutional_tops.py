@@ -26,7 +26,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.machines import ConvolutionalGrams, induced_posterior, pool_grams, rectify_grams, replace_gram
 from lemmata.subjects.machines._grams_of_images import arc_cosine
@@ -230,43 +229,6 @@ class PoolingByInducingPoints(Claim[PooledSites]):
         return jnp.asarray(problem.spread * problem.inducing)
 
 
-class IndependentRestAsCoded(Claim[PooledSites]):
-    """As the published code has it: what inducing points leave unexplained at different sites of an image is
-    independent, so that with r the mean over its S sites of k_t - K_ti K_ii^-1 K_it, the variance of the mean over
-    sites is at most
-
-        m K_ii^-1 m' + r/S.
-
-    Neighbouring sites share parts of their patches, so that what is unexplained of them is alike and does not average
-    out.
-    """
-
-    title = "Independent residuals of sites"
-    source = Source(_KEY, "Abstract, top layers", note="as the published code pools")
-    stated = Kind.OWN
-    population = Sites()
-    relation = AtMost()
-    control = Control("nine tenths of it suffice", lambda bound, problem: 0.9 * bound)
-    controls = "the variance of pooled images"
-    unexplained = "how alike the rest of two sites is"
-    expected = Status.REFUTED
-    traced = False
-
-    def predict(self, problem: PooledSites) -> Array:
-        return _pooled(problem.carried, residuals="independent").variance
-
-    def measure(self, problem: PooledSites, key: Key[Array, ""]) -> Array:
-        """From all pairs of sites."""
-        return jnp.asarray(problem.exact)
-
-    def trivial(self, problem: PooledSites) -> Array:
-        """The mean of squares is at least the square of the mean."""
-        return jnp.asarray(problem.mean_variance)
-
-    def condition(self, problem: PooledSites) -> Array:
-        return jnp.asarray(problem.spread * problem.inducing)
-
-
 class DependentRest(Claim[PooledSites]):
     """Whatever the dependence of sites, with r the mean over an image's sites of k_t - K_ti K_ii^-1 K_it the variance
     of the mean over its sites is at most
@@ -283,7 +245,6 @@ class DependentRest(Claim[PooledSites]):
     control = Control("half of the rest suffices", lambda bound, problem: (bound + _explained(problem)) / 2)
     controls = "the variance of pooled images"
     unexplained = "how alike the rest of two sites is"
-    corrects = IndependentRestAsCoded
     traced = False
 
     def predict(self, problem: PooledSites) -> Array:

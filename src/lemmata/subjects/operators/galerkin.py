@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Rate, Source
 from lemmata.subjects.operators import galerkin_attention, galerkin_weights
 from lemmata.subjects.operators._attended_fields import AttendedField, AttendedFields
 
@@ -111,38 +111,6 @@ def stacked(problem: AttendedField) -> Float[Array, "m c"]:
     return x
 
 
-def beyond_the_span(problem: AttendedField) -> Float[Array, ""]:
-    """The share of what layers of attention put out that channels that came in, and 1, do not span at the places."""
-    given, found = _with_one(problem.rows), stacked(problem)
-    left = found - given @ jnp.linalg.lstsq(given, found)[0]
-    return jnp.linalg.norm(left) / jnp.linalg.norm(found)
-
-
-class NewBasisAsOftenRead(Claim[AttendedField]):
-    """As often read: layers of attention themselves update the latent basis, the functions of the coordinate that the
-    output is made of, as high frequencies need, without the pointwise networks in between: after two of them at least
-    a hundredth of the output, in root mean square over the points, lies outside of the functions that came in.
-
-    Nothing does: queries are affine in the channels of their own point.
-    """
-
-    title = "A basis that attention updates"
-    source = Source(_KEY, "Abstract, dynamic basis", note="as often read")
-    population = AttendedFields(layers=2, frequency=30.0)
-    relation = AtLeast()
-    control = Control("at least a fiftieth", lambda share, problem: 2 * share)
-    controls = "which functions of the coordinate attention can make"
-    unexplained = "what the pointwise networks between layers add"
-    reading = "multilayer attention as layers of kernel integrals alone; some as at least a hundredth"
-    expected = Status.REFUTED
-    predict = _LEAST
-    trivial = 0.0  # a share
-
-    def measure(self, problem: AttendedField, key: Key[Array, ""]) -> Array:
-        """What least squares leaves."""
-        return beyond_the_span(problem)
-
-
 class AttentionKeepsTheSpan(Claim[AttendedField]):
     """Layers of Galerkin attention with residuals, one after another and no pointwise network between them, leave the
     channels at every point p an affine map of the channels that came in,
@@ -161,7 +129,6 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
     controls = "which functions of the coordinate attention can make"
     unexplained = "what the pointwise networks make of them"
-    corrects = NewBasisAsOftenRead
 
     def predict(self, problem: AttendedField) -> Array:
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)

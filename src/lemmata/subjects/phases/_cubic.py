@@ -167,7 +167,7 @@ def _field(share, interaction, linear, cubic):
 
 
 def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, float]:
-    """The printed action's transition for a given b: the u at which three minima are level, and their overlap.
+    """The transition at a held norm for a given b: the u at which three minima are level, and their overlap.
 
     With e = -epsilon and g the weight variance, `CubicTeacher.gain_at_held_norm` over y/(1 - 2y) is constant less
     (2u/pi) (1 - 2y)(b + 2ey)², a cubic, whose largest value 4 (b + e)³/(27 e) is at y = (2e - b)/(6e). Hence
@@ -201,7 +201,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
 
     Args:
         teacher: the model.
-        held_norm: take the action as printed, whose |w|² - q² stays what it is without the direction.
+        held_norm: take the action whose |w|² - q² stays what it is without the direction.
 
     Raises:
         SolverError: where no interaction below 1e8 is enough, or one of 1e-100 is.

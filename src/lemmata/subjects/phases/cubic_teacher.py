@@ -5,8 +5,8 @@ action decides. The theory controls where units with the teacher's direction bec
 their overlap jumps there, and how many of them balance the field. It leaves open networks of finite width, whose units
 are not independent, and samples that are not large: sums over data are expectations throughout.
 
-What is printed replaces |w|² - q² by its mean under the prior. That mean is right for units without the direction and
-wrong for the others, by as much as the action itself: with the norm free to follow, the transition comes earlier.
+To hold |w|² - q² at its mean under the prior is right for units without the direction and wrong for the others, by as
+much as the action itself: with the norm free to follow, the transition comes earlier.
 """
 
 import functools
@@ -17,20 +17,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
-from scipy.optimize import brentq, root
+from scipy.optimize import brentq, minimize_scalar, root
 
 from lemmata.engine.claims import (
     Claim,
     Control,
     Equal,
     Hypothesis,
+    Kind,
     Limit,
     Population,
     Rate,
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.errors import SolverError
 from lemmata.subjects.phases import CubicTeacher, Transition, held_norm_interaction, mixed_phase, transition
@@ -104,8 +104,8 @@ _KEY = "rubin2024grokking"
 _REFERENCE = 0.03  # a share that units without the direction have
 
 
-class LevelMinimaOfPrintedAction(Claim[TaughtUnit]):
-    """The printed action over d of the overlap q of a unit, c = epsilon = -e and b given,
+class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
+    """The action over d of the overlap q of a unit, with |w|² - q² held at g, c = epsilon = -e and b given,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -116,12 +116,12 @@ class LevelMinimaOfPrintedAction(Claim[TaughtUnit]):
     where 0 < b < 2e.
     """
 
-    title = "Where the printed action has three level minima"
+    title = "Where the action at a held norm has three level minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
     control = Control("a tenth larger", lambda found, problem: 1.1 * found)
-    controls = "the transition of the printed action for a given b"
+    controls = "the transition of that action for a given b"
     unexplained = "b, which the transition has from the model's other numbers"
     traced = False
 
@@ -161,7 +161,7 @@ def share_density(problem: TaughtUnit, d: float, share: float, interaction: floa
 
 
 def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
-    """An action over d at the problem's share less the one at the share 0.03, at the printed transition."""
+    """An action over d at the problem's share less that at 0.03, at the transition with the norm held."""
     u = held_norm_interaction(problem.teacher, problem.linear)[0]
     values = [gain(y, u, problem.linear, problem.teacher.epsilon) for y in (problem.share, _REFERENCE)]
     return jnp.asarray(values[0] - values[1])
@@ -184,24 +184,6 @@ class AbstractShareAction(Claim[TaughtUnit]):
         return jnp.asarray((logs[1] - logs[0]) / d)
 
 
-class ShareActionAsPrinted(AbstractShareAction):
-    """As printed (Claim II, (13)): as d grows, -log p/d of one unit tends to the action in which |w|² - q² is held at
-    its mean g under the prior; in y = q²/(1 + 2|w|²) it is
-
-        (1 + 2g) y / (2g (1 - 2y)) - (2u/pi) y (b - 2cy)².
-
-    The norm concentrates elsewhere where y > 0: a shorter rest of w makes the same overlap a larger share.
-    """
-
-    title = "The action of a unit with its norm held"
-    source = Source(_KEY, "Abstract, analytical predictions", note="(13), as printed")
-    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
-    expected = Status.REFUTED
-
-    def predict(self, problem: TaughtUnit) -> Array:
-        return least_action_difference(problem, problem.teacher.gain_at_held_norm)
-
-
 class ShareAction(AbstractShareAction):
     """As d grows, -log p(y)/d of a unit's share y = q²/(1 + 2|w|²) tends, up to a constant, to
 
@@ -213,10 +195,68 @@ class ShareAction(AbstractShareAction):
     title = "The action of a unit with its norm free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
     control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
-    corrects = ShareActionAsPrinted
 
     def predict(self, problem: TaughtUnit) -> Array:
         return least_action_difference(problem, problem.teacher.gain)
+
+
+def overlap_density(problem: TaughtUnit, d: float, q: float, interaction: float) -> float:
+    """Log density of the overlap q, up to a constant: over r = |w|² - q², of d - 1 dimensions."""
+    g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
+    r = np.linspace(1e-4, 1 + 12 * d**-0.5, 6000) * g
+    h = 2 * q / np.sqrt(np.pi * (1 + 2 * (q**2 + r))), -4 * q**3 / np.sqrt(np.pi * (1 + 2 * (q**2 + r)) ** 3)
+    power = -d * (q**2 + r) / (2 * g) + d * interaction / 2 * (b * h[0] + c * h[1]) ** 2 + (d - 3) / 2 * np.log(r)
+    return float(power.max() + np.log(np.exp(power - power.max()).sum()))
+
+
+def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
+    """The least action of an overlap over what is beside it, up to a constant."""
+    g, c, b = problem.teacher.weight_variance, problem.teacher.epsilon, problem.linear
+
+    def action(rest: float) -> float:
+        y = q**2 / (1 + 2 * (q**2 + rest))
+        return (q**2 + rest) / (2 * g) - np.log(rest) / 2 - 2 * interaction / np.pi * y * (b - 2 * c * y) ** 2
+
+    found = minimize_scalar(action, bounds=(1e-3 * g, 1.5 * g), method="bounded", options={"xatol": 1e-10})
+    return float(found.fun)
+
+
+class OverlapAction(Claim[TaughtUnit]):
+    """As d grows, -log p(q)/d of a unit's overlap q tends, up to a constant, to the least over r = |w|² - q² of
+
+        (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)),
+
+    g/d the prior's variance. The least is at r = g, the mean under the prior, only where u = 0.
+    """
+
+    title = "The action of an overlap with the rest of the norm free"
+    source = Source(_KEY, "Abstract, analytical predictions", note="at a given overlap")
+    stated = Kind.OWN
+    population = CubicTeachers()
+    relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
+    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
+    controls = "how unlikely a unit with the teacher's direction is"
+    unexplained = "prefactors of exp(-d S), which decide within 1/d of the transition"
+    traced = False
+    trials = 40
+
+    def predict(self, problem: TaughtUnit) -> Array:
+        u, at = _overlaps_to_compare(problem)
+        values = [overlap_action(problem, q, u) for q in at]
+        return jnp.asarray(values[0] - values[1])
+
+    def measure_at(self, problem: TaughtUnit, key: Key[Array, ""], d: float) -> Array:
+        """From the joint density of overlap and norm."""
+        u, at = _overlaps_to_compare(problem)
+        logs = [overlap_density(problem, d, q, u) for q in at]
+        return jnp.asarray((logs[1] - logs[0]) / d)
+
+
+def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float]]:
+    """An interaction, and the overlaps that have the problem's share and the share 0.03 where r = g."""
+    u, g = held_norm_interaction(problem.teacher, problem.linear)[0], problem.teacher.weight_variance
+    first, second = (float(np.sqrt(y * (1 + 2 * g) / (1 - 2 * y))) for y in (problem.share, _REFERENCE))
+    return float(u), (first, second)
 
 
 class OverlapJumps(Claim[TaughtUnit]):

@@ -25,7 +25,6 @@ from lemmata.engine.claims import (
     Real,
     Source,
     Space,
-    Status,
 )
 from lemmata.subjects.phases import ModularAddition, modular_action
 
@@ -141,25 +140,6 @@ class AbstractEigenvalue(Claim[ModularUnit]):
         return 4.0 * (1 + scale / jnp.sqrt(found))
 
 
-class TeacherEigenvalueAsPrinted(AbstractEigenvalue):
-    """As printed (Appendix B.3): with s = sigma_a², the part of the kernel s (w_n + v_m)² (w_n' + v_m')² of one unit on
-    the wave e^(-2 pi i k(n + m)/P)/P, of norm 1 on the table of pairs, is
-
-        s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
-
-    The sums over n and m that turn weights into powers, P each, and the two orders of a mixed product are missing.
-    """
-
-    title = "The teacher's eigenvalue in modular addition, as printed"
-    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix B.3, as printed")
-    control = Control("twice as much", lambda found, problem: 2.0 * found)
-    expected = Status.REFUTED
-
-    def predict(self, problem: ModularUnit) -> Array:
-        first, second = problem.powers()
-        return first * second
-
-
 class TeacherEigenvalue(AbstractEigenvalue):
     """With s = sigma_a², the part of the kernel s (w_n + v_m)² (w_n' + v_m')² of one unit on the wave e^(-2 pi i k(n +
     m)/P)/P, of norm 1 on the table of pairs, is
@@ -172,7 +152,6 @@ class TeacherEigenvalue(AbstractEigenvalue):
     title = "The teacher's eigenvalue in modular addition"
     source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
     control = Control("half as much: one order of the mixed product", lambda found, problem: 0.5 * found)
-    corrects = TeacherEigenvalueAsPrinted
 
     def predict(self, problem: ModularUnit) -> Array:
         first, second = problem.powers()

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.scipy.special import erf
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space, Status
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.subjects.phases import hermite_overlaps
 
 ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "estimator"}
@@ -105,35 +105,6 @@ def _kernel(problem: ErfUnit) -> Array:
     return jnp.stack([h[0] ** 2, h[0] * h[1], h[1] ** 2])
 
 
-class KernelOfUnitsAsPrinted(Claim[ErfUnit]):
-    """As printed (Appendix A.3): the kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one
-    unit in place of the mean,
-
-        Q_11 = 2 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
-
-    Q_11 is half of the squared overlap that stands above it.
-    """
-
-    title = "The kernel of units on the teacher's components, as printed"
-    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix A.3, as printed")
-    population = ErfUnits()
-    relation = Equal()
-    control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "the feedback of units on what is left of the teacher"
-    unexplained = "which of the two the authors' programs computed"
-    expected = Status.REFUTED
-
-    def predict(self, problem: ErfUnit) -> Array:
-        return _printed(problem).at[0].multiply(0.5)
-
-    def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
-        """Products of integrals."""
-        return _kernel(problem)
-
-    def condition(self, problem: ErfUnit) -> Array:
-        return _condition(problem)
-
-
 class KernelOfUnits(Claim[ErfUnit]):
     """The kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one unit in place of the mean,
 
@@ -141,16 +112,15 @@ class KernelOfUnits(Claim[ErfUnit]):
     """
 
     title = "The kernel of units on the teacher's components"
-    source = Source(_KEY, "Abstract, analytical predictions", note="Appendix A.3, from its own overlaps")
+    source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()
     control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
     controls = "the feedback of units on what is left of the teacher"
     unexplained = "components that the teacher does not have"
-    corrects = KernelOfUnitsAsPrinted
 
     def predict(self, problem: ErfUnit) -> Array:
-        return _printed(problem)
+        return _closed(problem)
 
     def measure(self, problem: ErfUnit, key: Key[Array, ""]) -> Array:
         """Products of integrals."""
@@ -160,7 +130,7 @@ class KernelOfUnits(Claim[ErfUnit]):
         return _condition(problem)
 
 
-def _printed(problem: ErfUnit) -> Array:
+def _closed(problem: ErfUnit) -> Array:
     q, size = problem.overlap, 1 + 2 * problem.squared_norm
     mixed = -8 * q**4 / (6**0.5 * jnp.pi * size**2)
     return jnp.stack([4 * q**2 / (jnp.pi * size), mixed, 8 * q**6 / (3 * jnp.pi * size**3)])

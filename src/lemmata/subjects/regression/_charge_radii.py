@@ -184,12 +184,21 @@ class RadiiHalf(eqx.Module):
 
 
 class RadiiHalves(Population[RadiiHalf]):
-    """Halves of the measured nuclei at random, and a base model."""
+    """Halves of the measured nuclei at random, and a base model.
 
-    settings = Space(
-        base=Choice("isospin", BASES, "base model", corners=("isospin", "BSkG4")),
-        share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
-    )
+    Args:
+        bases: the base models that a statement speaks of.
+    """
+
+    bases: tuple[str, ...] = eqx.field(default=BASES, static=True)
+
+    def settings(self) -> Space:
+        """One of the base models, and how many nuclei choose."""
+        others = tuple(name for name in ("isospin", "BSkG4") if name in self.bases)
+        return Space(
+            base=Choice("isospin", self.bases, "base model", corners=others),
+            share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
+        )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
         """Every nucleus chooses with that probability."""

@@ -75,6 +75,29 @@ class IntervalTargets(Population[LabelledModes]):
         return [Hypothesis("2 eta - 1 is at most 1 in size", largest, "<=", 1.0, "eta is a probability")]
 
 
+class CosineLabels(eqx.Module):
+    """The target cos 2 pi x on the grid of n points of the interval; its s is 1/2 for min(x, x')."""
+
+    n: int = eqx.field(static=True)
+
+    @property
+    def target(self) -> Float[np.ndarray, " n"]:
+        """At the points."""
+        return np.cos(2 * np.pi * np.arange(1, self.n + 1) / (self.n + 0.5))
+
+
+class CosineTargets(Population[CosineLabels]):
+    """One target; labels are drawn."""
+
+    settings = Space(n=Integer(5000, 200, 5000, "points", corners=(5000, 5000)))
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> CosineLabels:
+        return CosineLabels(setting["n"])
+
+    def hypotheses(self, problem: CosineLabels) -> list[Hypothesis]:
+        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs as many")]
+
+
 class CircleTargets(Population[LabelledModes]):
     """Targets on the circle for the tangent kernel of a ReLU network with biases."""
 

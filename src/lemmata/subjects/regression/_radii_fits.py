@@ -1,4 +1,4 @@
-"""Fits of what base models miss of charge radii: three kinds of kernels, their grids, and nuclei that are left out.
+"""Fits of what base models miss of charge radii: four kinds of kernels, their grids, and nuclei that are left out.
 
 With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
 and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
@@ -18,11 +18,13 @@ from lemmata.subjects.regression._charge_radii import BASES, RadiiTable, radii_t
 
 _RIDGES = (0.0005, 0.0016, 0.005, 0.016)
 # Length scales in steps of about 3/2, weights and ridges of about 3. The odd-even kernel has four hyper-parameters, the
-# Gaussian with length scales of its own for Z and N three, the Gaussian two.
+# Gaussian with length scales of its own for Z and N three, the Gaussian two; with the parity of N it has six.
 GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
+    # two length scales, and the parity of N with two of its own
+    "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
 }
 
 # What of each grid has the least left-out error over all nuclei, for the isospin formula.
@@ -33,6 +35,9 @@ def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2
     """The Gram matrix of a kind of kernel; the last number of a setting is the ridge, which is not in it."""
     if kind == "two scales":
         return np.asarray(gram(RBF(1.0), jnp.asarray(points / np.array(setting[:2]))))
+    if kind == "parity of N":
+        first, second = jnp.asarray(setting[:2]), jnp.asarray(setting[2:4])
+        return np.asarray(gram(OddEvenKernel(first, second, setting[4], parities=(1,)), jnp.asarray(points)))
     kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(setting[0], setting[1], setting[2])
     return np.asarray(gram(kernel, jnp.asarray(points)))
 

@@ -3,14 +3,14 @@
 A base model's radii are corrected by kernel ridge regression on what it misses of the measured ones. Claims speak of
 the nuclei of one table (Angeli and Marinova 2013, read from the optional package nucleardatapy), halved at random:
 hyper-parameters are chosen by left-out errors over one half, and errors count over the other. This theory says how much
-is gained, and that separate length scales of Z and N gain it, too, without parities. It leaves open other tables.
+is gained by parities, by separate length scales of Z and N, and by both. It leaves open other tables.
 """
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Kind, Source
 from lemmata.subjects.regression._charge_radii import RadiiHalf, RadiiHalves
 
 from ._radii_fits import judged_error
@@ -38,7 +38,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     relation = AtMost(delta=0.1)
     control = Control("it is at most half as large", lambda error, problem: error / 2)
     controls = "the error at left-out nuclei"
-    unexplained = "why: two length scales do as well (`regression.charge_radii.two_length_scales_gain_most`)"
+    unexplained = "how much of it two length scales gain, too"
     reading = _READING
     stated = Kind.REMARK
     traced = False
@@ -55,33 +55,36 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
         return jnp.asarray(np.sqrt(np.mean(problem.table.rest[~np.asarray(problem.choose)] ** 2)))
 
 
-class ParityIsNeeded(Claim[RadiiHalf]):
-    """As the abstract lets one read it: the improvement is that of odd-even effects, so that a kernel that knows no
-    parity, exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) with one hyper-parameter fewer, has at least the error of the
-    odd-even kernel at left-out nuclei.
+class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
+    """Of kernels that are Gaussian with length scales of their own for Z and N, one that adds a second such term
+    between nuclei of equal parity of N,
 
-    It has not: the errors of the two are alike, and on many halves of the table the one without parities is the
-    smaller.
+        exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)),
+
+    has the smaller root mean square error at left-out nuclei, for the isospin formula and for nine of ten halvings or
+    more, each with hyper-parameters of least error over the other half.
     """
 
-    title = "The gain is put down to odd-even effects"
-    source = Source(_KEY, "Abstract, odd-even effects", note="as it reads")
-    population = RadiiHalves()
-    relation = AtLeast()
-    control = Control("at least five quarters of it", lambda error, problem: 1.25 * error)
-    controls = "what lowers the error"
-    unexplained = "nothing that the correction does not say"
-    reading = f"{_READING}; the improvement takes odd-even effects"
-    stated = Kind.REMARK
-    expected = Status.REFUTED
+    title = "Odd-even effects gain beside two length scales"
+    source = Source(_KEY, "Abstract, odd-even effects", note="beside two length scales")
+    population = RadiiHalves(("isospin",))
+    relation = AtMost(delta=0.1)
+    control = Control("five sevenths of it", lambda error, problem: error / 1.4)
+    controls = "the error at left-out nuclei"
+    unexplained = "which part of the gain is staggering"
+    reading = "radii are those of the table of 2013 (885 nuclei), grids chosen on this table"
+    stated = Kind.OWN
     traced = False
-    trivial = "an error may be 0"
 
     def predict(self, problem: RadiiHalf) -> Array:
-        return half_error(problem, "odd-even")
+        return half_error(problem, "two scales")
 
     def measure(self, problem: RadiiHalf, key: Key[Array, ""]) -> Array:
-        return half_error(problem, "two scales")
+        return half_error(problem, "parity of N")
+
+    def trivial(self, problem: RadiiHalf) -> Array:
+        """The error of one length scale."""
+        return half_error(problem, "smooth")
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
@@ -91,7 +94,8 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     """
 
     title = "Two length scales gain as much as parities"
-    source = Source(_KEY, "Abstract, odd-even effects", note="corrected")
+    source = Source(_KEY, "Abstract, odd-even effects", note="what two length scales gain alone")
+    stated = Kind.OWN
     population = RadiiHalves()
     relation = AtMost(delta=0.1)
     control = Control(
@@ -101,7 +105,6 @@ class TwoLengthScalesGainMost(Claim[RadiiHalf]):
     controls = "what lowers the error"
     unexplained = "why errors of neighbouring elements have less in common than those of neighbouring isotopes"
     reading = _READING
-    corrects = ParityIsNeeded
     traced = False
 
     def predict(self, problem: RadiiHalf) -> Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Source
 from lemmata.kernels import PolyharmonicCovariance
 from lemmata.solvers import polyharmonic_spline, universal_kriging
 from lemmata.subjects.regression._scattered_values import (
@@ -132,40 +132,6 @@ def _rough_mixture(problem: ScatteredValues) -> np.ndarray:
     return np.asarray(w @ power(problem.x, problem.x, 1.5) @ w)
 
 
-class OneCovariance(Claim[ScatteredValues]):
-    """As printed: invariance under shifts, turns and magnifications, and Gaussian laws, determine the whole scheme. So
-    a spline with affine drift whose predictions f(z) are unchanged when points are turned, shifted and magnified by s,
-    and variances of noise by s^e, predicts what the spline of r² ln r predicts.
-
-    The spline of r^e has these invariances for every e between 0 and 4, and predicts something else.
-    """
-
-    title = "One covariance by symmetry"
-    source = Source(_KEY, "Abstract, symmetries", note="as printed")
-    population = ScatteredSamples()
-    relation = Equal(block=1)
-    traced = False
-    control = Control("the spline of r² ln r, with twice the noise", lambda value, problem: _twice_the_noise(problem))
-    controls = "predictions of splines with the same symmetries"
-    unexplained = "which exponent a data set asks for"
-    reading = "'the entire solution scheme, including the kernel form' as one predictor; e in (0.5, 1.5) or (2.5, 3.5)"
-    expected = Status.REFUTED
-
-    def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return spline_at(problem, problem.noise, problem.z)
-
-    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        return _power_spline(problem, problem.x, problem.z, problem.noise)
-
-    def condition(self, problem: ScatteredValues) -> float:
-        """Of the larger system."""
-        return problem.conditioning(power(problem.x, problem.x, problem.exponent))
-
-
-def _twice_the_noise(problem: ScatteredValues) -> np.ndarray:
-    return spline_at(problem, 2 * problem.noise, problem.z)
-
-
 def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise: np.ndarray) -> np.ndarray:
     K = power(x, x, problem.exponent) + np.diag(noise)
     return saddle_prediction(K, power(z, x, problem.exponent), x, z, problem.y)
@@ -185,7 +151,6 @@ class SelfSimilarSplines(Claim[ScatteredValues]):
     control = Control("the noise multiplied by s²", lambda value, problem: _squared_noise(problem))
     controls = "predictions of the spline of r^e under movements"
     unexplained = "the exponent"
-    corrects = OneCovariance
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return _eliminated(problem, problem.x, problem.z, problem.noise)
@@ -247,7 +212,7 @@ def _process_as_it_was(problem: ScatteredValues) -> np.ndarray:
 
 
 def _gaussian_process(problem: ScatteredValues, slope: float, level: float) -> np.ndarray:
-    """By the printed formula."""
+    """By the formula."""
     covariance = lambda a, b: logarithmic(a, b) - slope * squared_gaps(a, b) + level
     return covariance(problem.z, problem.x) @ np.linalg.solve(
         covariance(problem.x, problem.x) + np.diag(problem.noise), problem.y
@@ -266,33 +231,6 @@ def _process_condition(problem: ScatteredValues) -> float:
     return len(problem.y) * np.linalg.cond(matrix + np.diag(problem.noise))
 
 
-class OptimalWithoutKnowledge(Claim[ScatteredValues]):
-    """As printed: the method is optimal in the absence of a priori information. So whatever Gaussian law with the
-    symmetries of shifts, turns and magnifications a function is drawn from (generalised covariance r^e, an affine part
-    of any size), the mean square error of the spline of r² ln r at a point is at most that of the spline of r^e.
-
-    It is larger: the best linear unbiased prediction under a law is that of its own covariance.
-    """
-
-    title = "Optimal without a priori information"
-    source = Source(_KEY, "Abstract, optimality", note="as printed")
-    population = ScatteredSamples()
-    relation = AtMost()
-    traced = False
-    control = Control("at most half of that of the spline of r^e", lambda bound, problem: bound / 2)
-    controls = "the mean square error of the spline of r² ln r under other laws"
-    unexplained = "which law a data set comes from"
-    reading = "optimal under every law that has the symmetries"
-    expected = Status.REFUTED
-    trivial = "errors of functions with an affine part of any size have no value that is known anyway"
-
-    def predict(self, problem: ScatteredValues) -> np.ndarray:
-        return _error(problem, _weights(problem, _power_of(problem)), _power_of(problem))
-
-    def measure(self, problem: ScatteredValues, key: Key[Array, ""]) -> np.ndarray:
-        return _error(problem, _weights(problem, logarithmic), _power_of(problem))
-
-
 class BestUnder(Claim[ScatteredValues]):
     """A function is drawn with generalised covariance r² ln r and an affine part of any size, and seen with noise of
     variances v_i. The mean square error of the spline of r² ln r, with these v_i on the diagonal, is at every point at
@@ -307,7 +245,6 @@ class BestUnder(Claim[ScatteredValues]):
     control = Control("at most half of that of the spline of r^e", lambda bound, problem: bound / 2)
     controls = "the mean square error of the spline of r² ln r"
     unexplained = "errors under other laws"
-    corrects = OptimalWithoutKnowledge
     trivial = "errors of functions with an affine part of any size have no value that is known anyway"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:

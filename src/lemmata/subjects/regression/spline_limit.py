@@ -8,7 +8,7 @@ dimensions, for which the least level is larger than that of the disc and has no
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source
 from lemmata.subjects.regression._scattered_values import (
     DiscPoints,
     FilledDiscs,
@@ -47,30 +47,6 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
     return float(np.sqrt(np.mean((process - spline) ** 2)))
 
 
-class LevelAboveSlope(Claim[ScatteredValues]):
-    """As read: with a level c = b^(3/2), much larger than b, the mean of the Gaussian process with covariance
-    r² (ln r - b) + c tends to the spline of r² ln r with affine drift like 1/b as b grows.
-
-    It does not: with q(x) = |x|² the covariance beside affine functions is r² ln r - (b²/c) q(x) q(y), and b²/c grows.
-    """
-
-    title = "A level that is large beside the slope"
-    source = Source(_KEY, "Abstract, polyharmonic", note="as read, for c much larger than b")
-    population = ScatteredSamples()
-    relation = Rate("b", _SLOPES)
-    traced = False
-    control = Control("like b^(-1.4)", lambda exponent, problem: exponent - 0.4)
-    controls = "the distance of the process from the spline"
-    unexplained = "what it tends to instead"
-    reading = "'coincides with a generalized polyharmonic spline' as a limit for b and c/b without bound"
-    expected = Status.REFUTED
-    trials = 32
-    predict = -1.0
-
-    def measure_at(self, problem: ScatteredValues, key: Key[Array, ""], b: float) -> np.ndarray:
-        return np.asarray(process_minus_spline(problem, b, b**1.5))
-
-
 class SplineLimit(Claim[ScatteredValues]):
     """With a level c = b³ the mean of the Gaussian process with covariance r² (ln r - b) + c, with noise of variances
     v_i, tends to the spline of r² ln r with affine drift and the same noise like 1/b as b grows.
@@ -84,7 +60,6 @@ class SplineLimit(Claim[ScatteredValues]):
     control = Control("like b^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the distance of the process from the spline"
     unexplained = "the distance at the b of a program"
-    corrects = LevelAboveSlope
     trials = 32
     predict = -1.0
 
@@ -107,7 +82,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     """
 
     title = "The least level on a disc"
-    source = Source(_KEY, "Abstract, polyharmonic", note="where the printed covariance is one")
+    source = Source(_KEY, "Abstract, polyharmonic", note="where r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()
     relation = AtMost()

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source, Status
+from lemmata.engine.claims import Claim, Control, Equal, Kind, Rate, Source
 from lemmata.subjects.regression._spline_packages import (
     GenericPoints,
     IdentityStack,
@@ -172,26 +172,6 @@ class ClosedInverseCost(Claim[SplineValues]):
         return jnp.asarray(counted_operations(int(p), *problem.cotangent.shape))
 
 
-class IdentityPackagePrinted(Claim[IdentityStack]):
-    """As printed: the covariance r² (ln r - b) + c coincides with a polyharmonic spline, which reproduces affine
-    functions. A package with the values t at the hyperoctahedron t is therefore the identity, and its derivative at
-    the centre in the direction of an axis is 1.
-    """
-
-    title = "A package that coincides with a polyharmonic spline"
-    source = Source(_KEY, "Abstract, derived kernel", note="as printed, for the finite b and c that are used")
-    population = IdentityStacks(most=8)
-    relation = Equal()
-    control = Control("0.9", lambda found, problem: 0.9 * found)
-    controls = "the derivative of a package at the centre"
-    unexplained = "by how much it differs"
-    expected = Status.REFUTED
-    predict = 1.0
-
-    def measure(self, problem: IdentityStack, key: Key[Array, ""]) -> Array:
-        return _derivative_at_centre(problem)
-
-
 def _derivative_at_centre(problem: IdentityStack) -> Array:
     """Of the first coordinate along its axis."""
     h = Hyperoctahedron(len(problem.start))
@@ -211,13 +191,12 @@ class IdentityPackageGain(Claim[IdentityStack]):
     """
 
     title = "The gain of an identity package at its centre"
-    source = Source(_KEY, "Abstract, derived kernel", note="corrected for finite b")
+    source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()
     control = Control("b / (b - ln 2)", lambda found, problem: problem.slope / (problem.slope - math.log(2)))
     controls = "the derivative of a package at the centre"
     unexplained = "the derivative elsewhere"
-    corrects = IdentityPackagePrinted
 
     def predict(self, problem: IdentityStack) -> Array:
         return (problem.slope - 0.5) / (problem.slope - math.log(2))

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source, Status
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Source
 from lemmata.subjects.selection import kernel_coding_rate
 from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
 
@@ -116,36 +116,6 @@ def _apart(problem: CodedFeatures) -> Array:
     return 0.5 * jnp.sum(jnp.log1p(jnp.diagonal(problem.gram) / problem.noise))
 
 
-class LeastBitsAsPrinted(Claim[CodedFeatures]):
-    """As printed: the coding rate R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z) is the minimal number of bits that encode
-    a feature vector up to a squared error of eps².
-
-    The least number for a normal vector with second moments Z'Z/n is its rate-distortion function, which is smaller:
-    it spends nothing on directions below the water level, and on the others 1/2 log(value/level) and not 1/2 log(1 +
-    value/level).
-    """
-
-    title = "The coding rate as the least number of bits"
-    source = Source(_KEY, "Abstract, minimal bits", note="as printed")
-    population = FeatureClouds()
-    relation = Equal()
-    control = Control("it is 1.2 times the rate", lambda rate, problem: 1.2 * rate)
-    controls = "how many nats describe a feature vector"
-    unexplained = "vectors that are not normal, which take fewer"
-    reading = "nats for a normal vector of the features' second moments, at an expected squared error of eps²"
-    expected = Status.REFUTED
-
-    def predict(self, problem: CodedFeatures) -> Array:
-        return problem.rate(problem.noise)
-
-    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """The rate-distortion function by its water level."""
-        return least_nats(_moments(problem), problem.eps**2)
-
-    def condition(self, problem: CodedFeatures) -> Array:
-        return problem.spread
-
-
 class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     """With t = eps²/d and the eigenvalues a_j of Z'Z/n, the coding rate R(Z, eps) = 1/2 sum log(1 + a_j/t) is at least
     the least number of nats at which a normal vector with second moments Z'Z/n can be told with the smaller squared
@@ -164,7 +134,6 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     control = Control("nine tenths of it are enough", lambda rate, problem: 0.9 * rate)
     controls = "the least number of nats for a squared error"
     unexplained = "how far a code of finite length stays above it"
-    corrects = LeastBitsAsPrinted
 
     def predict(self, problem: CodedFeatures) -> Array:
         return problem.rate(problem.noise)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space, Status
+from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Population, Source, Space
 from lemmata.subjects.selection import greedy_log_determinant, posterior_gram
 from lemmata.subjects.selection._coded_features import CodedFeatures, FeatureClouds
 
@@ -72,33 +72,6 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
     return 0.5 * jnp.max(jnp.linalg.slogdet(parts)[1])
 
 
-class GreedyIsBestAsPrinted(Claim[CodedFeatures]):
-    """As printed: greedy search finds the rows S, |S| = c, that maximise the coding rate 1/2 log det(I + K_S / noise).
-
-    The row of the largest variance, which it takes first, need not belong to the best set.
-    """
-
-    title = "Greedy search finds the best rows"
-    source = Source(_KEY, "Abstract, greedy", note="as printed")
-    population = FeatureClouds(trap=True)
-    relation = Equal()
-    control = Control("the best is a tenth better", lambda reached, problem: 1.1 * reached)
-    controls = "the coding rate of the chosen rows"
-    unexplained = "how the labels of either set serve a model"
-    reading = "greedy search as what finds the maximum; the noise is the same for all sets of one size"
-    expected = Status.REFUTED
-
-    def predict(self, problem: CodedFeatures) -> Array:
-        return _reached(problem)
-
-    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
-        """Over all sets."""
-        return best_of_subsets(problem.gram, problem.noise, problem.count)
-
-    def condition(self, problem: CodedFeatures) -> Array:
-        return problem.spread
-
-
 class GreedyIsNearBest(Claim[CodedFeatures]):
     """The rows that are chosen one by one, each adding most to the coding rate 1/2 log det(I + K_S / noise), reach at
     least 1 - 1/e of the largest coding rate of as many rows, since it is a monotone submodular function of the set.
@@ -111,7 +84,6 @@ class GreedyIsNearBest(Claim[CodedFeatures]):
     control = Control("it reaches the best", lambda reached, problem: reached / (1 - np.exp(-1)))
     controls = "the coding rate of rows that are chosen one by one"
     unexplained = "that it mostly comes far nearer"
-    corrects = GreedyIsBestAsPrinted
 
     def predict(self, problem: CodedFeatures) -> Array:
         return (1 - np.exp(-1)) * best_of_subsets(problem.gram, problem.noise, problem.count)
