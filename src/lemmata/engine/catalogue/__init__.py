@@ -44,3 +44,5 @@ from ._tightness import is_loose as is_loose
 from ._tightness import searched as searched
 from ._tightness import searches as searches
 from ._tightness import told_search as told_search
+from ._walks import told_walk as told_walk
+from ._walks import walked as walked

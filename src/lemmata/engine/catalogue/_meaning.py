@@ -361,8 +361,9 @@ def _is_words(statement: ast.stmt) -> bool:
         named = [each.id for each in statement.targets if isinstance(each, ast.Name)]
         told = isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
         return len(named) == 1 and (named[0] in WORDS or (named[0] == "trivial" and told))
-    declared = isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-    return declared and statement.target.id in WORDS
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id in WORDS
+    return False
 
 
 def _stored(body: list[ast.stmt]) -> Iterator[str]:

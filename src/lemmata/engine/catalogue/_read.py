@@ -59,7 +59,7 @@ def judged(words: dict[str, Any]) -> dict[str, Any]:
     record = records().get(words["name"])
     if record is None:
         return {}
-    told = {name: value for name, value in record.items() if name not in ("fingerprint", "search")}
+    told = {name: value for name, value in record.items() if name not in ("fingerprint", "search", "walk")}
     setting = {name: variable["default"] for name, variable in words["settings"].items()}
     return {"fingerprint": record["fingerprint"], "verdict": {"setting": setting, **DEFAULTS, **told}}
 

@@ -8,6 +8,7 @@ from ._records import records
 from ._states import prints, told_state
 from ._tags import tag_of
 from ._tightness import is_loose, searched
+from ._walks import walked
 
 NOT_JUDGED = "not judged"
 TIGHTNESS = ("exact", "within 2", "within 10", "within 1000", "beyond 1000", "not a ratio")
@@ -23,7 +24,8 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry with its tag, subject, subject.section, status, tightness and search.
 
     `tightness` is a word for the typical problem of the last verdict; `search` is the record of a search for the worst
-    one, and `loose` says whether that needed less than a tenth of the constant.
+    one, and `loose` says whether that needed less than a tenth of the constant. `walk` is the record of a walk through
+    the declared ranges.
 
     Args:
         entry: an entry of the catalogue, or that of a claim that is not in it.
@@ -38,6 +40,7 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
         "tightness": tightness(entry),
         "search": searched(entry),
         "loose": is_loose(searched(entry)),
+        "walk": walked(entry),
     }
 
 

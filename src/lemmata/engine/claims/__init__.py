@@ -92,3 +92,6 @@ from ._verify import UNSEEN as UNSEEN
 from ._verify import verdicts_of as verdicts_of
 from ._verify import verify as verify
 from ._verify import verify_all as verify_all
+from ._walk import places as places
+from ._walk import walk_of as walk_of
+from ._walk import walk_record as walk_record

@@ -105,12 +105,12 @@ def entry_of(claim: Claim) -> dict[str, Any]:
 
 
 def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    """What is recorded of a verdict at the default setting, beside the search that is recorded already."""
+    """What is recorded of a verdict at the default setting, beside the search and the walk that stand there already."""
     found = plain_json(dataclasses.asdict(verdict))
     said = ("name", "source", "setting", "seconds")
     own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}
-    search = {name: value for name, value in records().get(claim.name, {}).items() if name == "search"}
-    return {**own, **search, "fingerprint": dataclasses.asdict(prints_of(type(claim)))}
+    kept = {name: value for name, value in records().get(claim.name, {}).items() if name in ("search", "walk")}
+    return {**own, **kept, "fingerprint": dataclasses.asdict(prints_of(type(claim)))}
 
 
 def write_record(claim: Claim, record: dict[str, Any]) -> None:

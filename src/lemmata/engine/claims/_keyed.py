@@ -41,7 +41,7 @@ class JudgingTask:
 
     Args:
         claim: the claim.
-        seed, budget, corners, level: as of `verify`.
+        seed, budget, corners, level, setting: as of `verify`.
     """
 
     claim: Claim
@@ -49,6 +49,7 @@ class JudgingTask:
     budget: int | None = None
     corners: int | None = None
     level: float = LEVEL
+    setting: dict[str, Any] | None = None
 
     @property
     def section(self) -> str:
@@ -58,7 +59,8 @@ class JudgingTask:
     @property
     def options(self) -> dict[str, Any]:
         """What `verify` is given."""
-        return {"seed": self.seed, "budget": self.budget, "corners": self.corners, "level": self.level}
+        alike = {"seed": self.seed, "budget": self.budget, "corners": self.corners, "level": self.level}
+        return {**alike, "setting": self.setting}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ._scaling import scaling
 from ._show import show
 from ._study import study
 from ._verify import verify
+from ._walk import walk
 
 app = typer.Typer(
     cls=Commands,
@@ -34,7 +35,7 @@ app = typer.Typer(
 
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
-    "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge,
+    "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge, "walk": walk,
     "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip
 for name, command in commands.items():

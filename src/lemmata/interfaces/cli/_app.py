@@ -28,10 +28,12 @@ class Commands(typer.core.TyperGroup):
     """A group of commands whose errors of lemmata become one message and exit code 2, and Ctrl-C exit code 130."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the words mean: `verify --stale` is `judge --stale`, since stale verdicts are a family."""
+        """The command that the words mean: `verify --stale` is `judge --stale`, `verify --edges` is `walk`."""
         options = [word.partition("=")[0] for word in args[1:] if word.startswith("--")]
         if args[0] == "verify" and "--stale" in options:
             args = ["judge", *args[1:]]
+        if args[0] == "verify" and "--edges" in options:
+            args = ["walk", *(word for word in args[1:] if word != "--edges")]
         _refuse_moved(args[0], options)
         return super().resolve_command(ctx, args)
 

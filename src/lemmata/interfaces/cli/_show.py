@@ -54,6 +54,7 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_search(record["search"])
+        _show_walk(record["walk"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
@@ -98,6 +99,20 @@ def _show_search(search: dict[str, Any] | None) -> None:
         return
     out.print("[bold]tightness[/bold] (evidence from a search, never proof)")
     out.print(told_search(search), markup=False, highlight=False)
+
+
+def _show_walk(walk: dict[str, Any] | None) -> None:
+    from lemmata.engine.catalogue import told_walk
+
+    from ._console import out
+
+    if walk is None:
+        return
+    out.print("[bold]walked through its declared ranges[/bold]")
+    out.print(told_walk(walk), markup=False, highlight=False)
+    for place in walk["where"]:
+        spelled = ", ".join(f"{name}={value}" for name, value in place["setting"].items())
+        out.print(f"  {place['status']} at {spelled}: {place['reason']}", markup=False, highlight=False)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

@@ -1,0 +1,28 @@
+"""Walks of declared ranges, as they are recorded: at how many settings a claim came out how."""
+
+from typing import Any
+
+from ._records import records
+
+
+def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of a walk for the claim as it was judged; None where there is none, or of other code.
+
+    Args:
+        entry: the claim's entry of the catalogue.
+    """
+    record = records().get(entry["name"], {}).get("walk")
+    code = entry.get("fingerprint", {}).get("whole")
+    return record if record is not None and record["fingerprint"] == code else None
+
+
+def told_walk(record: dict[str, Any] | None) -> str:
+    """A walk in words; empty where there was none.
+
+    >>> told_walk({"settings": 34, "inconclusive": 3, "supported": 31, "where": [], "fingerprint": ""})
+    '34 settings, 3 inconclusive, 31 supported'
+    """
+    if record is None:
+        return ""
+    counts = {name: count for name, count in record.items() if name not in ("settings", "where", "fingerprint")}
+    return ", ".join([f"{record['settings']} settings", *(f"{count} {name}" for name, count in counts.items())])

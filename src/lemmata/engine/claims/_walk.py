@@ -1,0 +1,88 @@
+"""The declared ranges of a claim, walked: the ends of every variable, and settings between them."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from lemmata.engine.catalogue import prints
+from lemmata.errors import SettingError
+
+from ._claim import Claim
+from ._keyed import JudgingTask
+from ._settings import Choice, Space, Variable
+from ._verdict import Verdict, plain_json
+
+INTERIOR = 4
+"""Settings that are drawn between the ends, of all variables together."""
+_DRAWS = 100
+
+
+def places(space: Space, seed: int = 0, interior: int = INTERIOR) -> list[dict]:
+    """The settings of a walk: each end of each variable with the others at their defaults, then settings between.
+
+    Of a named option every one is an end. Between the ends all variables are drawn together, evenly in logarithms
+    where they are positive. What the rules of the space refuse is left out.
+
+    >>> from lemmata.engine.claims import Integer
+    >>> places(Space(n=Integer(8, 2, 64)), interior=0)
+    [{'n': 2}, {'n': 64}]
+    """
+    found: list[dict] = []
+
+    def add(given: dict) -> None:
+        try:
+            setting = space.resolve(given)
+        except SettingError:
+            return
+        if setting not in found and setting != space.default:
+            found.append(setting)
+
+    for name, variable in space.variables.items():
+        for end in variable.options if isinstance(variable, Choice) else (variable.low, variable.high):
+            add({name: end})
+    rng, ends = np.random.default_rng(seed), len(found)
+    for _ in range(_DRAWS if space.variables else 0):
+        if len(found) == ends + interior:
+            break
+        add({name: _between(variable, rng) for name, variable in space.variables.items()})
+    return found
+
+
+def _between(variable: Variable, rng: np.random.Generator) -> Any:
+    if isinstance(variable, Choice):
+        return variable.options[int(rng.integers(len(variable.options)))]
+    return dataclasses.replace(variable, corners=(variable.low, variable.high)).corner(rng)
+
+
+def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: float) -> list[JudgingTask]:
+    """What judges a claim at each place of its walk, at a share of the level.
+
+    Args:
+        claim: the claim.
+        seed: seed of the places and of all trials.
+        budget: trials at each place; None for as many as support needs.
+        level: the probability that a true claim is refuted anywhere on its walk.
+    """
+    found = places(claim.population.settings(), seed)
+    return [JudgingTask(claim, seed, budget, 0, level / len(found), setting) for setting in found]
+
+
+def walk_record(claim: Claim, verdicts: Iterable[Verdict]) -> dict[str, Any]:
+    """What is recorded of a walk: how many settings came out how, and where the claim did not hold.
+
+    Args:
+        claim: the claim.
+        verdicts: on it, at the places.
+    """
+    verdicts = list(verdicts)
+    counts = collections.Counter(str(verdict.status) for verdict in verdicts)
+    wrong = [verdict for verdict in verdicts if verdict.status in ("refuted", "failed") and claim.expected != "refuted"]
+    return plain_json({
+        "settings": len(verdicts), **{status: counts[status] for status in sorted(counts)},
+        "where": [{"setting": verdict.setting, "status": str(verdict.status), "reason": verdict.reason[:200]}
+                  for verdict in wrong],
+        "fingerprint": prints(type(claim).__module__, type(claim).__name__).whole,
+    })  # fmt: skip

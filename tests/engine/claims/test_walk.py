@@ -1,0 +1,90 @@
+"""Declared ranges are walked: a claim that fails at an end of its range is refuted there, and nowhere else."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from lemmata.engine.catalogue import told_walk
+from lemmata.engine.claims import Choice, Integer, Real, Space, load_file, places, run_keyed, walk_of, walk_record
+from lemmata.interfaces.cli import app
+
+FILE = '''
+import jax, jax.numpy as jnp
+from lemmata.engine.claims import AtMost, Choice, Claim, Control, Integer, Population, Source, Space
+
+class Sizes(Population):
+    """A size, and a uniform number."""
+    settings = Space(n=Integer(8, 1, 64, "size", corners=(8, 9)), law=Choice("even", ("even", "odd"), "law"))
+    def sample(self, setting, key): return setting["n"] * (1 + jax.random.uniform(key)) / 2
+    def hypotheses(self, problem): return []
+
+class AbstractSize(Claim):
+    source = Source("euclid", "I.1", entry="@book{euclid, author={Euclid}, title={Elements}, year={1956}}")
+    population = Sizes()
+    relation = AtMost()
+    control = Control("a half suffices", lambda bound, problem: bound / 40)
+    controls = unexplained = "sizes"
+    trivial = "a size has no bound of its own"
+
+class SmallSizes(AbstractSize):
+    """A size is at most 32."""
+    title = "Small sizes"
+    predict = 32.0
+    def measure(self, problem, key): return problem
+
+class AllSizes(AbstractSize):
+    """A size is at most 64."""
+    title = "All sizes"
+    predict = 64.0
+    def measure(self, problem, key): return problem
+'''
+
+
+@pytest.fixture
+def claims(tmp_path):
+    (tmp_path / "sizes.py").write_text(FILE)
+    return tmp_path / "sizes.py", {type(own).__name__: own for own in load_file(tmp_path / "sizes.py").values()}
+
+
+def test_ends_come_first_and_settings_between_follow():
+    space = Space(n=Integer(8, 2, 64, step=2), r=Real(0.5, 0.1, 0.9), law=Choice("a", ("a", "b")))
+    space = space.where("n is above r", lambda setting: setting["n"] > 2)
+    found = places(space, seed=3)
+    assert found[:4] == [{**space.default, **end} for end in ({"n": 64}, {"r": 0.1}, {"r": 0.9}, {"law": "b"})]
+    assert len(found) == 8
+    assert all(2 < own["n"] <= 64 and own["n"] % 2 == 0 and 0.1 <= own["r"] <= 0.9 for own in found)
+    assert places(space, seed=3) == found
+    assert places(space, seed=4) != found
+    assert places(Space()) == []
+
+
+def walked(claim):
+    tasks = walk_of(claim, seed=0, budget=40, level=1e-3)
+    return walk_record(claim, [done.verdict for done in run_keyed(tasks)])
+
+
+def test_a_range_wider_than_the_statement_is_found(claims):
+    record = walked(claims[1]["SmallSizes"])
+    assert record["refuted"] >= 1
+    assert {"n": 64, "law": "even"} in [place["setting"] for place in record["where"]]
+    assert all(place["setting"]["n"] > 32 for place in record["where"])
+    sound = walked(claims[1]["AllSizes"])
+    assert "refuted" not in sound
+    assert sound["where"] == []
+    assert told_walk(sound).startswith(f"{sound['settings']} settings, ")
+
+
+def test_the_command_names_the_settings_and_its_exit_code_says_it(claims):
+    path, _ = claims
+    result = CliRunner().invoke(app, ["verify", f"{path}:SmallSizes", "--edges", "--budget", "40"])
+    assert result.exit_code == 1, result.output
+    assert "refuted at n=64, law=even" in result.output
+    result = CliRunner().invoke(app, ["walk", f"{path}:AllSizes", "--budget", "40", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["left"] == []
+    result = CliRunner().invoke(app, ["walk"])
+    assert result.exit_code == 2
+    assert "names of claims, --all or --subject" in result.stderr
+    result = CliRunner().invoke(app, ["walk", f"{path}:AllSizes", "--minutes", "0"])
+    assert result.exit_code == 3, "a run that did nothing is no success"
