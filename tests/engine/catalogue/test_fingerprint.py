@@ -261,10 +261,10 @@ def test_what_trials_execute_is_reached(name):
     finally:
         sys.setprofile(None)
     assert not trials.errors
-    from lemmata.engine.catalogue._states import _ASKED, ENGINE
+    from lemmata.engine.catalogue._states import ASKED, ENGINE
 
     roots = [files.Node(type(claim).__module__, type(claim).__name__), *(files.Node(*node) for node in ENGINE)]
-    reached = prints.reached(roots, _ASKED)
+    reached = prints.reached(roots, ASKED)
     missed = set()
     for file, qualified in called:
         module = ".".join(("lemmata", *file.removeprefix(f"{files.ROOT}/").removesuffix(".py").split("/")))

@@ -12,13 +12,13 @@ from tests import test_floors
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
 
 KINDS = (
-    "index.html", "claims/0009.html", "claims/0201.html", "claims/0001.html", "subjects/index.html",
+    "index.html", "claims/0009.html", "claims/0201.html", "claims/0005.html", "subjects/index.html",
     "subjects/diffusion.html", "subjects/scaling.html", "sources/index.html", "sources/emergence2026.html",
     "sources/foundation2025.html", "sources/li2025incontext.html",
     "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
 )  # fmt: skip
-KEPT = ("0001", "0002", "0009", "0041", "0105", "0201")
+KEPT = ("0005", "0002", "0009", "0041", "0105", "0201")
 
 
 def few():
@@ -80,7 +80,7 @@ def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
 
 def test_the_keyboard_reaches_the_content_first_and_without_scripts_the_table_is_whole(small):
     with browser() as driver:
-        driver.get((small / "claims" / "0001.html").as_uri())
+        driver.get((small / "claims" / "0005.html").as_uri())
         from selenium.webdriver.common.keys import Keys
 
         driver.find_element("tag name", "body").send_keys(Keys.TAB)
@@ -120,14 +120,14 @@ def test_a_source_in_part_says_which_chapters_are_listed(small):
 
 
 def test_a_misprint_and_its_correction_name_each_other(small):
-    wrong = (small / "claims" / "0001.html").read_text(encoding="utf-8")
-    right = (small / "claims" / "0004.html").read_text(encoding="utf-8")
+    wrong = (small / "claims" / "0005.html").read_text(encoding="utf-8")
+    right = (small / "claims" / "0006.html").read_text(encoding="utf-8")
     assert "Corrected by" in wrong
-    assert 'href="../claims/0004.html"' in wrong
+    assert 'href="../claims/0006.html"' in wrong
     assert "Corrects" in right
-    assert 'href="../claims/0001.html"' in right
+    assert 'href="../claims/0005.html"' in right
     house = (small / "house.html").read_text(encoding="utf-8")
-    assert 'href="claims/0004.html"' in house
+    assert 'href="claims/0006.html"' in house
 
 
 def test_the_survey_stands_with_its_verdicts_references_and_problems(small):
@@ -263,7 +263,7 @@ def test_a_thousand_claims_fit_into_the_first_page():
 
 
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
-    monkeypatch.setattr(_build, "tags", lambda: {"0001": "LinearAsPrinted", "9000": "NoMore"})
+    monkeypatch.setattr(_build, "tags", lambda: {"0005": "LinearAsPrinted", "9000": "NoMore"})
     monkeypatch.setattr(_build, "rows", few)
     page = _build.site()["claims/9000.html"]
     assert "NoMore" in page

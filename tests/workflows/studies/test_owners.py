@@ -168,12 +168,12 @@ def test_splits_that_are_left_out_are_told_once():
     assert say_left_out({}) == []
     assert say_left_out(one) == [
         "lasso had up to 450 times the squared error of guessing in 1 of 5 splits with 33 rows; these splits are left "
-        "out of its curve."
+        "out of its curve, and it is not called surely better than guessing."
     ]
     assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
         "The fits of 2 models broke down in a few splits with 33 to 84 rows, which are left out of their curves: "
-        "lasso; ReLU network, depth 1. The worst: ReLU network, depth 1 had up to 2,106 times the squared error of "
-        "guessing in 1 of 10 splits with 84 rows."
+        "lasso; ReLU network, depth 1. None of them is called surely better than guessing. The worst: ReLU network, "
+        "depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with 84 rows."
     ]
 
 

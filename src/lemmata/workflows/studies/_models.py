@@ -169,7 +169,7 @@ def calendar_seasons(order: Float[np.ndarray, " n"]) -> list[int]:
 def _uneven(order: Float[np.ndarray, " n"]) -> bool:
     """Whether times repeat, not all as often."""
     counts = np.unique(order, return_counts=True)[1]
-    return counts.max() > 1 and counts.min() < counts.max() and counts.mean() > MANY
+    return bool(counts.min() < counts.max() and counts.mean() > MANY)
 
 
 def chosen_season(y: Float[np.ndarray, "n k"], order: Float[np.ndarray, " n"], ahead: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from lemmata.engine.claims import Claim, Control, Source
+from lemmata.engine.claims import Claim, Control, Kind, Source
 
 P = TypeVar("P")
 
@@ -47,8 +47,9 @@ def book(key: str, what: str) -> Source:
 
 
 class AbstractTextbook(Claim[P]):
-    """The words that a statement about two sides of an inequality needs."""
+    """The words that a statement about two sides of an inequality needs; the false ones are nobody's but our own."""
 
+    stated = Kind.OWN
     controls = "the left-hand side of the inequality"
     unexplained = "how large it is on typical problems"
     trivial = "the two sides may be anything"
