@@ -41,7 +41,7 @@ FAST, SLOW = lambda n: 2.0 * n**-0.5, lambda n: 1.2 * n**-0.2
 
 def test_without_signal_no_number_of_rows_is_told():
     found = answers(UNSEEN, [candidate("idle", lambda n: 0.999, learns=False)], question("rmse 0.5"))
-    assert found.sentences[0].startswith("Nothing here predicts the target")
+    assert found.sentences[0].startswith("No signal was found")
     assert found.best is found.needed is None
     assert not re.search(r"\d+ rows \(", " ".join(found.sentences))
 
@@ -251,7 +251,7 @@ def test_the_remedies_name_another_kind_of_model_first():
 
 @pytest.mark.parametrize(
     ("p", "head"),
-    [(0.051, "Nothing here predicts the target: "), (0.05, "Whether the columns predict the target is open: ")],
+    [(0.051, "No signal was found: "), (0.05, "Whether the columns predict the target is open: ")],
 )
 def test_a_p_value_near_the_level_leaves_the_question_open(p, head):
     found = answers(Signal(False, p, 0.9, 1.0, 51), [candidate("idle", lambda n: 1.0)], question("rmse 0.5"))

@@ -115,4 +115,4 @@ def test_what_was_tested_is_said():
         "p ≤ 0.002, the least that this test can show)."
     )
     said = answers(blind, [], question()).sentences[0]
-    assert said.startswith("Nothing here predicts the target: on 800 rows, and on 3,000 held-out rows with models of ")
+    assert said.startswith("No signal was found: on 800 rows, and on 3,000 held-out rows with models of ")

@@ -37,14 +37,14 @@ def test_a_short_series_is_not_told_as_absence():
     assert found.sentences[0].startswith("Whether the columns predict the target is open")
     assert "A series of fewer than 400 rows is too short" in found.sentences[1]
     long = answers(Signal(False, 0.5, 0.9, 1.0, 900, kind="time", visible=0.03), [], question())
-    assert long.sentences[0].startswith("Nothing here predicts the target")
+    assert long.sentences[0].startswith("No signal was found")
     assert not any("would have been found" in sentence for sentence in long.sentences)
 
 
 def test_a_last_value_speaks_for_no_column():
     """Independent random walks: repeating the last value beats guessing, and uses no column."""
     found = answers(UNSEEN, [repeated(FAST)], question())
-    assert found.sentences[0].startswith("Nothing here predicts the target")
+    assert found.sentences[0].startswith("No signal was found")
     assert not any("speaks for a signal" in sentence for sentence in found.sentences)
 
 
@@ -66,7 +66,7 @@ def test_the_past_of_the_target_is_named_where_it_predicts():
     found = answers(UNSEEN, [repeated(FAST)], question())
     told = "The target's own past predicts it: repeating the last value over the next 16 rows has rmse "
     assert any(text.startswith(told) for text in found.sentences)
-    assert found.sentences[0].startswith("Nothing here predicts the target beyond its own past: ")
+    assert found.sentences[0].startswith("No signal was found beyond the past of the target: ")
     assert not any("own past" in text for text in answers(UNSEEN, [], question()).sentences)
 
 
@@ -114,7 +114,7 @@ def test_both_tests_of_groups_say_what_they_could_see():
     assert "of the variance between 8 groups" in said[1]
     many = signal(grouped([4] * 100))
     assert many.between < 0.5
-    assert answers(many, [], question()).sentences[0].startswith("Nothing here predicts the target")
+    assert answers(many, [], question()).sentences[0].startswith("No signal was found")
 
 
 def test_rare_classes_are_named_where_nothing_was_found():

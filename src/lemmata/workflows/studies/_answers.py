@@ -148,8 +148,8 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     best = min(ahead, key=lambda item: item.expected(item.reach).value, default=best)
     lucky = min(full, key=lambda item: item.expected(at).value)
     sentences = _farther(useful, best, at, question)
-    if lucky.expected(at).value < best.expected(at).value:
-        has = tell(question.unit, lucky.expected(at).value, question.spread)
+    has, told = (tell(question.unit, item.expected(at).value, question.spread) for item in (lucky, best))
+    if lucky.expected(at).value < best.expected(at).value and has != told:
         sentences.append(f"{_upper_first(lucky.title)} has {has}, held against fewer rows: that may be luck.")
     for item in short:
         if item is best or best.reach < item.reach:
@@ -159,9 +159,9 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 
 
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
-    """The smallest loss; where that was held against fewer rows, a model held against more of which it is no surer.
+    """The smallest loss; where that was held against fewer rows, perhaps a model that was held against more.
 
-    That is the best of those whose interval holds the smallest loss.
+    That is the best of those whose interval holds the smallest loss, if it is also better on the splits of both.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
@@ -169,7 +169,17 @@ def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
         return best
     steady = [item for item in full if item.losses.rows >= SAME * most]
     steady = [item for item in steady if item.expected(at).lower <= best.expected(at).value]
-    return min(steady, key=lambda item: item.expected(at).value, default=best)
+    known = min(steady, key=lambda item: item.expected(at).value, default=best)
+    return best if _beats_on_common_splits(best, known) else known
+
+
+def _beats_on_common_splits(item: Candidate, other: Candidate) -> bool:
+    """Whether a model has the smaller mean loss on the splits of the largest size that both have two of."""
+    for n, own in zip(reversed(item.losses.sizes), reversed(item.losses.paired), strict=False):
+        same = [table for m, table in zip(other.losses.sizes, other.losses.paired, strict=False) if abs(m - n) < 1]
+        if same and (common := min(len(own), len(same[0]))) > 1:
+            return bool(own[:common].mean() < same[0][:common].mean())
+    return False
 
 
 def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]:
@@ -190,7 +200,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
     """A sentence where another model is expected to be better with all rows, more than models were measured on."""
     other = min(useful, key=lambda item: item.expected(question.total).value)
     pair = [item.expected(question.total).value for item in (other, best)]
-    if at >= question.total or pair[0] >= pair[1]:
+    if at >= question.total or pair[0] >= pair[1] or other.expected(at).value < best.expected(at).value:
         return []
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [

@@ -70,7 +70,8 @@ class Losses:
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
         gain: of independent rows, the upper end (95 %) of the model's loss less that of guessing on the same rows, at
             the largest size; nan elsewhere.
-        paired: by size, the losses of the splits, with an order: the same stretches at each size.
+        paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
+            each size, too.
         rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
     """
 
@@ -180,7 +181,7 @@ def curve_of(
         shared = common / value if value > 0 else 0.0
     return Losses(
         np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
-        tail if unit.rows is unexplained else 0.0, gain, tuple(paired) if dataset.order is not None else (),
+        tail if unit.rows is unexplained else 0.0, gain, tuple(paired),
         rows,
     ), said  # fmt: skip
 

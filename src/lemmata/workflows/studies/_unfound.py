@@ -16,7 +16,7 @@ OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
 BLIND = 0.5
 """A test that finds only signals of a larger share of the variance says nothing of absence."""
-COMMON = 0.1
+COMMON = 0.2
 """Where guessing the most frequent class errs in fewer rows than this, accuracy says little."""
 SERIES = 400
 """Rows of a series below which a trend or a season is missed in most cases, as simulations showed."""
@@ -98,7 +98,7 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"
     else:
-        first = f"Nothing here predicts the target{' beyond its own past' if known else ''}: {_tested(found)}"
+        first = f"No signal was found{' beyond the past of the target' if known else ''}: {_tested(found)}"
     sentences = [first, _power(found, question), question.rare, *known]
     if best is not None and not found.found:
         whose = "guessing" if rival == question.guessing else "the target's own past"
