@@ -107,7 +107,7 @@ def judge(model: str, condition: str, seed: int) -> Cell:
     record = run_examination(trained, name=model)
     seconds = [round(time.perf_counter() - started[0], 2), round(time.process_time() - started[1], 2)]
     assert record.held_error is not None
-    ends = lambda own: None if own is None else [own.low, own.value, own.high]
+    ends = lambda own: None if own is None else [own.lower, own.value, own.upper]
     gauges = {
         own.name.rsplit(".", 1)[-1]: {
             "status": own.status, "reason": own.reason, "label": own.label, "predicted": ends(own.predicted),

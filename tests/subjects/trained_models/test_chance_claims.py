@@ -56,7 +56,7 @@ def test_it_measures_a_model_that_was_trained_on_classes_by_chance(problem):
     left = rows_left_out(by_chance(other)).outputs.argmax(1)
     assert found[0].measured.value == pytest.approx(np.mean(left != seen[0]))
     own = problem.task.errors(rows_left_out(problem).outputs, problem.y).mean()
-    assert own < found[0].predicted.low  # the model itself beats its null
+    assert own < found[0].predicted.lower  # the model itself beats its null
 
 
 def test_the_attack_on_classes_by_chance_counts_pairs_of_rows(problem, key):

@@ -69,7 +69,7 @@ def test_a_model_that_groks_is_told_so_by_its_early_checkpoint(groks):
     own = gauge(LATER, groks, 0)
     assert own.status == "agrees", own.reason
     assert own.measured.value == pytest.approx(held[-1])
-    assert own.predicted.high < held[0]
+    assert own.predicted.upper < held[0]
 
 
 def test_one_that_never_groks_is_told_so_too():
@@ -119,17 +119,17 @@ def test_a_network_on_a_sparse_parity(constant):
     assert own.status == "agrees", own.reason
     if constant:
         assert errors[0] > 0.08 > 0.02 > errors[-1]
-        assert own.predicted.high < errors[0]
+        assert own.predicted.upper < errors[0]
     else:
         assert min(errors) > 0.4
-        assert own.predicted.low > 0.3
+        assert own.predicted.lower > 0.3
 
 
 def test_the_law_of_checkpoints(falling):
     claim = LossOnTheLawOfCheckpoints()
     own = gauge(claim, falling, 0)
     assert own.status == "agrees"
-    assert own.predicted.high < own.trivial, "it foretells that the loss goes on falling"
+    assert own.predicted.upper < own.trivial, "it foretells that the loss goes on falling"
     times, losses = earlier_losses(falling)
     assert times.tolist() == [3, 4, 5, 6, 7]
     x, y = falling.held

@@ -185,7 +185,7 @@ def test_the_dimension_by_two_routes():
     assert (values / (values + ridge)).sum() == pytest.approx(rows_left_out(problem).dimension)
     found = gauge(claim, problem, 0)
     assert found.status == "agrees"
-    assert found.predicted.low < found.predicted.value < found.predicted.high
+    assert found.predicted.lower < found.predicted.value < found.predicted.upper
     free = dataclasses.replace(problem, decay=0.0)
     assert gauge(claim, free, 0).status == "inapplicable"
 

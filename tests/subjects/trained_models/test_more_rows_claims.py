@@ -147,9 +147,9 @@ def test_order_and_size_of_the_effects(problem, key):
     assert order.status == "agrees"
     assert order.measured.value == pytest.approx(stats.spearmanr(newton, warm)[0])
     assert ratio.measured.value == pytest.approx(np.median(newton / warm))
-    assert order.predicted.high == 1.0
-    assert 0.7 < order.predicted.low < order.predicted.value < 1.0
-    assert ratio.predicted.low * ratio.predicted.high == pytest.approx(1.0, rel=0.05)
+    assert order.predicted.upper == 1.0
+    assert 0.7 < order.predicted.lower < order.predicted.value < 1.0
+    assert ratio.predicted.lower * ratio.predicted.upper == pytest.approx(1.0, rel=0.05)
     losses = np.asarray(by_losses(problem))
     assert losses[2] < order.measured.value  # the losses alone rank worse
     free = gauge(OrderOfRowEffects(), dataclasses.replace(problem, decay=0.0), 0)

@@ -97,7 +97,7 @@ def test_the_program_trains_on_halves_and_its_errors_are_averaged(half):
         f, params = half.fit(half.x[rows], half.targets[rows], place)
         errors.append(np.mean(np.asarray(f(params, half.held[0])).argmax(1) != half.held[1].argmax(1)))
     assert found.measured.value == pytest.approx(np.mean(errors))
-    assert found.measured.high == pytest.approx(max(errors))
+    assert found.measured.upper == pytest.approx(max(errors))
 
 
 def test_half_the_rows_predict_more_error_than_all(half):
