@@ -48,6 +48,18 @@ def records() -> dict[str, dict[str, Any]]:
     return found
 
 
+def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
+    """The record of a search or a walk for the claim as it was judged; None where there is none, or of other code.
+
+    Args:
+        entry: the claim's entry of the catalogue.
+        what: "search" or "walk".
+    """
+    record = records().get(entry["name"], {}).get(what)
+    code = entry.get("fingerprint", {}).get("whole")
+    return record if record is not None and record["fingerprint"] == code else None
+
+
 def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str, Any]]) -> None:
     """Replace records of one section in one step; those of its other claims stay.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._records import records
+from ._records import found_of, records
 
 LOOSE = 0.1
 """A bound is marked loose where no search needed this share of its constant."""
@@ -23,9 +23,7 @@ def searched(entry: dict[str, Any]) -> dict[str, Any] | None:
     Args:
         entry: the claim's entry of the catalogue.
     """
-    record = records().get(entry["name"], {}).get("search")
-    code = entry.get("fingerprint", {}).get("whole")
-    return record if record is not None and record["fingerprint"] == code else None
+    return found_of(entry, "search")
 
 
 def is_loose(record: dict[str, Any] | None) -> bool:

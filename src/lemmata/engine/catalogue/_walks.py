@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._records import records
+from ._records import found_of
 
 
 def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -11,9 +11,7 @@ def walked(entry: dict[str, Any]) -> dict[str, Any] | None:
     Args:
         entry: the claim's entry of the catalogue.
     """
-    record = records().get(entry["name"], {}).get("walk")
-    code = entry.get("fingerprint", {}).get("whole")
-    return record if record is not None and record["fingerprint"] == code else None
+    return found_of(entry, "walk")
 
 
 def told_walk(record: dict[str, Any] | None) -> str:
