@@ -21,10 +21,14 @@ from ._claim import Claim
 from ._hypothesis import Hypothesis
 
 # Trials are small: most claims spend their time in compilation, which this level nearly halves, and XLA's older emitter
-# of fused loops shortens by a quarter; later releases may not know that one.
-COMPILER: dict[str, int | bool] = {"xla_backend_optimization_level": 1}
-if (0, 8) <= tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2])) <= (0, 10):
+# of fused loops shortens by a quarter. In jaxlib 0.10 two batches of linear systems in one program may wait for each
+# other's threads for ever, unless one is solved after the other. Later releases may not know these options.
+COMPILER: dict[str, int | bool | str] = {"xla_backend_optimization_level": 1}
+_RELEASE = tuple(map(int, importlib.metadata.version("jaxlib").split(".")[:2]))
+if (0, 8) <= _RELEASE <= (0, 10):
     COMPILER["xla_cpu_use_fusion_emitters"] = False
+if _RELEASE == (0, 10):
+    COMPILER["xla_cpu_scheduler_type"] = "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED"
 _BATCH = 128  # trials in one compiled call, where its temporaries fit
 _TEMPORARIES = 2**29  # bytes
 Values = Any  # jax.Array inside a trial, np.ndarray once it is finished
