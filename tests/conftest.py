@@ -107,8 +107,15 @@ def pytest_collection_modifyitems(config, items):
         elif item.nodeid in later:
             item.add_marker("later")
     kept.told = budget.told(cases, due, known)
-    if hasattr(config, "workeroutput"):
-        config.workeroutput["told"] = kept.told
+
+
+def pytest_collection_finish(session):
+    """What is told counts the cases that are left where words of the command choose among them."""
+    kept, words = session.config.stash[_KEPT], session.config.option.keyword
+    if words:
+        kept.told = f"{len(session.items)} cases by -k {words!r}; without it: {kept.told}"
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["told"] = kept.told
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -261,7 +261,7 @@ def test_verdicts_are_strict_json():
 
 
 def test_the_documented_example_runs_as_written(tmp_path):
-    example, rate, check = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    example, rate, check, section = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
     (tmp_path / "chebyshev.py").write_text(example)
     lines = [line for line in example.splitlines() if line.strip()]
     assert 40 <= len(lines) <= 80
@@ -272,6 +272,9 @@ def test_the_documented_example_runs_as_written(tmp_path):
     (claim,) = load_file(tmp_path / "chebyshev.py").values()
     assert claim.name == "chebyshev.chebyshev_mean"
     assert verify(claim, {"n": "500"}, budget=1000, progress=False).status is Status.SUPPORTED
+    (tmp_path / "signs.py").write_text(section)
+    (claim,) = load_file(tmp_path / "signs.py").values()
+    assert check_claim(claim).verdict.status is Status.SUPPORTED
 
 
 def test_code_that_raises_is_a_failure_in_one_line_not_a_refutation():
