@@ -10,6 +10,9 @@ from ._means import mean_against, of_squares
 from ._relations import EXPONENT, ROUNDING, WHOLE, Judgement, Relation, Sample, columns, factors, not_finite
 from ._statistics import failure_limits, mean_interval, mean_limits
 
+_SLOWER = 1 / 3
+"""Share of problems that may be slower than an upper rate by more than its spread."""
+
 
 @dataclasses.dataclass(frozen=True)
 class AbstractLadder(Relation):
@@ -88,6 +91,15 @@ def spread_over_problems(
     return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * len(own))
 
 
+def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
+    """A judgement of an upper rate, together with how many problems are slower than it by more than is allowed."""
+    count, trials = int(slower.sum()), len(slower)
+    if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
+        return judgement
+    text = f"{judgement.reason}; {count} of {trials} problems are slower by more than {allowed:.3g}"
+    return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * trials)
+
+
 @dataclasses.dataclass(frozen=True)
 class Rate(AbstractLadder):
     """measured ~ C rung^exponent along a geometric ladder; `predict` gives the exponent, `measure` one value a rung.
@@ -98,9 +110,10 @@ class Rate(AbstractLadder):
     measurement is at the rounding floor of the trial are dropped, and said so.
 
     The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
-    are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared), that
-    the slope without the first and that without the last rung are not shown to leave margin + resolution, and that the
-    constant of the small half of the ladder is not shown to fail on the large half.
+    are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared); of an
+    upper bound, that less than a third of the problems are slower by more than that. The slope without the first
+    and that without the last rung must not be shown to leave margin + resolution, and the constant of the small half
+    of the ladder must not be shown to fail on the large half.
     """
 
     upper: bool = False
@@ -174,7 +187,8 @@ class Rate(AbstractLadder):
         if bend and found.holds:
             found = dataclasses.replace(found, holds=None, reason=f"{reason}; {bend}", needed=2 * sample.trials)
         allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
-        own = np.maximum(own, 0.0) if self.upper else own
+        if self.upper:
+            return slower_problems(found, (own > allowed).all(axis=1), allowed, share)
         return spread_over_problems(found, own, allowed, share, sample.exact, "slopes")
 
     def gaps(self, sample: Sample) -> np.ndarray:
@@ -286,11 +300,17 @@ class Order(AbstractLadder):
 
     A step within rounding is none. The statement is about each problem: where a step is reversed in some ladders,
     support needs these shown to be fewer than half. A step is refuted where its mean is shown to have the other sign,
-    or its interval is on the other side and more than half of the ladders are shown to be reversed there.
+    or its interval is on the other side and more than half of the ladders are shown to be reversed there. With
+    `over="problems"` the statement is about the mean over the population alone.
     """
 
+    over: str = "measurements"
     label: ClassVar[str] = "rate"
     farthest: ClassVar[float | None] = None
+
+    def __post_init__(self):
+        if self.over not in ("measurements", "problems"):
+            raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
     def _steps(self, sample: Sample) -> np.ndarray:
         """The steps in the stated direction, 0 where they are within rounding, over replicates."""
@@ -314,6 +334,7 @@ class Order(AbstractLadder):
             if limits[k][1] < 0 or (intervals[k][1] < 0 and reversed_in[k][0] > 0.5)
         ]  # fmt: skip
         turned = [k for k, most in enumerate(reversed_in) if most[1] >= 0.5 and (steps[:, k] < 0).any()]
+        turned = [] if self.over == "problems" else turned
         estimate, band = float(steps.mean(axis=0).min()), (0.0, np.inf)
         if wrong:
             k = wrong[0]
