@@ -111,9 +111,9 @@ class Rate(AbstractLadder):
 
     The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
     are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared); of an
-    upper bound, that less than a third of the problems are slower by more than that. The slope without the first
-    and that without the last rung must not be shown to leave margin + resolution, and the constant of the small half
-    of the ladder must not be shown to fail on the large half.
+    upper bound, that less than a third of the problems are slower by more than that. The slope over the large
+    half (three rungs at least, two of three) and that without the last rung must not be shown to leave margin +
+    resolution, and the constant of the small half must not be shown to fail on the large half.
     """
 
     upper: bool = False
@@ -147,12 +147,12 @@ class Rate(AbstractLadder):
     def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
         """The constants of the two halves of the ladder, and what part of it speaks against the whole."""
         scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
-        half = (len(at) + 1) // 2
+        half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
         constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
         text = f"constant {constants[0]:.3g} fitted on the small half; the large half needs {constants[1]:.3g}"
         growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
         parts = {
-            "without the first rung the slope": slope(at[1:], scaled[:, 1:]),
+            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
             "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
         }
         for what, excess in parts.items():
@@ -188,7 +188,7 @@ class Rate(AbstractLadder):
             found = dataclasses.replace(found, holds=None, reason=f"{reason}; {bend}", needed=2 * sample.trials)
         allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
         if self.upper:
-            return slower_problems(found, (own > allowed).all(axis=1), allowed, share)
+            return slower_problems(found, np.min(own, axis=1) > allowed, allowed, share)
         return spread_over_problems(found, own, allowed, share, sample.exact, "slopes")
 
     def gaps(self, sample: Sample) -> np.ndarray:
