@@ -163,37 +163,66 @@ class Witness(Relation):
 
     The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
     beyond rounding), and supported where its rate of success is shown to be at least the stated one less
-    `resolution`.
+    `resolution`, or half of the stated one where that is more.
+
+    The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
+    probability above q = 1 - probability, both tries fail with probability at most q²; more refutes, and support
+    needs that share shown to be at most q² + resolution. So successes that are those of some problems alone are none.
     """
 
     probability: float = 1.0
     resolution: float = 0.1
     label: ClassVar[str] = "lower"
 
+    @property
+    def replicates(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """How often each problem is tried."""
+        return 1 if self.probability == 1.0 else 2
+
     def _misses(self, sample: Sample) -> np.ndarray:
-        short = columns(sample.predicted) - columns(sample.measured)
-        return (short > columns(sample.tolerance())).any(axis=1)  # pyright: ignore
+        """Which tries miss the value, shape (T, R)."""
+        tries = np.asarray(sample.measured).reshape(sample.trials, self.replicates, -1)
+        short = columns(sample.predicted)[:, None, :] - tries
+        each = (dataclasses.replace(sample, measured=own) for own in self._tries(sample))
+        floor = np.stack([columns(own.tolerance()) for own in each], axis=1)
+        return (short > floor).any(axis=2)  # pyright: ignore
+
+    def _tries(self, sample: Sample) -> np.ndarray:
+        """The measurements of each try, shape (R, T, *s)."""
+        measured = np.asarray(sample.measured)
+        return measured[None] if self.replicates == 1 else np.moveaxis(measured, 1, 0)
+
+    @property
+    def _least(self) -> float:
+        return max(self.probability - self.resolution, self.probability / 2)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the successes."""
+        """Exact binomial test of the first tries' successes, and of the problems where both tries fail."""
         missed = self._misses(sample)
-        failures, trials = int(missed.sum()), sample.trials
-        lower, upper = failure_limits(failures, trials, level)
-        interval, least = (1 - upper, 1 - lower), self.probability - self.resolution
+        failures, trials = int(missed[:, 0].sum()), sample.trials
+        share = level / self.replicates
+        lower, upper = failure_limits(failures, trials, share)
+        interval, least = (1 - upper, 1 - lower), self._least
         reason = f"{trials - failures} of {trials} constructions attain the value, stated {self.probability:g}"
         holds, needed = None, None
         if (self.probability == 1.0 and failures) or interval[1] < self.probability:
             holds = False
         elif interval[0] >= least:
             holds = True
-        else:
+        if self.replicates > 1 and holds is not False:
+            both, allowed = int(missed.all(axis=1).sum()), (1 - self.probability) ** 2
+            low, high = failure_limits(both, trials, share)
+            reason = f"{reason}; both tries fail in {both}, allowed {allowed:.2g} of them"
+            holds = False if low > allowed else holds if high <= allowed + self.resolution else None
+        if holds is None:
             needed = max(trials_to_support(1 - least, level), 2 * trials)
             reason = f"{reason}; {needed} trials could settle it"
-        return Judgement(holds, 1 - failures / trials, interval, reason, (least, 1.0), needed, missed.mean())
+        estimate = 1 - failures / trials
+        return Judgement(holds, estimate, interval, reason, (least, 1.0), needed, missed[:, 0].mean())
 
     def compare(self, sample: Sample) -> bool | None:
-        """Whether this construction attains the value."""
-        return not self._misses(sample).any()
+        """Whether this construction attains the value, at the first try."""
+        return not self._misses(sample)[:, 0].any()
 
     def budget(self, level: float) -> int | None:
         """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
@@ -208,27 +237,27 @@ class Witness(Relation):
         return columns(predicted) <= columns(trivial)
 
     def gaps(self, sample: Sample) -> np.ndarray:
-        """Predicted - measured."""
-        return (columns(sample.predicted) - columns(sample.measured)).max(axis=1)
+        """Predicted - measured, at the first try."""
+        return (columns(sample.predicted) - columns(self._tries(sample)[0])).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
         """Factors."""
         return factors(predicted, false)
 
     def misfit(self, predicted: tuple[int, ...], measured: tuple[int, ...]) -> str | None:
-        """Shapes are equal."""
-        return same_shape(predicted, measured)
+        """Shapes are equal, behind the axis of tries."""
+        return same_shape(predicted, measured if self.replicates == 1 else measured[1:])
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The component that is nearest to the value."""
-        return most_different(sample, lower=True)
+        return most_different(dataclasses.replace(sample, measured=self._tries(sample)[0]), lower=True)
 
     @property
     def band(self) -> str:
         """Rates of success."""
-        least = self.probability - self.resolution
         return (
-            f"supported where the rate of success is shown to be at least {least:g}, refuted below {self.probability:g}"
+            f"supported where the rate of success is shown to be at least {self._least:g}, "
+            f"refuted below {self.probability:g}"
         )
 
     def __str__(self) -> str:

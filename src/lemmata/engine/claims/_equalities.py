@@ -5,20 +5,20 @@ from typing import ClassVar
 
 import numpy as np
 
+from ._means import mean_against, of_squares
 from ._relations import (
     ROUNDING,
     WHOLE,
     Judgement,
     Relation,
     Sample,
-    against_band,
     columns,
     factors,
     most_different,
     not_finite,
     same_shape,
 )
-from ._statistics import failure_limits, mean_interval, trials_to_support
+from ._statistics import failure_limits, trials_to_support
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +118,10 @@ class EqualInMean(Relation):
     needs the interval of the mean within margin + resolution. The root mean square of the problems' own means may be up
     to margin + spread, where a spread is declared; without one it must not be shown to exceed the margin, and support
     needs it shown to be at most margin + 5 resolutions.
+
+    A mean is refuted by limits that also hold for rare events and heavy tails (`mean_limits`), or that hold for any law
+    where `ends` says between which values a measurement always is: (0, 1) for a share, (0, inf) for a square. A sample
+    that does not vary decides nothing, unless measuring draws nothing at random and each problem is meant.
     """
 
     margin: float = 0.0
@@ -125,9 +129,12 @@ class EqualInMean(Relation):
     relative: bool = True
     over: str = "measurements"
     spread: float | None = None
+    ends: tuple[float, float] = (-np.inf, np.inf)
     label: ClassVar[str] = "identity"
 
     def __post_init__(self):
+        if self.ends != (-np.inf, np.inf) and self.relative and self.over == "problems":
+            raise ValueError("ends of a measurement bound no ratio over problems; set relative=False")
         if self.over not in ("measurements", "problems"):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 
@@ -139,24 +146,36 @@ class EqualInMean(Relation):
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Skewness-corrected interval of the mean against the margin, and of the problems' squared means."""
         differences = difference_of(sample, self.relative, self.replicates)
-        shared = level / self.replicates
-        mean = judge_means(differences.mean(axis=1), shared, self.margin, self.resolution, "mean difference")
+        shared, exact = level / self.replicates, sample.exact and self.over == "measurements"
+        mean = judge_means(
+            differences.mean(axis=1), shared, self.margin, self.resolution, "mean difference", exact, self._ends(sample)
+        )
         if self.replicates == 1 or mean.holds is False:
             return mean
-        return self._with_heterogeneity(mean, differences, shared)
+        return self._with_heterogeneity(mean, differences, shared, exact)
 
-    def _with_heterogeneity(self, mean: Judgement, differences: np.ndarray, level: float) -> Judgement:
+    def _ends(self, sample: Sample) -> tuple[np.ndarray, np.ndarray] | None:
+        """Between which values each difference always is."""
+        if self.ends == (-np.inf, np.inf):
+            return None
+        predicted = columns(sample.predicted)
+        if self.over == "problems":
+            least, most = self.ends
+            return np.full(predicted.shape, least - most), np.full(predicted.shape, most - least)
+        found = [end / predicted - 1 if self.relative else end - predicted for end in self.ends]
+        return np.minimum(*found), np.maximum(*found)
+
+    def _with_heterogeneity(self, mean: Judgement, differences: np.ndarray, level: float, exact: bool) -> Judgement:
         products = differences[:, 0] * differences[:, 1]
         allowed = self.margin + (self.spread or 0.0)
         widest = allowed if self.spread is not None else self.margin + 5 * self.resolution
-        limits = [mean_interval(column, level / products.shape[1]) for column in products.T]
-        low, high = (float(np.sqrt(max(end, 0.0))) for end in np.max(limits, axis=0))
+        beyond, (low, high) = of_squares(products, level, allowed + ROUNDING, exact)
         own = f"root mean square of the problems' own means {low:.3g} to {high:.3g}, allowed {widest:.3g}"
         text = f"{mean.reason}; {own}"
-        if low > allowed + ROUNDING:
+        if beyond is False:
             return dataclasses.replace(mean, holds=False, reason=text, needed=None)
         if mean.holds and high > widest:
-            needed = int(np.ceil(len(products) * max((high / widest) ** 4, 2.0)))
+            needed = int(np.ceil(len(products) * max(min(high / widest, 100.0) ** 4, 2.0)))
             return dataclasses.replace(
                 mean, holds=None, needed=needed, reason=f"{text}; {needed} trials could settle it"
             )
@@ -218,17 +237,22 @@ def difference_of(sample: Sample, relative: bool, replicates: int = 1) -> np.nda
     return measured / predicted - 1 if relative else measured - predicted
 
 
-def judge_means(columns: np.ndarray, level: float, margin: float, resolution: float, what: str) -> Judgement:
+def judge_means(
+    columns: np.ndarray, level: float, margin: float, resolution: float, what: str, exact: bool = False,
+    ends: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Judgement:  # fmt: skip
     """Judge each column mean against ±margin; several columns share the level (Bonferroni)."""
     verdicts, band = [], (-margin - resolution, margin + resolution)
-    for column in columns.T:
-        interval = mean_interval(column, level / columns.shape[1])
-        holds, needed = against_band(-margin - ROUNDING, margin + ROUNDING, interval, len(column), resolution)
+    for number, column in enumerate(columns.T):
+        own = None if ends is None else (ends[0][:, number], ends[1][:, number])
+        share = level / columns.shape[1]
+        mean = mean_against(column, share, -margin - ROUNDING, margin + ROUNDING, resolution, exact, own)
         text = (
-            f"{what} {column.mean():.3g}, interval [{interval[0]:.3g}, {interval[1]:.3g}], "
+            f"{what} {column.mean():.3g}, interval [{mean.interval[0]:.3g}, {mean.interval[1]:.3g}], "
             f"supported within ±{margin + resolution:g}, refuted outside ±{margin:g}"
         )
-        verdicts.append(Judgement(holds, float(column.mean()), interval, text, band, needed))
+        text = f"{text}; {mean.note}" if mean.note else text
+        verdicts.append(Judgement(mean.holds, float(column.mean()), mean.interval, text, band, mean.needed))
     worst = min(verdicts, key=lambda v: {False: 0, None: 1, True: 2}[v.holds])
     if worst.holds is None:
         needed = max(v.needed for v in verdicts if v.holds is None)

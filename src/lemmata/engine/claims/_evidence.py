@@ -37,7 +37,8 @@ def allowed_misses(relation: Relation) -> float | None:
 def misses(relation: Relation, sample: Sample) -> int:
     """How many trials alone contradict a relation."""
     rows = zip(sample.predicted, sample.measured, sample.condition, strict=True)
-    return sum(relation.compare(Sample(*(np.asarray(part)[None] for part in row))) is False for row in rows)
+    alone = (Sample(*(np.asarray(part)[None] for part in row)) for row in rows)  # pyright: ignore[reportArgumentType]
+    return sum(relation.compare(own) is False for own in alone)
 
 
 def count_e_value(count: int, trials: int, allowed: float) -> float:

@@ -5,18 +5,38 @@ moves the statement from true to a near neighbour that is false.
 """
 
 import dataclasses
-from collections.abc import Callable
 
 import numpy as np
 
 from ._bounds import AtLeast, AtMost, Witness
 from ._equalities import Equal, EqualInMean
 from ._ladders import Limit, Order, Rate
+from ._laws import (
+    RUNGS,
+    Draw,
+    always,
+    approach,
+    bent,
+    bound,
+    construction,
+    failing,
+    floor,
+    heavy,
+    identity,
+    infinite,
+    limits,
+    lognormal,
+    mean,
+    order,
+    orders,
+    pareto,
+    power,
+    powers,
+    rare,
+    rounding,
+    unseen,
+)
 from ._relations import Relation, Sample
-
-RUNGS = tuple(float(2**k) for k in range(5, 11))
-_LADDER = np.asarray(RUNGS)
-Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,115 +68,22 @@ class Family:
         return Sample(predicted, measured, np.ones(self.trials))
 
 
-def _problem(rng: np.random.Generator, trials: int) -> np.ndarray:
-    return rng.uniform(1.0, 3.0, trials)
-
-
-def bound(factor: float) -> Draw:
-    """A number uniform on [0, p] against the bound factor p."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        return factor * p, p * rng.uniform(size=trials)
-
-    return draw
-
-
-def floor(factor: float) -> Draw:
-    """A number uniform on [p, 2p] against the lower bound factor p."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        return factor * p, p * rng.uniform(1.0, 2.0, trials)
-
-    return draw
-
-
-def failing(rate: float) -> Draw:
-    """A bound that fails with a probability."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        return p, np.where(rng.uniform(size=trials) < rate, 2.0, 0.5) * p
-
-    return draw
-
-
-def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """A bound of infinity."""
-    return np.full(trials, np.inf), _problem(rng, trials)
-
-
-def identity(relative: float, size: float = 1.0) -> Draw:
-    """Three numbers known to rounding, the first off by a relative error, the last of another size."""
-
-    def draw(rng, trials):
-        values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
-        rounded = values * (1 + np.finfo(float).eps * rng.uniform(-4, 4, values.shape))
-        return values * np.array([1 + relative, 1.0, 1.0]), rounded
-
-    return draw
-
-
-def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2) -> Draw:
-    """Lognormal measurements of mean p(1 ± between) against factor p; the sign is the problem's own."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        own = p * (1 + between * np.sign(rng.normal(size=trials)))
-        noise = np.exp(spread * rng.normal(size=(trials, replicates)) - spread**2 / 2)
-        measured = own[:, None] * noise
-        return factor * p, measured if replicates > 1 else measured[:, 0]
-
-    return draw
-
-
-def power(exponent: float, stated: float) -> Draw:
-    """A noisy C n^exponent against a stated exponent."""
-
-    def draw(rng, trials):
-        noise = np.exp(0.3 * rng.normal(size=(trials, len(_LADDER))))
-        return np.full(trials, stated), _problem(rng, trials)[:, None] * _LADDER**exponent * noise
-
-    return draw
-
-
-def approach(plateau: float, first: float, rate: float) -> Draw:
-    """measured / p - 1 = plateau + first (n / n_0)^rate, with noise of a tenth, against the limit p."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        way = 1 + plateau + first * (_LADDER / _LADDER[0]) ** rate
-        return p, p[:, None] * (way + 0.1 * rng.normal(size=(trials, len(_LADDER))))
-
-    return draw
-
-
-def order(step: float) -> Draw:
-    """A sequence that falls by a tenth from rung to rung, but for one step that changes by `step`."""
-
-    def draw(rng, trials):
-        steps = np.full(len(_LADDER), -0.1)
-        steps[-1] = step
-        return np.full(trials, -1.0), np.cumsum(steps) + 0.1 * rng.normal(size=(trials, len(_LADDER)))
-
-    return draw
-
-
-def construction(rate: float) -> Draw:
-    """A construction that attains the value with a probability."""
-
-    def draw(rng, trials):
-        p = _problem(rng, trials)
-        return p, p * np.where(rng.uniform(size=trials) < rate, 1.5, 0.5)
-
-    return draw
-
-
 _TIGHT, _SURE, _FLOOR = AtMost(delta=0.05), AtMost(), AtLeast()
 _MEAN, _POOLED = EqualInMean(resolution=0.1), EqualInMean(resolution=0.1, over="problems")
 _RATE, _UPPER = Rate("n", RUNGS), Rate("n", RUNGS, upper=True)
 _LIMIT, _ORDER, _SEEN = Limit("n", RUNGS), Order("n", RUNGS), Witness(probability=0.4)
+_APART = EqualInMean(resolution=0.1, relative=False)
+_ASKED = (
+    ("the stated mean is true", "not refuted", 1.0),
+    ("half of the true mean is stated", "not supported", 0.5),
+    ("twice the true mean is stated", "not supported", 2.0),
+)
+_HEAVY = {
+    "lognormal, deviation 2": lognormal(2.0),
+    "lognormal, deviation 3": lognormal(3.0),
+    "Pareto, index 1.5": pareto(1.5),
+    "Pareto, index 2.5": pareto(2.5),
+}
 
 FAMILIES = (
     Family(_TIGHT, "a bound that fails as often as it may", "not refuted", 400, failing(0.05)),
@@ -212,6 +139,95 @@ FAMILIES = (
     Family(_SEEN, "a construction as rare as it may be", "not refuted", 400, construction(0.4)),
     Family(_SEEN, "probability x 0.5", "refuted", 400, construction(0.2)),
     Family(_SEEN, "successes in 2 % of the trials", "not supported", 400, construction(0.02)),
-    Family(Witness(), "a construction that fails once in 50", "refuted", 200, construction(0.98)),
+    Family(Witness(), "a construction that fails once in 50", "refuted", 200, always(0.98)),
     Family(_SEEN, "a construction as rare as it may be", "covered", 400, construction(0.4), truth=0.4),
+    *(
+        Family(_MEAN, f"an event of probability {p:g} in {draws:,} draws: {what}", asked, trials, rare(f, p, draws))
+        for p, draws, sizes in ((1e-6, 4096, (32, 96, 256)), (1e-4, 256, (32, 256)), (1e-2, 64, (64,)))
+        for trials in sizes
+        for what, asked, f in _ASKED
+    ),
+    *(
+        Family(
+            EqualInMean(resolution=p / 10, relative=False),
+            f"an event of probability {p:g}, as a difference: {what}",
+            asked,
+            256,
+            rare(f, p, 4096),
+        )
+        for p in (1e-6, 1e-4)
+        for what, asked, f in _ASKED
+    ),
+    *(
+        Family(relation, f"{name}: {what}", asked, trials, heavy(f, law))
+        for name, law in _HEAVY.items()
+        for relation, sizes in ((_MEAN, (32, 96, 256)), (_APART, (96,)))
+        for trials in sizes
+        for what, asked, f in _ASKED
+    ),
+    Family(_MEAN, "1, and once in 10,000 more: the stated mean is true", "not refuted", 96, unseen(2.0, 1e-4)),
+    Family(_MEAN, "1, and once in 10,000 more: stated as if it were not", "not supported", 96, unseen(1.0, 1e-4)),
+    Family(
+        EqualInMean(resolution=0.1, ends=(0, 1)),
+        "a share of 64 draws between known ends",
+        "not refuted",
+        96,
+        rare(1.0, 0.3, 64),
+    ),
+    Family(
+        EqualInMean(resolution=0.1, ends=(0, 1)), "a share between known ends, x 0.8", "refuted", 96, rare(0.8, 0.3, 64)
+    ),
+    Family(
+        EqualInMean(resolution=0.1, ends=(0, np.inf)),
+        "lognormal, deviation 3, above a known end",
+        "not refuted",
+        96,
+        heavy(1.0, lognormal(3.0)),
+    ),
+    Family(
+        _RATE, "exponents that differ by ±0.6 between problems", "not supported", 256, powers((-1.6, -0.4), -1, 0.1)
+    ),
+    Family(
+        Rate("n", RUNGS, replicates=2),
+        "exponents that differ by ±0.6, each problem measured twice",
+        "refuted",
+        256,
+        powers((-1.6, -0.4), -1.0, 0.1, 2),
+    ),
+    Family(
+        Rate("n", RUNGS, replicates=2),
+        "an exact rate under much noise, each problem measured twice",
+        "not refuted",
+        256,
+        powers((-1.0,), -1.0, 1.0, 2),
+    ),
+    Family(
+        _UPPER, "half of the problems slower by 0.6, half faster", "not supported", 256, powers((-1.6, -0.4), -1, 0.1)
+    ),
+    Family(_RATE, "a slope that flattens out", "not supported", 64, bent((-0.9, -0.8, -0.5, -0.2, 0.0), -0.5)),
+    Family(
+        _RATE, "a slope that the last rung alone makes", "not supported", 64, bent((-0.3, -0.3, -0.3, -0.3, -1.6), -0.5)
+    ),
+    Family(
+        _UPPER, "a constant that fails on the large half", "not supported", 64, bent((-1.2, -1.0, -0.5, 0.0, 0.2), -0.5)
+    ),
+    Family(_LIMIT, "limits of 1.6 and 0.4 on the halves of the problems", "not supported", 256, limits((1.6, 0.4))),
+    Family(
+        Limit("n", RUNGS, replicates=2),
+        "limits of 1.6 and 0.4, each problem measured twice",
+        "refuted",
+        256,
+        limits((1.6, 0.4), 2),
+    ),
+    Family(_ORDER, "an order that is reversed on half of the problems", "not supported", 256, orders((-1.0, 1.5))),
+    Family(_ORDER, "steps that are within rounding", "not supported", 100, rounding),
+    Family(Witness(probability=0.5), "successes on half of the problems alone", "refuted", 400, construction(0.0, 1.0)),
+    Family(
+        Witness(probability=0.5),
+        "successes on half of the problems alone",
+        "not supported",
+        138,
+        construction(0.0, 1.0),
+    ),
+    Family(Witness(probability=0.05), "one success in 100", "not supported", 200, construction(0.01)),
 )

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 
 from ._claim import Claim, Status
+from ._draws import draws_nothing
 from ._hypothesis import Hypothesis, Standing
 from ._relations import Judgement, Sample, columns
 from ._trials import Outcome, Trials
@@ -28,6 +29,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     dropped, violated = _dropped(results), _violated(results)
     kept = results.holds | results.undefined
     sample = Sample(*(np.asarray(a)[kept] for a in (results.predicted, results.measured, results.condition)))  # pyright: ignore
+    sample = dataclasses.replace(sample, exact=draws_nothing(claim))
     unjudged = _unjudged(claim, finished, sample)
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)

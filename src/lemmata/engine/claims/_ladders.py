@@ -6,8 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from ._equalities import difference_of, judge_means
-from ._relations import EXPONENT, WHOLE, Judgement, Relation, Sample, against_band, columns, factors, not_finite
-from ._statistics import mean_interval
+from ._means import mean_against, of_squares
+from ._relations import EXPONENT, ROUNDING, WHOLE, Judgement, Relation, Sample, columns, factors, not_finite
+from ._statistics import failure_limits, mean_interval, mean_limits
+
+_SLOWER = 1 / 3
+"""Share of problems that may be slower than an upper rate by more than its spread."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,10 +21,13 @@ class AbstractLadder(Relation):
     Args:
         along: what the rungs are, in a word or a symbol.
         rungs: Python numbers, so that sizes that come from them may set shapes.
+        replicates: how often each problem is measured; 2 tells a difference between problems from noise, where the
+            ladders of a claim differ more than its `spread`.
     """
 
     along: str = "n"
     rungs: tuple[float, ...] = ()
+    replicates: int = dataclasses.field(default=1, kw_only=True)  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def compare(self, sample: Sample) -> bool | None:
         """A single ladder has no interval."""
@@ -42,9 +49,55 @@ class AbstractLadder(Relation):
     def _ladder(self) -> str:
         return ", ".join(f"{rung:g}" for rung in self.rungs)
 
+    def _each(self, sample: Sample) -> list[Sample]:
+        """The sample with one measurement of each problem, once for each replicate."""
+        if self.replicates == 1:
+            return [sample]
+        measured = np.asarray(sample.measured).reshape(sample.trials, -1, len(self.rungs))
+        return [dataclasses.replace(sample, measured=own) for own in np.moveaxis(measured, 1, 0)]
+
     def _one_a_rung(self, measured: tuple[int, ...]) -> str | None:
         count = len(self.rungs)
+        measured = measured if self.replicates == 1 else measured[1:]
         return None if measured == (count,) else f"measure() gives one value for each of the {count} rungs"
+
+
+def spread_over_problems(
+    judgement: Judgement, own: np.ndarray, allowed: float, level: float, exact: bool, what: str
+) -> Judgement:
+    """A judgement of a mean, together with how far the problems' own values are from what is stated.
+
+    Two measurements of a problem give the mean square of the problems' own values by the product of the two. One alone
+    gives a number that is at least as large, noise included: it may support, and it refutes where there is no noise.
+
+    Args:
+        judgement: of the mean.
+        own: how far each problem is from what is stated, shape (T, R).
+        allowed: the largest root mean square.
+        level: probability of refuting one that is allowed.
+        exact: the numbers have no sampling error.
+        what: what they are, in words.
+    """
+    squares = own[:, :1] * own[:, -1:]
+    within, (_, high) = of_squares(squares, level, allowed, exact)
+    if judgement.holds is False or within:
+        return judgement
+    text = f"{judgement.reason}; {what} of problems are off by {high:.3g} in root mean square, allowed {allowed:.3g}"
+    if within is False and (exact or own.shape[1] > 1):
+        return dataclasses.replace(judgement, holds=False, reason=text, needed=None)
+    if not judgement.holds:
+        return judgement
+    text += "" if exact or own.shape[1] > 1 else ", noise included: measure each problem twice (replicates=2)"
+    return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * len(own))
+
+
+def slower_problems(judgement: Judgement, slower: np.ndarray, allowed: float, level: float) -> Judgement:
+    """A judgement of an upper rate, together with how many problems are slower than it by more than is allowed."""
+    count, trials = int(slower.sum()), len(slower)
+    if not judgement.holds or not count or failure_limits(count, trials, level)[1] <= _SLOWER:
+        return judgement
+    text = f"{judgement.reason}; {count} of {trials} problems are slower by more than {allowed:.3g}"
+    return dataclasses.replace(judgement, holds=None, reason=text, needed=2 * trials)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,58 +108,92 @@ class Rate(AbstractLadder):
     an upper bound O(rung^exponent), refuted only by a slope above exponent + margin. `margin` is the declared
     allowance for finite sizes; support needs the interval within margin + resolution. Rungs where the median
     measurement is at the rounding floor of the trial are dropped, and said so.
+
+    The statement is about each problem and about the whole ladder. Support also needs that the slopes of the problems
+    are within `spread` of the exponent in root mean square (twice margin + resolution where none is declared); of an
+    upper bound, that less than a third of the problems are slower by more than that. The slope over the large
+    half (three rungs at least, two of three) and that without the last rung must not be shown to leave margin +
+    resolution, and the constant of the small half must not be shown to fail on the large half.
     """
 
     upper: bool = False
     margin: float = 0.05
     resolution: float = 0.1
+    spread: float | None = dataclasses.field(default=None, kw_only=True)
     label: ClassVar[str] = "rate"
     farthest: ClassVar[float | None] = EXPONENT
 
-    def _slopes(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    def _kept(self, sample: Sample) -> np.ndarray:
+        """Which rungs are above the rounding floor."""
         measured = columns(sample.measured)
         floor = columns(sample.tolerance(WHOLE))
-        kept = (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
-        if kept.sum() < 3:
-            return np.full(sample.trials, np.nan), kept
-        logs = np.log(np.asarray(self.rungs)[kept])
-        logs = logs - logs.mean()
-        return np.log(measured[:, kept]) @ logs / (logs @ logs), kept
+        return (np.median(measured - floor, axis=0) > 0) & (measured > 0).all(axis=0)
 
-    def _constant(self, sample: Sample, kept: np.ndarray) -> str:
-        """Fit C on the small half of the ladder, test it on the large half."""
-        scaled = columns(sample.measured)[:, kept] / np.asarray(self.rungs)[kept] ** columns(sample.predicted)[:, :1]
-        half = (kept.sum() + 1) // 2
-        constant = float(np.median(scaled[:, :half].max(axis=1)))
-        needed = float(np.median(scaled[:, half:].max(axis=1)))
-        return f"constant {constant:.3g} fitted on the small half; the large half needs {needed:.3g}"
+    def _slopes(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        kept = np.all([self._kept(own) for own in self._each(sample)], axis=0)
+        if kept.sum() < 3:
+            return np.full((sample.trials, self.replicates), np.nan), kept
+        logs = [np.log(columns(own.measured)[:, kept]) for own in self._each(sample)]
+        return np.stack([slope(self._logs(kept), own) for own in logs], axis=1), kept
+
+    def _logs(self, kept: np.ndarray) -> np.ndarray:
+        return np.log(np.asarray(self.rungs)[kept])
+
+    def _scaled(self, sample: Sample, kept: np.ndarray) -> np.ndarray:
+        """log(measured / rung^exponent) of the rungs that are kept, over replicates."""
+        logs = np.mean([np.log(columns(own.measured)[:, kept]) for own in self._each(sample)], axis=0)
+        return logs - columns(sample.predicted)[:, :1] * self._logs(kept)
+
+    def _bend(self, sample: Sample, kept: np.ndarray, level: float) -> tuple[str, str]:
+        """The constants of the two halves of the ladder, and what part of it speaks against the whole."""
+        scaled, at, most = self._scaled(sample, kept), self._logs(kept), self.margin + self.resolution
+        half, large = (len(at) + 1) // 2, max(1, min(len(at) // 2, len(at) - 3))
+        constants = np.exp([np.median(part.max(axis=1)) for part in (scaled[:, :half], scaled[:, half:])])
+        text = f"constant {constants[0]:.3g} fitted on the small half; the large half needs {constants[1]:.3g}"
+        growth = (scaled[:, half:].max(axis=1) - scaled[:, :half].max(axis=1)) / (at[-1] - at[half - 1])
+        parts = {
+            "over the large rungs the slope": slope(at[large:], scaled[:, large:]),
+            "without the last rung the slope": slope(at[:-1], scaled[:, :-1]),
+        }
+        for what, excess in parts.items():
+            low, high = mean_interval(excess, level / 3, sample.exact)
+            if low > most or (high < -most and not self.upper):
+                return text, f"{what} is off by {excess.mean():.3g}"
+        low, _ = mean_interval(growth, level / 3, sample.exact)
+        return text, "the constant of the small half fails on the large half" if low > most else ""
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Confidence interval of the slope against the exponent."""
+        """Confidence interval of the slope against the exponent, its spread over problems, and the ladder's parts."""
         slopes, kept = self._slopes(sample)
         dropped = f"; {int((~kept).sum())} rungs at the rounding floor dropped" if not kept.all() else ""
         if not np.isfinite(slopes).all():
             text = f"fewer than 3 rungs of {self.along} above the rounding floor{dropped}"
             return Judgement(None, np.nan, (-np.inf, np.inf), text)
-        excess = slopes - columns(sample.predicted)[:, 0]
-        interval = mean_interval(excess, level)
-        lowest = -np.inf if self.upper else -self.margin
-        holds, needed = against_band(lowest, self.margin, interval, sample.trials, self.resolution)
+        own = slopes - columns(sample.predicted)[:, :1]
+        excess, share = own.mean(axis=1), level / 2 if sample.exact or self.replicates > 1 else level
+        lowest = -np.inf if self.upper else -self.margin - ROUNDING
+        mean = mean_against(excess, share, lowest, self.margin + ROUNDING, self.resolution, sample.exact)
         exponent = float(columns(sample.predicted)[:, 0].mean())
-        shown = (exponent + interval[0], exponent + interval[1])
+        shown = (exponent + mean.interval[0], exponent + mean.interval[1])
         band = (exponent + lowest - self.resolution, exponent + self.margin + self.resolution)
         decides = f"at most {band[1]:.3f}" if self.upper else f"[{band[0]:.3f}, {band[1]:.3f}]"
+        constants, bend = self._bend(sample, kept, level)
         reason = (
             f"slope along {self.along} {exponent + excess.mean():.3f}, interval [{shown[0]:.3f}, {shown[1]:.3f}], "
             f"stated {'at most ' if self.upper else ''}{exponent:.3f}, supported within {decides}; "
-            f"{self._constant(sample, kept)}{dropped}"
+            f"{constants}{f'; {mean.note}' if mean.note else ''}{dropped}"
         )
-        needed = needed if holds is None else None
-        return Judgement(holds, float(exponent + excess.mean()), shown, reason, band, needed)
+        found = Judgement(mean.holds, float(exponent + excess.mean()), shown, reason, band, mean.needed)
+        if bend and found.holds:
+            found = dataclasses.replace(found, holds=None, reason=f"{reason}; {bend}", needed=2 * sample.trials)
+        allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
+        if self.upper:
+            return slower_problems(found, np.min(own, axis=1) > allowed, allowed, share)
+        return spread_over_problems(found, own, allowed, share, sample.exact, "slopes")
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The difference of slope and exponent."""
-        excess = self._slopes(sample)[0] - columns(sample.predicted)[:, 0]
+        excess = self._slopes(sample)[0].mean(axis=1) - columns(sample.predicted)[:, 0]
         return excess if self.upper else np.abs(excess)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
@@ -119,7 +206,7 @@ class Rate(AbstractLadder):
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The stated and the measured exponent."""
-        return float(columns(sample.predicted)[0, 0]), float(self._slopes(sample)[0][0])
+        return float(columns(sample.predicted)[0, 0]), float(self._slopes(sample)[0][0].mean())
 
     @property
     def band(self) -> str:
@@ -141,27 +228,35 @@ class Limit(AbstractLadder):
     What a difference has beyond the margin is stated to fall at least like rung^(-slowest). Where the last rung is
     still outside the margin, it is compared with the rung two before it: an excess that has fallen less (a plateau,
     wherever it lies) refutes, one that falls as fast is undecided.
+
+    The statement is about each problem: support also needs that the problems' own differences at the last rung are
+    within `spread` in root mean square (twice margin + resolution where none is declared).
     """
 
     margin: float = 0.05
     resolution: float = 0.05
     relative: bool = True
     slowest: float = 0.5
+    spread: float | None = dataclasses.field(default=None, kw_only=True)
     label: ClassVar[str] = "rate"
 
     def _differences(self, sample: Sample) -> np.ndarray:
-        return difference_of(sample, self.relative)[:, 0]
+        """The differences of each replicate along the ladder, shape (T, R, rungs)."""
+        return np.stack([difference_of(own, self.relative)[:, 0] for own in self._each(sample)], axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Confidence interval of the difference at the last rung, and of how much of an earlier one is left there."""
-        difference, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
-        last = judge_means(difference[:, -1:], level / 2, self.margin, self.resolution, what)
+        own, what = self._differences(sample), f"difference at {self.along} = {self.rungs[-1]:g}"
+        difference, exact = own.mean(axis=1), sample.exact
+        share = level / (3 if exact or self.replicates > 1 else 2)
+        last = judge_means(difference[:, -1:], share, self.margin, self.resolution, what, exact)
+        allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
         if last.holds is not False:
-            return last
+            return spread_over_problems(last, own[:, :, -1], allowed, share, exact, "differences")
         before = max(len(self.rungs) - 3, 0)
         left = (self.rungs[-1] / self.rungs[before]) ** -self.slowest
         excess = np.sign(last.estimate) * (difference[:, -1] - left * difference[:, before]) - (1 - left) * self.margin
-        low, _ = mean_interval(excess, level / 2)
+        low, _ = mean_limits(excess, share, exact)
         since = (
             f"since {self.along} = {self.rungs[before]:g} its excess over the margin should have fallen to {left:.2g}"
         )
@@ -171,7 +266,7 @@ class Limit(AbstractLadder):
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The difference at the last rung."""
-        return np.abs(self._differences(sample)[:, -1])
+        return np.abs(self._differences(sample).mean(axis=1)[:, -1])
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
         """Factors; for differences 1 + |f - p| / (margin + resolution)."""
@@ -185,7 +280,7 @@ class Limit(AbstractLadder):
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """Limit and last rung."""
-        return float(columns(sample.predicted)[0, -1]), float(columns(sample.measured)[0, -1])
+        return float(columns(sample.predicted)[0, -1]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property
     def band(self) -> str:
@@ -201,33 +296,59 @@ class Limit(AbstractLadder):
 
 @dataclasses.dataclass(frozen=True)
 class Order(AbstractLadder):
-    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next."""
+    """The mean measurement rises (predicted > 0) or falls (predicted < 0) from each rung to the next.
 
+    A step within rounding is none. The statement is about each problem: where a step is reversed in some ladders,
+    support needs these shown to be fewer than half. A step is refuted where its mean is shown to have the other sign,
+    or its interval is on the other side and more than half of the ladders are shown to be reversed there. With
+    `over="problems"` the statement is about the mean over the population alone.
+    """
+
+    over: str = "measurements"
     label: ClassVar[str] = "rate"
     farthest: ClassVar[float | None] = None
 
+    def __post_init__(self):
+        if self.over not in ("measurements", "problems"):
+            raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
+
     def _steps(self, sample: Sample) -> np.ndarray:
-        measured = columns(sample.measured)
-        return np.sign(columns(sample.predicted)[:, :1]) * np.diff(measured, axis=1)
+        """The steps in the stated direction, 0 where they are within rounding, over replicates."""
+        signs, found = np.sign(columns(sample.predicted)[:, :1]), []
+        for own in self._each(sample):
+            steps, floor = np.diff(columns(own.measured), axis=1), columns(own.tolerance())
+            found.append(signs * np.where(np.abs(steps) > floor[:, 1:] + floor[:, :-1], steps, 0.0))
+        return np.mean(found, axis=0)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Paired confidence intervals of the steps, which share the level."""
+        """Paired confidence intervals of the steps, which share the level, and the share of ladders they turn in."""
         steps = self._steps(sample)
-        intervals = [mean_interval(column, level / steps.shape[1]) for column in steps.T]
+        share = level / steps.shape[1]
+        limits = [mean_limits(column, share, sample.exact) for column in steps.T]
+        intervals = [mean_interval(column, share, sample.exact) for column in steps.T]
         lowest = min(intervals, key=lambda interval: interval[1])
-        wrong = [k for k, interval in enumerate(intervals) if interval[1] < 0]
         unsure = [k for k, interval in enumerate(intervals) if interval[0] <= 0]
+        reversed_in = [failure_limits(int(count), len(steps), share) for count in (steps < 0).sum(axis=0)]
+        wrong = [
+            k for k in range(len(intervals))
+            if limits[k][1] < 0 or (intervals[k][1] < 0 and reversed_in[k][0] > 0.5)
+        ]  # fmt: skip
+        turned = [k for k, most in enumerate(reversed_in) if most[1] >= 0.5 and (steps[:, k] < 0).any()]
+        turned = [] if self.over == "problems" else turned
         estimate, band = float(steps.mean(axis=0).min()), (0.0, np.inf)
         if wrong:
             k = wrong[0]
             text = f"the order is reversed from {self.along} = {self.rungs[k]:g} to {self.rungs[k + 1]:g}"
-            return Judgement(False, estimate, lowest, text, band)
-        if not unsure:
+            return Judgement(False, estimate, intervals[k], text, band)
+        if not unsure and not turned:
             text = f"all {len(intervals)} steps along {self.along} have the stated sign"
             return Judgement(True, estimate, lowest, text, band)
         needed = 4 * sample.trials
-        text = f"{len(unsure)} of {len(intervals)} steps undecided; {needed} trials could settle it"
-        return Judgement(None, estimate, lowest, text, band, needed)
+        text = f"{len(unsure)} of {len(intervals)} steps undecided"
+        if not unsure:
+            k, part = turned[0], (steps[:, turned[0]] < 0).mean()
+            text = f"the step from {self.along} = {self.rungs[k]:g} is reversed in {part:.0%} of the ladders"
+        return Judgement(None, estimate, lowest, f"{text}; {needed} trials could settle it", band, needed)
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The largest step of the wrong sign."""
@@ -243,7 +364,7 @@ class Order(AbstractLadder):
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The sign, and the value at the last rung."""
-        return float(columns(sample.predicted)[0, 0]), float(columns(sample.measured)[0, -1])
+        return float(columns(sample.predicted)[0, 0]), float(columns(self._each(sample)[0].measured)[0, -1])
 
     @property
     def band(self) -> str:
@@ -254,3 +375,9 @@ class Order(AbstractLadder):
 
     def __str__(self) -> str:
         return f"measured is ordered as predicted along {self.along} = {self._ladder}"
+
+
+def slope(at: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Least-squares slope of each row of values, shape (T, rungs), over where they were taken."""
+    centred = at - at.mean()
+    return values @ centred / (centred @ centred)

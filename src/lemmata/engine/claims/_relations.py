@@ -21,11 +21,13 @@ class Sample:
     """Finished trials: predictions (T, *s), measurements (T, *s), condition numbers (T,) or (T, *s).
 
     Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
+    Where `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
     """
 
     predicted: np.ndarray
     measured: np.ndarray
     condition: np.ndarray
+    exact: bool = False
 
     @property
     def trials(self) -> int:

@@ -159,7 +159,7 @@ class SignedAttacksLoseNothing(Claim[AttackedRows]):
     stated = Kind.REMARK
     reading = "adversarial training as experiments do it, of a linear model"
     population = SpuriousRows()
-    relation = EqualInMean(margin=0.005, resolution=0.005, relative=False, over="problems")
+    relation = EqualInMean(margin=0.005, resolution=0.005, relative=False)
     control = Control("three points are lost", lambda value, problem: value - 0.03)
     controls = "robust accuracy along training under attacks that do not fade"
     unexplained = "deep networks on images, on which such training is reported to overfit"

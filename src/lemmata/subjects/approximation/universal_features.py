@@ -233,7 +233,7 @@ class FeatureRate(Claim[Represented]):
     title = "The number of random features"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in n")
     population = RepresentedFunctions(least=int(sum(_NUMBERS)))
-    relation = Rate("n", _NUMBERS, resolution=0.08)
+    relation = Rate("n", _NUMBERS, resolution=0.08, spread=0.35)
     control = Control("like n^(-1/3)", lambda exponent, problem: exponent + 1 / 6)
     controls = _DISTANCE
     unexplained = _BEST

@@ -216,7 +216,7 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
     control = Control("half as many blocks again", lambda rate, problem: _found(problem, 1.5))
     controls = "how often one layer gives the value that follows a name"
     unexplained = "layers that are trained"
-    trials = 64
+    trials = 128
 
     def predict(self, problem: RecalledPairs) -> Array:
         return _found(problem, 1.0)

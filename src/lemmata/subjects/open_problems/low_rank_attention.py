@@ -63,7 +63,7 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
     relation = Order("factors", (0.0, 1.0))
     control = Control("the rank is higher", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
-    trials = 8
+    trials = 12
     predict = -1.0
 
     def measure(self, problem: TaughtHead, key: Key[Array, ""]) -> Array:

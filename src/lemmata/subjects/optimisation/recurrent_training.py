@@ -114,7 +114,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
     control = Control("2/n", lambda share, problem: jnp.asarray(2.0 / problem.lags))
     controls = "the probability that descent on a frequency succeeds"
     unexplained = "damped modes; several modes"
-    trials = 24
+    trials = 64
 
     def predict(self, problem: FrequencyFit) -> Array:
         """By bisection between pi/n, where the sum is positive, and 2 pi/n, where it is negative."""

@@ -204,7 +204,7 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
     title = "With heavy-tailed errors gold falls again"
     source = Source("kwa2024", note="main result, for the best of n")
     population = _HEAVY
-    relation = Order("n", _LADDER)
+    relation = Order("n", _LADDER, over="problems")
     control = Control("gold keeps rising", lambda sign, problem: -sign)
     controls = "the gold reward of the best of n by a heavy-tailed proxy"
     unexplained = "where the peak is, which depends on the scale of the error"

@@ -74,7 +74,7 @@ class TangentWidth(Claim[KernelPoints]):
     # The terms are products of lognormals, of relative variance up to exp(4 sigma²) - 1 on the unit ball; the
     # denominators of the softmax add a relative exp(sigma²)/m to the mean square, which bends the slope by less than
     # 0.02 from m = 256 on for sigma <= 1/2; sigma = 0.8 bends it by 0.06.
-    relation = Rate(along="m", rungs=WIDTHS, margin=0.02, resolution=0.1)
+    relation = Rate(along="m", rungs=WIDTHS, margin=0.02, resolution=0.1, replicates=2)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS
     unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
@@ -141,7 +141,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     population = SpherePoints(n=4, rows=8)
     # Weyl: at most |H - limit| ~ m^(-1/2). The second order, ~ 1/m over a gap of order 1, bends the slope by about
     # m^(-1/2) of itself at the smallest width, 0.06.
-    relation = Rate(along="m", rungs=WIDTHS, margin=0.06, resolution=0.1)
+    relation = Rate(along="m", rungs=WIDTHS, margin=0.06, resolution=0.1, replicates=2)
     control = Control("it converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS
     unexplained = "the constant; and with one output the difference has mean of order 1/m and random sign"

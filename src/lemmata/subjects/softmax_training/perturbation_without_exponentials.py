@@ -327,7 +327,7 @@ class WorstChangeWithinOutput(Claim[KernelPoints]):
     control = Control("without exp(sigma²)", lambda v, problem: v * jnp.exp(-(problem.sigma**2)))
     controls = _ENTRY
     unexplained = "inputs that differ"
-    trials = 64
+    trials = 128
     of_data = False
 
     def predict(self, problem: KernelPoints) -> Array:

@@ -1,0 +1,32 @@
+"""Whether measuring a problem draws anything at random."""
+
+import dis
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ._claim import Claim
+
+
+def draws_nothing(claim: Claim) -> bool:
+    """Whether the measurement leaves its key alone, as its code says: then it has no sampling error.
+
+    A key that is read, if only to be handed on, counts as used.
+    """
+    method = claim.measure if claim.measure is not None else claim.measure_at
+    return method is not None and not _reads(inspect.unwrap(getattr(method, "__func__", method)), 2)
+
+
+def _reads(function: Callable[..., Any], number: int) -> bool:
+    """Whether a function reads its argument of this number."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_argcount <= number:
+        return True
+    name = code.co_varnames[number]
+    loaded = (each for each in dis.get_instructions(code) if each.opname.startswith(("LOAD", "DELETE", "STORE")))
+    return name in code.co_cellvars or any(_names(each.argval, name) for each in loaded)
+
+
+def _names(argument: object, name: str) -> bool:
+    """Some instructions load two variables at once."""
+    return name in argument if isinstance(argument, tuple) else argument == name

@@ -1,0 +1,214 @@
+"""Trials of known truth: what is predicted and what is measured, drawn at random."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+RUNGS = tuple(float(2**k) for k in range(5, 11))
+_LADDER = np.asarray(RUNGS)
+Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]]
+Law = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+
+
+def _problem(rng: np.random.Generator, trials: int) -> np.ndarray:
+    return rng.uniform(1.0, 3.0, trials)
+
+
+def bound(factor: float) -> Draw:
+    """A number uniform on [0, p] against the bound factor p."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        return factor * p, p * rng.uniform(size=trials)
+
+    return draw
+
+
+def floor(factor: float) -> Draw:
+    """A number uniform on [p, 2p] against the lower bound factor p."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        return factor * p, p * rng.uniform(1.0, 2.0, trials)
+
+    return draw
+
+
+def failing(rate: float) -> Draw:
+    """A bound that fails with a probability."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        return p, np.where(rng.uniform(size=trials) < rate, 2.0, 0.5) * p
+
+    return draw
+
+
+def infinite(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """A bound of infinity."""
+    return np.full(trials, np.inf), _problem(rng, trials)
+
+
+def identity(relative: float, size: float = 1.0) -> Draw:
+    """Three numbers known to rounding, the first off by a relative error, the last of another size."""
+
+    def draw(rng, trials):
+        values = np.stack([_problem(rng, trials) for _ in range(3)], axis=1) * np.array([1.0, 1.0, size])
+        rounded = values * (1 + np.finfo(float).eps * rng.uniform(-4, 4, values.shape))
+        return values * np.array([1 + relative, 1.0, 1.0]), rounded
+
+    return draw
+
+
+def mean(factor: float, spread: float, between: float = 0.0, replicates: int = 2) -> Draw:
+    """Lognormal measurements of mean p(1 ± between) against factor p; the sign is the problem's own."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        own = p * (1 + between * np.sign(rng.normal(size=trials)))
+        noise = np.exp(spread * rng.normal(size=(trials, replicates)) - spread**2 / 2)
+        measured = own[:, None] * noise
+        return factor * p, measured if replicates > 1 else measured[:, 0]
+
+    return draw
+
+
+def rare(factor: float, probability: float, draws: int) -> Draw:
+    """The share of draws in which an event of a probability is seen, against factor x probability."""
+
+    def draw(rng, trials):
+        measured = rng.binomial(draws, probability, (trials, 2)) / draws
+        return np.full(trials, factor * probability), measured
+
+    return draw
+
+
+def unseen(stated: float, probability: float) -> Draw:
+    """1 + 1/probability with a probability, and 1 else: the mean is 2."""
+
+    def draw(rng, trials):
+        return np.full(trials, stated), 1 + (rng.uniform(size=(trials, 2)) < probability) / probability
+
+    return draw
+
+
+def heavy(factor: float, law: Law) -> Draw:
+    """Measurements p times a number of mean 1, against factor p."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        return factor * p, p[:, None] * law(rng, (trials, 2))
+
+    return draw
+
+
+def lognormal(deviation: float) -> Law:
+    """Lognormal numbers of mean 1."""
+    return lambda rng, shape: np.exp(deviation * rng.normal(size=shape) - deviation**2 / 2)
+
+
+def pareto(index: float) -> Law:
+    """Pareto numbers of mean 1."""
+    return lambda rng, shape: (1 + rng.pareto(index, shape)) * (index - 1) / index
+
+
+def power(exponent: float, stated: float) -> Draw:
+    """A noisy C n^exponent against a stated exponent."""
+
+    def draw(rng, trials):
+        noise = np.exp(0.3 * rng.normal(size=(trials, len(_LADDER))))
+        return np.full(trials, stated), _problem(rng, trials)[:, None] * _LADDER**exponent * noise
+
+    return draw
+
+
+def powers(exponents: tuple[float, ...], stated: float, noise: float, replicates: int = 1) -> Draw:
+    """C n^exponent with an exponent that each problem draws, against a stated exponent."""
+
+    def draw(rng, trials):
+        own = rng.choice(np.asarray(exponents), size=(trials, 1, 1))
+        factor = np.exp(noise * rng.normal(size=(trials, replicates, len(_LADDER))))
+        measured = _problem(rng, trials)[:, None, None] * _LADDER**own * factor
+        return np.full(trials, stated), measured if replicates > 1 else measured[:, 0]
+
+    return draw
+
+
+def bent(exponents: tuple[float, ...], stated: float) -> Draw:
+    """A power law whose exponent from each rung to the next is given, with a little noise."""
+
+    def draw(rng, trials):
+        logs = np.concatenate([[0.0], np.cumsum(np.asarray(exponents) * np.diff(np.log(_LADDER)))])
+        noise = 0.05 * rng.normal(size=(trials, len(_LADDER)))
+        return np.full(trials, stated), _problem(rng, trials)[:, None] * np.exp(logs + noise)
+
+    return draw
+
+
+def limits(ends: tuple[float, ...], replicates: int = 1) -> Draw:
+    """Noisy measurements of p times a limit that each problem draws, against p."""
+
+    def draw(rng, trials):
+        p, own = _problem(rng, trials), rng.choice(np.asarray(ends), size=(trials, 1, 1))
+        noise = 0.1 * rng.normal(size=(trials, replicates, len(_LADDER)))
+        measured = p[:, None, None] * (own + noise)
+        return p, measured if replicates > 1 else measured[:, 0]
+
+    return draw
+
+
+def approach(plateau: float, first: float, rate: float) -> Draw:
+    """measured / p - 1 = plateau + first (n / n_0)^rate, with noise of a tenth, against the limit p."""
+
+    def draw(rng, trials):
+        p = _problem(rng, trials)
+        way = 1 + plateau + first * (_LADDER / _LADDER[0]) ** rate
+        return p, p[:, None] * (way + 0.1 * rng.normal(size=(trials, len(_LADDER))))
+
+    return draw
+
+
+def order(step: float) -> Draw:
+    """A sequence that falls by a tenth from rung to rung, but for one step that changes by `step`."""
+
+    def draw(rng, trials):
+        steps = np.full(len(_LADDER), -0.1)
+        steps[-1] = step
+        return np.full(trials, -1.0), np.cumsum(steps) + 0.1 * rng.normal(size=(trials, len(_LADDER)))
+
+    return draw
+
+
+def orders(steps: tuple[float, ...]) -> Draw:
+    """A sequence of three values with a step that each problem draws, and a little noise."""
+
+    def draw(rng, trials):
+        step = rng.choice(np.asarray(steps), size=(trials, 1))
+        return np.full(trials, 1.0), step * np.arange(3.0) + 0.02 * rng.normal(size=(trials, 3))
+
+    return draw
+
+
+def rounding(rng: np.random.Generator, trials: int) -> tuple[np.ndarray, np.ndarray]:
+    """1, 1 + 1e-15 and 1 + 2e-15: no steps."""
+    return np.ones(trials), np.tile(1 + 1e-15 * np.arange(3.0), (trials, 1))
+
+
+def construction(*rates: float) -> Draw:
+    """A construction that attains the value with a probability that each problem draws, tried twice."""
+
+    def draw(rng, trials):
+        p, own = _problem(rng, trials), rng.choice(np.asarray(rates), size=(trials, 1))
+        return p, p[:, None] * np.where(rng.uniform(size=(trials, 2)) < own, 1.5, 0.5)
+
+    return draw
+
+
+def always(rate: float) -> Draw:
+    """A construction that is stated to attain the value always, tried once."""
+
+    def draw(rng, trials):
+        p, measured = construction(rate)(rng, trials)
+        return p, measured[:, 0]
+
+    return draw

@@ -1,0 +1,103 @@
+"""Means against a band: what a refutation rests on, what support rests on, and when a sample cannot tell."""
+
+import dataclasses
+
+import numpy as np
+
+from ._relations import against_band
+from ._statistics import least_mean, mean_interval, mean_limits, same_throughout, share_of_largest
+
+_MOST = 0.5  # of the variance in a single trial, beyond which an interval supports nothing
+_FEW = 16  # trials of which one may hold so much by chance
+
+
+@dataclasses.dataclass(frozen=True)
+class Mean:
+    """A mean against a band: holds (True), fails (False) or undecided (None).
+
+    Args:
+        holds: whether the mean is in the band.
+        needed: trials that could settle it, where it is undecided.
+        interval: the confidence interval that decides.
+        note: why the sample cannot tell, where it cannot.
+    """
+
+    holds: bool | None
+    needed: int | None
+    interval: tuple[float, float]
+    note: str = ""
+
+
+def mean_against(
+    sample: np.ndarray, level: float, lowest: float, highest: float, width: float, exact: bool = False,
+    ends: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Mean:  # fmt: skip
+    """Judge a mean against the band [lowest, highest], which is `width` wider on both sides for support.
+
+    Args:
+        sample: independent numbers.
+        level: probability with which a mean in the band may be refuted.
+        lowest: lower end of the band.
+        highest: upper end of the band.
+        width: by how much the interval may leave it and support.
+        exact: the numbers have no sampling error.
+        ends: between which values each number always is; infinite where nobody knows.
+    """
+    interval, limits = mean_interval(sample, level, exact), mean_limits(sample, level, exact)
+    known = (-np.inf, np.inf)
+    if ends is not None:
+        known = _by_betting(sample, level, *ends)
+        interval, limits = _with(known, interval), _with(known, limits)
+    if limits[1] < lowest or limits[0] > highest:
+        return Mean(False, None, limits)
+    note = "" if np.isfinite(known).all() else untold(sample, exact)
+    holds, needed = against_band(lowest, highest, interval, len(sample), width)
+    if holds and not note:
+        return Mean(True, None, interval)
+    if holds is False:
+        note = note or "its tail may hold what the trials have not seen"
+    return Mean(None, 2 * len(sample) if needed is None else needed, interval, note)
+
+
+def untold(sample: np.ndarray, exact: bool = False) -> str:
+    """Why a sample cannot tell its mean, in words; empty where it may."""
+    count = len(sample)
+    if count < 2 or exact:
+        return ""
+    if same_throughout(sample):
+        return f"the sample does not vary, and an event rarer than 1 in {count} cannot be seen in it"
+    share = share_of_largest(sample)
+    return f"one trial holds {share:.0%} of the variance" if count >= _FEW and share > _MOST else ""
+
+
+def _by_betting(sample: np.ndarray, level: float, least: np.ndarray, most: np.ndarray) -> tuple[float, float]:
+    """Limits of a mean between known ends, whatever the law; an end that is not known has none."""
+    low = least_mean(sample, least, level / 2) if np.isfinite(least).all() else -np.inf
+    high = -least_mean(-sample, -most, level / 2) if np.isfinite(most).all() else np.inf
+    return low, high
+
+
+def _with(known: tuple[float, float], shown: tuple[float, float]) -> tuple[float, float]:
+    low, high = (own if np.isfinite(own) else seen for own, seen in zip(known, shown, strict=True))
+    return low, high
+
+
+def of_squares(own: np.ndarray, level: float, allowed: float, exact: bool) -> tuple[bool | None, tuple[float, float]]:
+    """The root of a mean square against what is allowed: within (True), beyond (False) or undecided (None).
+
+    Args:
+        own: numbers whose mean is the mean square of something, shape (T, C): squares, or products of two independent
+            measurements of it.
+        level: probability with which a root that is allowed is refuted; columns share it.
+        allowed: the largest root that is allowed.
+        exact: the numbers have no sampling error.
+
+    Returns:
+        what is shown, and an interval of the root, of the column where it is largest.
+    """
+    share = level / own.shape[1]
+    shown = [mean_interval(column, share, exact) for column in own.T]
+    sure = max(mean_limits(column, share, exact)[0] for column in own.T)
+    low, high = (float(np.sqrt(max(end, 0.0))) for end in np.max(shown, axis=0))
+    beyond = sure > allowed**2 * (1 + 1e-9) + 1e-24
+    return (False if beyond else True if high <= allowed else None), (low, high)
