@@ -6,7 +6,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from ._relations import Judgement, Relation, Sample, columns, factors, most_different, not_finite, same_shape
+from ._components import counted, told_silence
+from ._relations import (
+    Judgement,
+    Relation,
+    Sample,
+    blocks,
+    columns,
+    factors,
+    most_different,
+    not_finite,
+    same_shape,
+)
 from ._statistics import failure_limits, trials_to_support
 
 
@@ -35,21 +46,30 @@ class AbstractBound(Relation):
         """The rate of violations below which the statement is supported."""
         return self.delta if self.delta > 0 else self.resolution
 
+    def against(self, sample: Sample) -> np.ndarray:
+        """Which components violate the bound beyond rounding."""
+        excess = self.excess(columns(sample.predicted), columns(sample.measured))
+        beyond = excess > columns(sample.tolerance(self.block))
+        return blocks(beyond.reshape(sample.measured.shape), self.unit)
+
     def violations(self, sample: Sample) -> np.ndarray:
         """Which trials violate the bound beyond rounding."""
-        excess = self.excess(columns(sample.predicted), columns(sample.measured))
-        return np.any(excess > columns(sample.tolerance(self.block)), axis=1)
+        return self.against(sample).any(axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the violations; with delta = 0 a single violation refutes."""
-        violated = self.violations(sample)
-        informative = violated | ~self.empty(columns(sample.predicted)).all(axis=1)
-        failures, trials = int(violated.sum()), int(informative.sum())
+        """Exact binomial test of the violations; with delta = 0 a single violation refutes.
+
+        Trials count for the component that says something in the fewest of them.
+        """
+        wrong, infinite = self.against(sample), self._infinite(sample)
+        mute = infinite if sample.silent is None else infinite | sample.silent
+        violated = wrong.any(axis=1)
+        failures, trials = int(violated.sum()), counted(wrong, mute)
         lower, upper = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
         share = failures / trials if trials else 0.0
-        reason = f"{failures} violations in {trials} trials; failure rate between {lower:.2g} and {upper:.2g}"
-        if trials < sample.trials:
-            reason += f"; {sample.trials - trials} infinite bounds, which say nothing"
+        rate = f" in {trials} trials; failure rate between {lower:.2g} and {upper:.2g}"
+        reason = f"{failures} violations{'' if sample.constant else rate}"
+        reason += told_silence(mute, infinite)
         holds, needed = None, None
         if failures and (self.delta == 0 or lower > self.delta):
             holds, reason = False, f"{reason}, {self._allowed}"
@@ -61,6 +81,11 @@ class AbstractBound(Relation):
             reason = f"{reason}; {needed} trials could settle it"
         return Judgement(holds, share, (lower, upper), reason, (0.0, self.aim), needed, violated.mean())
 
+    def _infinite(self, sample: Sample) -> np.ndarray:
+        """Components whose bounds are all infinite."""
+        empty = np.broadcast_to(self.empty(columns(sample.predicted)), columns(sample.predicted).shape)
+        return ~blocks(~empty.reshape(sample.predicted.shape), self.unit)
+
     def compare(self, sample: Sample) -> bool | None:
         """Whether the bound holds in this trial."""
         return not self.violations(sample).any()
@@ -70,8 +95,10 @@ class AbstractBound(Relation):
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN anywhere, or an infinite measurement."""
-        return not_finite(sample.measured) | np.isnan(columns(sample.predicted)).any(axis=1)
+        """NaN or infinity anywhere, but for a bound that is infinite on the side on which it says nothing."""
+        predicted = columns(sample.predicted)
+        lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
+        return not_finite(sample.measured) | lost
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The largest excess in units of the larger of prediction and measurement."""
@@ -163,37 +190,47 @@ class Witness(Relation):
 
     The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
     beyond rounding), and supported where its rate of success is shown to be at least the stated one less
-    `resolution`.
+    `resolution`, and at least half of the stated one.
     """
 
     probability: float = 1.0
     resolution: float = 0.1
     label: ClassVar[str] = "lower"
 
-    def _misses(self, sample: Sample) -> np.ndarray:
+    @property
+    def least(self) -> float:
+        """The rate of success from which on the statement is supported."""
+        return max(self.probability - self.resolution, self.probability / 2)
+
+    def against(self, sample: Sample) -> np.ndarray:
+        """Which components miss the value beyond rounding."""
         short = columns(sample.predicted) - columns(sample.measured)
-        return (short > columns(sample.tolerance())).any(axis=1)  # pyright: ignore
+        return short > columns(sample.tolerance())
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the successes."""
-        missed = self._misses(sample)
-        failures, trials = int(missed.sum()), sample.trials
-        lower, upper = failure_limits(failures, trials, level)
-        interval, least = (1 - upper, 1 - lower), self.probability - self.resolution
+        """Exact binomial test of the successes, of the trials that say something in every component."""
+        wrong = self.against(sample)
+        mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
+        missed = wrong.any(axis=1)
+        failures, trials = int(missed.sum()), counted(wrong, mute)
+        lower, upper = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
+        interval, least = (1 - upper, 1 - lower), self.least
         reason = f"{trials - failures} of {trials} constructions attain the value, stated {self.probability:g}"
+        reason += told_silence(mute)
         holds, needed = None, None
         if (self.probability == 1.0 and failures) or interval[1] < self.probability:
             holds = False
         elif interval[0] >= least:
             holds = True
         else:
-            needed = max(trials_to_support(1 - least, level), 2 * trials)
+            needed = max(trials_to_support(1 - least, level), 2 * sample.trials)
             reason = f"{reason}; {needed} trials could settle it"
-        return Judgement(holds, 1 - failures / trials, interval, reason, (least, 1.0), needed, missed.mean())
+        share = 1 - failures / trials if trials else 0.0
+        return Judgement(holds, share, interval, reason, (least, 1.0), needed, missed.mean())
 
     def compare(self, sample: Sample) -> bool | None:
         """Whether this construction attains the value."""
-        return not self._misses(sample).any()
+        return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
         """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
@@ -226,10 +263,8 @@ class Witness(Relation):
     @property
     def band(self) -> str:
         """Rates of success."""
-        least = self.probability - self.resolution
-        return (
-            f"supported where the rate of success is shown to be at least {least:g}, refuted below {self.probability:g}"
-        )
+        stated = f"refuted below {self.probability:g}"
+        return f"supported where the rate of success is shown to be at least {self.least:g}, {stated}"
 
     def __str__(self) -> str:
         return f"the construction attains the predicted value with probability >= {self.probability:g}"
