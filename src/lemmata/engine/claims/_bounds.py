@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ._components import counted, told_silence
+from ._components import asked, counted, told_silence
 from ._relations import (
     Judgement,
     Relation,
@@ -78,7 +78,8 @@ class AbstractBound(Relation):
             holds, reason = True, f"{reason}, {self._allowed}{shown}"
         else:
             needed = max(trials_to_support(self.aim, level), 2 * trials if failures else 0)
-            reason = f"{reason}; {needed} trials could settle it"
+            needed = asked(needed, trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
         return Judgement(holds, share, (lower, upper), reason, (0.0, self.aim), needed, violated.mean())
 
     def _infinite(self, sample: Sample) -> np.ndarray:
@@ -223,8 +224,8 @@ class Witness(Relation):
         elif interval[0] >= least:
             holds = True
         else:
-            needed = max(trials_to_support(1 - least, level), 2 * sample.trials)
-            reason = f"{reason}; {needed} trials could settle it"
+            needed = asked(max(trials_to_support(1 - least, level), 2 * trials), trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
         share = 1 - failures / trials if trials else 0.0
         return Judgement(holds, share, interval, reason, (least, 1.0), needed, missed.mean())
 

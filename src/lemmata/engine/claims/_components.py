@@ -4,13 +4,15 @@ import numpy as np
 
 from ._relations import ROUNDING, Relation, Sample, blocks
 
+_REACH = 0.01  # rounding that is more than this share of what it is to tell apart says nothing
+
 
 def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
     """Which components say nothing, shape (T, C), since rounding would explain the control as well as the claim.
 
-    Those whose tolerance reaches the distance between prediction and control, or the value itself. What the control
-    leaves as it is has no distance: there the tolerance is held against the value alone. None where the relation does
-    not compare the numbers of a single trial.
+    Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
+    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None where
+    the relation does not compare the numbers of a single trial.
     """
     if relation.against(sample) is None:
         return None
@@ -18,8 +20,8 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
         apart = np.abs(np.asarray(false, float) - sample.predicted)
     apart = blocks(np.nan_to_num(apart, nan=np.inf), relation.unit)
     allowed = sample.tolerance(relation.block)
-    wide = ROUNDING * np.broadcast_to(sample.condition_of(allowed.ndim), allowed.shape) >= 1
-    return ((blocks(allowed, relation.unit) >= apart) & (apart > 0)) | blocks(wide, relation.unit)
+    wide = ROUNDING * np.broadcast_to(sample.condition_of(allowed.ndim), allowed.shape) >= _REACH
+    return ((blocks(allowed, relation.unit) >= _REACH * apart) & (apart > 0)) | blocks(wide, relation.unit)
 
 
 def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
@@ -42,5 +44,10 @@ def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
     none = 0 if infinite is None else int(infinite[:, least].sum())
     rest = int(mute[:, least].sum()) - none
     said = f"; {none} infinite bounds, which say nothing{where}" if none else ""
-    reaches = f"; in {rest} trials the tolerance reaches the control, which says nothing{where}"
+    reaches = f"; in {rest} trials the tolerance reaches the control, and they say nothing{where}"
     return said + (reaches if rest else "")
+
+
+def asked(needed: int, said: int, trials: int) -> int | None:
+    """Trials that could settle a statement, of which so many of so many said something; None where none did."""
+    return -(-needed * trials // said) if said else None

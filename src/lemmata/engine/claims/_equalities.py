@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ._components import counted, told_silence
+from ._components import asked, counted, told_silence
 from ._relations import (
     ROUNDING,
     WHOLE,
@@ -62,8 +62,8 @@ class Equal(Relation):
         elif limits[1] <= self.resolution:
             holds = True
         else:
-            needed = trials_to_support(self.resolution, level)
-            reason = f"{reason}; {needed} trials could settle it"
+            needed = asked(trials_to_support(self.resolution, level), trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
         return Judgement(holds, worst, limits, reason, (0.0, 1.0), needed, failures / max(sample.trials, 1))
 
     def compare(self, sample: Sample) -> bool | None:

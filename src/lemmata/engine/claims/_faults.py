@@ -47,7 +47,7 @@ def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """What is NaN or infinite, of trials whose hypotheses hold.
 
     A bound may be infinite on the side on which it says nothing, and its control may be so with it. A trivial value may
-    be infinite where nothing is known.
+    be infinite on that side where it is so in every trial: nothing is known of that component.
     """
     sample = Sample(*(np.asarray(part) for part in (results.predicted, results.measured, results.condition)))
     condition, false = columns(sample.condition), columns(results.false)
@@ -59,7 +59,9 @@ def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     ]
     if callable(claim.trivial):
         trivial = columns(results.trivial)
-        found.append(("the trivial value", trivial, np.isnan(trivial).any(axis=1)))
+        unknown = trivial == (-np.inf if claim.relation.label == "lower" else np.inf)
+        always = (unknown | ~np.asarray(results.holds)[:, None]).all(axis=0)
+        found.append(("the trivial value", trivial, ~(np.isfinite(trivial) | (unknown & always)).all(axis=1)))
     for what, values, where in found:
         if (where & results.holds).any():
             yield Fault(what, columns(values), where & results.holds)

@@ -10,6 +10,7 @@ from ._components import silent_components
 from ._controls import control_of
 from ._faults import faults, undefined_hypotheses
 from ._hypothesis import Hypothesis, Standing
+from ._population import Population
 from ._relations import Judgement, Sample, columns
 from ._statistics import failure_limits
 from ._trials import Outcome, Trials
@@ -36,11 +37,12 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     kept = np.asarray(results.holds)
     sample = _sample(claim, results, kept)
     judgement = claim.relation.judge(sample, level)
+    if sample.constant:
+        words = f"one case, drawn {sample.trials} times: {judgement.reason}"
+        judgement = dataclasses.replace(judgement, reason=words)
     control, weak = control_of(claim, sample, results.false[kept], level)
     beyond = _beyond(claim, sample, results.trivial[kept])
     status, reason = decide(judgement, weak, beyond, violated)
-    if sample.constant:
-        reason = f"one case, drawn {sample.trials} times: {reason}"
     if finished.interrupted:
         status, reason = Status.INCONCLUSIVE, f"interrupted after {executed} of {finished.requested} trials; {reason}"
     if dropped:
@@ -168,18 +170,35 @@ def _unjudged(claim: Claim, finished: Trials) -> tuple[Status, str] | None:
     if finished.errors:
         first = finished.errors[0]
         return Status.FAILED, f"{len(finished.errors)} of {finished.requested} trials raised; first: {first}"
+    predicted, measured = (np.shape(part)[1:] for part in (results.predicted, results.measured))
+    misfit = claim.relation.misfit(predicted, measured)
+    if misfit is not None:
+        return Status.FAILED, f"shapes {predicted} of the prediction and {measured} of the measurement: {misfit}"
     for fault in undefined_hypotheses(results):
         return Status.FAILED, fault.told(finished.numbers)
     outside = int((~results.holds).sum())
     if 2 * outside > executed:
         return Status.INAPPLICABLE, f"hypotheses fail in {outside} of {executed} problems: {_failing(results)}"
+    told = f"hypotheses drop {outside} of {executed} problems"
+    lost = _dropped_violations(claim, results)
+    if failure_limits(lost, executed, _CHANCE)[0] > Population.drops:
+        return Status.FAILED, f"{told}, and the conclusion fails in {lost} of those: {_failing(results)}"
     allowed = claim.population.drops
     if failure_limits(outside, executed, _CHANCE)[0] > allowed:
-        told = f"hypotheses drop {outside} of {executed} problems, where the sampler may drop {allowed:.0%}"
-        return Status.FAILED, f"{told}: {_failing(results)}"
+        return Status.FAILED, f"{told}, where the sampler may drop {allowed:.0%}: {_failing(results)}"
     for fault in faults(claim, results):
         return Status.FAILED, fault.told(finished.numbers)
     return None
+
+
+def _dropped_violations(claim: Claim, results: Outcome) -> int:
+    """In how many of the trials that do not count the conclusion fails: more than a few are a selection."""
+    dropped = ~np.asarray(results.holds)
+    if not dropped.any():
+        return 0
+    parts = (results.predicted, results.measured, results.condition)
+    wrong = claim.relation.against(Sample(*(np.asarray(part)[dropped] for part in parts)))
+    return 0 if wrong is None else int(wrong.any(axis=1).sum())
 
 
 def _failing(results: Outcome) -> str:
