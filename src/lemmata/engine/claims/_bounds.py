@@ -6,7 +6,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from ._relations import Judgement, Relation, Sample, columns, factors, most_different, not_finite, same_shape
+from ._components import asked, counted, told_silence
+from ._relations import (
+    Judgement,
+    Relation,
+    Sample,
+    blocks,
+    columns,
+    factors,
+    most_different,
+    not_finite,
+    same_shape,
+)
 from ._statistics import failure_limits, trials_to_support
 
 
@@ -35,21 +46,30 @@ class AbstractBound(Relation):
         """The rate of violations below which the statement is supported."""
         return self.delta if self.delta > 0 else self.resolution
 
+    def against(self, sample: Sample) -> np.ndarray:
+        """Which components violate the bound beyond rounding."""
+        excess = self.excess(columns(sample.predicted), columns(sample.measured))
+        beyond = excess > columns(sample.tolerance(self.block))
+        return blocks(beyond.reshape(sample.measured.shape), self.unit)
+
     def violations(self, sample: Sample) -> np.ndarray:
         """Which trials violate the bound beyond rounding."""
-        excess = self.excess(columns(sample.predicted), columns(sample.measured))
-        return np.any(excess > columns(sample.tolerance(self.block)), axis=1)
+        return self.against(sample).any(axis=1)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the violations; with delta = 0 a single violation refutes."""
-        violated = self.violations(sample)
-        informative = violated | ~self.empty(columns(sample.predicted)).all(axis=1)
-        failures, trials = int(violated.sum()), int(informative.sum())
+        """Exact binomial test of the violations; with delta = 0 a single violation refutes.
+
+        Trials count for the component that says something in the fewest of them.
+        """
+        wrong, infinite = self.against(sample), self._infinite(sample)
+        mute = infinite if sample.silent is None else infinite | sample.silent
+        violated = wrong.any(axis=1)
+        failures, trials = int(violated.sum()), counted(wrong, mute)
         lower, upper = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
         share = failures / trials if trials else 0.0
-        reason = f"{failures} violations in {trials} trials; failure rate between {lower:.2g} and {upper:.2g}"
-        if trials < sample.trials:
-            reason += f"; {sample.trials - trials} infinite bounds, which say nothing"
+        rate = f" in {trials} trials; failure rate between {lower:.2g} and {upper:.2g}"
+        reason = f"{failures} violations{'' if sample.constant else rate}"
+        reason += told_silence(mute, infinite)
         holds, needed = None, None
         if failures and (self.delta == 0 or lower > self.delta):
             holds, reason = False, f"{reason}, {self._allowed}"
@@ -58,8 +78,14 @@ class AbstractBound(Relation):
             holds, reason = True, f"{reason}, {self._allowed}{shown}"
         else:
             needed = max(trials_to_support(self.aim, level), 2 * trials if failures else 0)
-            reason = f"{reason}; {needed} trials could settle it"
+            needed = asked(needed, trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
         return Judgement(holds, share, (lower, upper), reason, (0.0, self.aim), needed, violated.mean())
+
+    def _infinite(self, sample: Sample) -> np.ndarray:
+        """Components whose bounds are all infinite."""
+        empty = np.broadcast_to(self.empty(columns(sample.predicted)), columns(sample.predicted).shape)
+        return ~blocks(~empty.reshape(sample.predicted.shape), self.unit)
 
     def compare(self, sample: Sample) -> bool | None:
         """Whether the bound holds in this trial."""
@@ -70,8 +96,10 @@ class AbstractBound(Relation):
         return trials_to_support(self.aim, level)
 
     def broken(self, sample: Sample) -> np.ndarray:
-        """NaN anywhere, or an infinite measurement."""
-        return not_finite(sample.measured) | np.isnan(columns(sample.predicted)).any(axis=1)
+        """NaN or infinity anywhere, but for a bound that is infinite on the side on which it says nothing."""
+        predicted = columns(sample.predicted)
+        lost = ~(np.isfinite(predicted) | self.empty(predicted)).all(axis=1)  # pyright: ignore
+        return not_finite(sample.measured) | lost
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The largest excess in units of the larger of prediction and measurement."""
@@ -163,7 +191,7 @@ class Witness(Relation):
 
     The construction is refuted where it succeeds less often than stated (with probability 1: where it fails once,
     beyond rounding), and supported where its rate of success is shown to be at least the stated one less
-    `resolution`, or half of the stated one where that is more.
+    `resolution`, and at least half of the stated one.
 
     The probability is that of each problem: below 1, each problem is tried twice. If no problem fails with a
     probability above q = 1 - probability, both tries fail with probability at most q²; more refutes, and support
@@ -179,50 +207,54 @@ class Witness(Relation):
         """How often each problem is tried."""
         return 1 if self.probability == 1.0 else 2
 
-    def _misses(self, sample: Sample) -> np.ndarray:
-        """Which tries miss the value, shape (T, R)."""
-        tries = np.asarray(sample.measured).reshape(sample.trials, self.replicates, -1)
-        short = columns(sample.predicted)[:, None, :] - tries
-        each = (dataclasses.replace(sample, measured=own) for own in self._tries(sample))
-        floor = np.stack([columns(own.tolerance()) for own in each], axis=1)
-        return (short > floor).any(axis=2)  # pyright: ignore
-
-    def _tries(self, sample: Sample) -> np.ndarray:
-        """The measurements of each try, shape (R, T, *s)."""
-        measured = np.asarray(sample.measured)
-        return measured[None] if self.replicates == 1 else np.moveaxis(measured, 1, 0)
-
     @property
-    def _least(self) -> float:
+    def least(self) -> float:
+        """The rate of success from which on the statement is supported."""
         return max(self.probability - self.resolution, self.probability / 2)
 
+    def _tries(self, sample: Sample) -> list[Sample]:
+        """The sample with the measurements of each try."""
+        measured = np.asarray(sample.measured)
+        tries = measured[None] if self.replicates == 1 else np.moveaxis(measured, 1, 0)
+        return [dataclasses.replace(sample, measured=own) for own in tries]
+
+    def against(self, sample: Sample) -> np.ndarray:
+        """Which components miss the value beyond rounding, at the first try."""
+        return _short(self._tries(sample)[0])
+
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """Exact binomial test of the first tries' successes, and of the problems where both tries fail."""
-        missed = self._misses(sample)
-        failures, trials = int(missed[:, 0].sum()), sample.trials
-        share = level / self.replicates
-        lower, upper = failure_limits(failures, trials, share)
-        interval, least = (1 - upper, 1 - lower), self._least
+        """Exact binomial test of the first tries' successes, and of the problems where both tries fail.
+
+        Trials count that say something in every component.
+        """
+        tries, share = self._tries(sample), level / self.replicates
+        wrong = _short(tries[0])
+        mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
+        missed = np.stack([_short(own).any(axis=1) for own in tries])
+        failures, trials = int(missed[0].sum()), counted(wrong, mute)
+        lower, upper = failure_limits(failures, trials, share) if trials else (0.0, 1.0)
+        interval, least = (1 - upper, 1 - lower), self.least
         reason = f"{trials - failures} of {trials} constructions attain the value, stated {self.probability:g}"
+        reason += told_silence(mute)
         holds, needed = None, None
         if (self.probability == 1.0 and failures) or interval[1] < self.probability:
             holds = False
         elif interval[0] >= least:
             holds = True
-        if self.replicates > 1 and holds is not False:
-            both, allowed = int(missed.all(axis=1).sum()), (1 - self.probability) ** 2
+        if self.replicates > 1 and holds is not False and trials:
+            both, allowed = int(missed.all(axis=0).sum()), (1 - self.probability) ** 2
             low, high = failure_limits(both, trials, share)
             reason = f"{reason}; both tries fail in {both}, allowed {allowed:.2g} of them"
             holds = False if low > allowed else holds if high <= allowed + self.resolution else None
         if holds is None:
-            needed = max(trials_to_support(1 - least, level), 2 * trials)
-            reason = f"{reason}; {needed} trials could settle it"
-        estimate = 1 - failures / trials
-        return Judgement(holds, estimate, interval, reason, (least, 1.0), needed, missed[:, 0].mean())
+            needed = asked(max(trials_to_support(1 - least, level), 2 * trials), trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
+        rate = 1 - failures / trials if trials else 0.0
+        return Judgement(holds, rate, interval, reason, (least, 1.0), needed, missed[0].mean())
 
     def compare(self, sample: Sample) -> bool | None:
         """Whether this construction attains the value, at the first try."""
-        return not self._misses(sample)[:, 0].any()
+        return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
         """Trials that show a rate of failures below 1 - probability + resolution, where none or few fail."""
@@ -238,7 +270,7 @@ class Witness(Relation):
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """Predicted - measured, at the first try."""
-        return (columns(sample.predicted) - columns(self._tries(sample)[0])).max(axis=1)
+        return (columns(sample.predicted) - columns(self._tries(sample)[0].measured)).max(axis=1)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
         """Factors."""
@@ -250,15 +282,19 @@ class Witness(Relation):
 
     def shown(self, sample: Sample) -> tuple[float, float]:
         """The component that is nearest to the value."""
-        return most_different(dataclasses.replace(sample, measured=self._tries(sample)[0]), lower=True)
+        return most_different(self._tries(sample)[0], lower=True)
 
     @property
     def band(self) -> str:
         """Rates of success."""
-        return (
-            f"supported where the rate of success is shown to be at least {self._least:g}, "
-            f"refuted below {self.probability:g}"
-        )
+        stated = f"refuted below {self.probability:g}"
+        return f"supported where the rate of success is shown to be at least {self.least:g}, {stated}"
 
     def __str__(self) -> str:
         return f"the construction attains the predicted value with probability >= {self.probability:g}"
+
+
+def _short(sample: Sample) -> np.ndarray:
+    """Which components of constructions miss the value beyond rounding."""
+    short = columns(sample.predicted) - columns(sample.measured)
+    return short > columns(sample.tolerance())

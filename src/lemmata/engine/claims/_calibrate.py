@@ -104,11 +104,10 @@ def as_asked(family: Family, sample: Sample, level: float) -> bool:
     judgement = family.relation.judge(sample, level)
     if family.asked == "covered":
         return bool(judgement.interval[0] <= family.truth <= judgement.interval[1])
-    vacuous = None
+    beyond = None
     if family.trivial is not None:
         beyond = family.relation.vacuous(sample.predicted, np.full(sample.trials, family.trivial))
-        vacuous = None if beyond is None else float(beyond.mean())
-    status = decide(judgement, Status.REFUTED, vacuous, (), sample.trials)[0]
+    status = decide(judgement, "", beyond, ())[0]
     return {
         "refuted": status is Status.REFUTED,
         "not refuted": status is not Status.REFUTED,

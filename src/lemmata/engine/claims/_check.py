@@ -18,11 +18,14 @@ from ._family import budget_of
 from ._kind import Kind
 from ._ladders import Limit, Order, Rate
 from ._population import Population
+from ._problems import keys_in, stored_measurement
+from ._relations import EXPONENT, FACTOR
 from ._trials import Outcome, compiled, root_key, trial, trial_key
 from ._verdict import Verdict
 from ._verify import verify
 
 TENTH = 0.1
+_NEAR = FACTOR**2  # how loose a bound may be in its tightest trials where its loose control is seldom refuted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,12 +171,21 @@ def check_verdict(claim: Claim, verdict: Verdict) -> None:
             f"at most {claim.population.drops:.0%} of the sampled problems fail a hypothesis",
             "sample problems that satisfy the hypotheses, or declare `drops` in the population",
         )
+    applied = [corner for corner in verdict.corners if corner.status is not Status.INAPPLICABLE]
+    if 2 * len(applied) < len(verdict.corners):
+        raise _broken(
+            claim,
+            f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} other settings",
+            "the declared ranges are those in which the claim is judged to hold",
+            "narrower ranges, or a sampler whose problems satisfy the hypotheses there",
+        )
     _check_control(claim, verdict)
 
 
 def _check_control(claim: Claim, verdict: Verdict) -> None:
     control, rule = verdict.control, claim.control.statement
     if claim.control.loose:
+        _check_loose(claim, verdict)
         return
     remedy = 'a nearer control, problems on which the bound is tighter, or Control(..., loose="why")'
     if control.status is not Status.REFUTED:
@@ -191,18 +203,37 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
     _check_resolution(claim, verdict, remedy)
 
 
+def _check_loose(claim: Claim, verdict: Verdict) -> None:
+    """A loose control may be rare only where the bound comes near to what is measured in a twentieth of the trials."""
+    _check_resolution(claim, verdict, "a narrower margin and resolution")
+    share, slack = verdict.control.violating, verdict.slack
+    if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
+        return
+    nearest = slack[0] if claim.relation.label == "upper" else 1 / slack[2] if slack[2] else np.inf
+    if nearest > _NEAR:
+        raise _broken(
+            claim,
+            f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
+            f"even a loose control is refuted by a tenth of the trials, or the bound comes within a factor {_NEAR:g}",
+            "a control as far as the bound is loose, or problems on which it is tighter",
+        )
+
+
 def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
-    """The resolution is at most half of the distance to the control, where support rests on a resolution."""
+    """Margin and resolution are each at most half of the distance to the control, where support rests on them.
+
+    A control that is farther than it may be counts as one at the limit.
+    """
     relation, near = claim.relation, verdict.control.nearest
     if near is None or not isinstance(relation, (Rate, Limit, EqualInMean)):
         return
-    resolution = relation.resolution
-    apart = near if isinstance(relation, Rate) else 1 - 1 / near
+    apart = min(near, EXPONENT) if isinstance(relation, Rate) else 1 - 1 / min(near, FACTOR)
     if isinstance(relation, (Limit, EqualInMean)) and not relation.relative:
-        apart = (near - 1) * (relation.margin + resolution)
-    if resolution > apart / 2 * (1 + 1e-9):
-        found = f"resolution {resolution:g}, control {apart:.3g} away"
-        raise _broken(claim, found, "the resolution is at most half of the distance to the control", remedy)
+        apart = (near - 1) * (relation.margin + relation.resolution)
+    for what, wide in (("resolution", relation.resolution), ("margin", relation.margin)):
+        if wide > apart / 2 * (1 + 1e-9):
+            found = f"{what} {wide:g}, control {apart:.3g} away"
+            raise _broken(claim, found, f"the {what} is at most half of the distance to the control", remedy)
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
@@ -221,12 +252,19 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
     problem = (partial(jax.eval_shape, sample) if claim.traced else sample)(trial_key(claim, seed + 1, 0))
     if not isinstance(problem, (population.problem, jax.ShapeDtypeStruct)):
         raise _broken(claim, f"a {type(problem).__name__}", f"the population samples a {population.problem.__name__}")
-    shapes = set()
-    for found in _outcomes(claim, setting, samples, seed + 1):
+    held = keys_in(problem)
+    if held:
+        rule = "what predicts and what measures share no randomness, so a problem holds no random keys"
+        raise _broken(claim, f"random keys in {', '.join(held)}", rule, "draw in sample, and store what was drawn")
+    shapes, outcomes = set(), _outcomes(claim, setting, samples, seed + 1)
+    for found in outcomes:
         if np.isnan(found.predicted).any() or not np.isfinite(found.measured).all():
             values = f"predicted {found.predicted}, measured {found.measured}"
             raise _broken(claim, values, "predictions and measurements are finite")
         shapes.add((found.predicted.shape, found.false.shape, found.measured.shape))
+    place = stored_measurement(claim, setting, seed + 1, [np.asarray(found.measured) for found in outcomes])
+    if place is not None:
+        raise _broken(claim, f"the measured value in {place}", "a problem does not hold what is measured")
     if len(shapes) != 1:
         raise _broken(claim, f"shapes {shapes}", "shapes do not depend on the key")
     ((predicted, false, measured),) = shapes

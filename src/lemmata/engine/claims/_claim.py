@@ -32,6 +32,7 @@ class Status(enum.StrEnum):
     INCONCLUSIVE = "inconclusive"
     INAPPLICABLE = "inapplicable"
     OUTSIDE = "outside"
+    FAILS_OUTSIDE = "fails outside"
     FAILED = "failed"
 
     @property
@@ -43,7 +44,8 @@ class Status(enum.StrEnum):
             "refuted": "Replay the worst trial by its seed and number; suspect the statement, then the code.",
             "inconclusive": "Raise the budget to the number of trials named in the reason.",
             "inapplicable": "Change the setting, or the problem, until the named hypothesis holds.",
-            "outside": "A hypothesis is known to be false here: this tries the conclusion beyond the theorem.",
+            "outside": "A hypothesis is known to be false here, and the conclusion holds beyond the theorem.",
+            "fails outside": "A hypothesis is known to be false here, and the conclusion is so, too.",
             "failed": "A solver or the arithmetic failed; look at the reason. This says nothing about the statement.",
         }[self.value]
 

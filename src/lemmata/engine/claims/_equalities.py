@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ._components import asked, counted, told_silence
 from ._means import mean_against, of_squares
 from ._relations import (
     ROUNDING,
@@ -12,6 +13,7 @@ from ._relations import (
     Judgement,
     Relation,
     Sample,
+    blocks,
     columns,
     factors,
     most_different,
@@ -36,31 +38,37 @@ class Equal(Relation):
     farthest: ClassVar[float | None] = None
 
     def _ratios(self, sample: Sample) -> np.ndarray:
-        """The largest |measured - predicted| of each trial, in tolerances."""
+        """|measured - predicted| of each component, in tolerances."""
         gaps = np.abs(columns(sample.measured) - columns(sample.predicted))
         tolerance = columns(sample.tolerance(self.block))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(gaps > 0, gaps / tolerance, 0.0).max(axis=1, initial=0.0)
+            return np.where(gaps > 0, gaps / tolerance, 0.0)
+
+    def against(self, sample: Sample) -> np.ndarray:
+        """Which components differ beyond rounding."""
+        return blocks((self._ratios(sample) > 1).reshape(sample.measured.shape), self.unit)
 
     def judge(self, sample: Sample, level: float) -> Judgement:
-        """One inequality beyond rounding refutes."""
-        ratios = self._ratios(sample)
-        failures, worst = int((ratios > 1).sum()), float(ratios.max(initial=0.0))
-        limits = failure_limits(failures, sample.trials, level)
-        reason = f"{failures} inequalities in {sample.trials} trials; largest gap {worst:.2g} rounding tolerances"
+        """One inequality beyond rounding refutes; trials count for the component that speaks in the fewest of them."""
+        wrong, worst = self.against(sample), float(self._ratios(sample).max(initial=0.0))
+        mute = np.zeros_like(wrong) if sample.silent is None else sample.silent
+        failures, trials = int(wrong.any(axis=1).sum()), counted(wrong, mute)
+        limits = failure_limits(failures, trials, level) if trials else (0.0, 1.0)
+        reason = f"{failures} inequalities{'' if sample.constant else f' in {trials} trials'}"
+        reason += f"; largest gap {worst:.2g} rounding tolerances{told_silence(mute)}"
         holds, needed = None, None
         if failures:
             holds = False
         elif limits[1] <= self.resolution:
             holds = True
         else:
-            needed = trials_to_support(self.resolution, level)
-            reason = f"{reason}; {needed} trials could settle it"
-        return Judgement(holds, worst, limits, reason, (0.0, 1.0), needed, failures / sample.trials)
+            needed = asked(trials_to_support(self.resolution, level), trials, sample.trials)
+            reason += f"; {needed} trials could settle it" if needed else ""
+        return Judgement(holds, worst, limits, reason, (0.0, 1.0), needed, failures / max(sample.trials, 1))
 
     def compare(self, sample: Sample) -> bool | None:
         """Whether this trial is equal up to rounding."""
-        return not (self._ratios(sample) > 1).any()
+        return not self.against(sample).any()
 
     def budget(self, level: float) -> int | None:
         """Trials without an inequality that show a rate below the resolution."""
@@ -76,7 +84,7 @@ class Equal(Relation):
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The largest difference, in tolerances."""
-        return self._ratios(sample)
+        return self._ratios(sample).max(axis=1, initial=0.0)
 
     def distance(self, predicted: np.ndarray, false: np.ndarray) -> np.ndarray:
         """|f - p| / max(|p|, |f|), the largest of a block that shares its scale."""

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ._bounds import AbstractBound
-from ._relations import Sample, columns
+from ._relations import WHOLE, Sample, columns
 
 LOW, VALUE, HIGH = range(3)
 
@@ -22,6 +22,11 @@ class Estimate(AbstractBound):
 
     delta: float = 0.1
     label: ClassVar[str] = "estimate"
+
+    @property
+    def unit(self) -> int:
+        """The interval is one component."""
+        return WHOLE
 
     def excess(self, predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
         """How far the measured value is outside the predicted interval."""

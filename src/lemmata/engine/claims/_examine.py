@@ -8,6 +8,7 @@ import numpy as np
 from lemmata.core import require_float64
 
 from ._claim import Claim
+from ._faults import faults
 from ._hypothesis import Hypothesis, Standing
 from ._relations import Sample, columns
 from ._trials import Outcome, outcome
@@ -81,7 +82,8 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
     trivial, vacuous = _trivial(claim, sample, found)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.divide(shown, seen))
-    agrees = claim.relation.compare(sample) if np.isfinite(measured).all() and not undefined else None
+    amiss = undefined or any(True for _ in faults(claim, jax.tree.map(lambda leaf: np.asarray(leaf)[None], found)))
+    agrees = None if amiss else claim.relation.compare(sample)
     culprit = None
     if failing:
         worst = min(failing, key=lambda finding: np.inf if finding.margin is None else finding.margin)

@@ -2,18 +2,23 @@
 
 import dataclasses
 import math
-import warnings
 
 import numpy as np
 
 from ._claim import Claim, Status
+from ._components import silent_components
+from ._controls import control_of
 from ._draws import draws_nothing
+from ._faults import faults, undefined_hypotheses
 from ._hypothesis import Hypothesis, Standing
+from ._population import Population
 from ._relations import Judgement, Sample, columns
+from ._statistics import failure_limits
 from ._trials import Outcome, Trials
-from ._verdict import ControlVerdict, Corner, Verdict
+from ._verdict import Corner, Verdict
 
 _MOST = 0.5  # a bound is vacuous where more than this share of its components is
+_CHANCE = 0.05  # probability of failing a population that drops as many problems as it declares
 
 
 def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level: float, seconds: float) -> Verdict:
@@ -27,16 +32,18 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
             status, reason = Status.FAILED, f"every trial raised; first: {finished.errors[0]}"
         return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     dropped, violated = _dropped(results), _violated(results)
-    kept = results.holds | results.undefined
-    sample = Sample(*(np.asarray(a)[kept] for a in (results.predicted, results.measured, results.condition)))  # pyright: ignore
-    sample = dataclasses.replace(sample, exact=draws_nothing(claim))
-    unjudged = _unjudged(claim, finished, sample)
+    unjudged = _unjudged(claim, finished)
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)
+    kept = np.asarray(results.holds)
+    sample = _sample(claim, results, kept)
     judgement = claim.relation.judge(sample, level)
-    control = _control(claim, sample, results.false[kept], level)
-    vacuous = _vacuous(claim, sample, results.trivial[kept])
-    status, reason = decide(judgement, control.status, vacuous, violated, sample.trials)
+    if sample.constant:
+        words = f"one case, drawn {sample.trials} times: {judgement.reason}"
+        judgement = dataclasses.replace(judgement, reason=words)
+    control, weak = control_of(claim, sample, results.false[kept], level)
+    beyond = _beyond(claim, sample, results.trivial[kept])
+    status, reason = decide(judgement, weak, beyond, violated)
     if finished.interrupted:
         status, reason = Status.INCONCLUSIVE, f"interrupted after {executed} of {finished.requested} trials; {reason}"
     if dropped:
@@ -53,20 +60,26 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
         interval=judgement.interval,
         band=judgement.band,
         slack=_slack(sample),
-        vacuous=vacuous,
+        vacuous=None if beyond is None else float(beyond.mean()),
         control=control,
         p_value=p_value(claim, sample),
-        worst=int(finished.numbers[kept][np.argmax(claim.relation.gaps(sample))]),  # pyright: ignore
+        worst=int(finished.numbers[kept][np.argmax(claim.relation.gaps(sample))]),
         interrupted=finished.interrupted,
     )
+
+
+def _sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
+    """The trials that count, with the components in which they say nothing."""
+    parts = (results.predicted, results.measured, results.condition)
+    sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
+    return dataclasses.replace(sample, silent=silent_components(claim.relation, sample, results.false[kept]))
 
 
 def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
     """A verdict at another setting in short."""
     gap = -math.inf
     if verdict.judged and finished.stacked is not None:
-        results = finished.stacked
-        sample = Sample(*(a[results.holds] for a in (results.predicted, results.measured, results.condition)))
+        sample = _sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
         gap = float(claim.relation.gaps(sample).max(initial=-math.inf))
     slack = None if verdict.slack is None else verdict.slack[1]
     return Corner(verdict.setting, verdict.status, verdict.reason, slack, gap, verdict.p_value)
@@ -84,29 +97,61 @@ def with_corners(claim: Claim, verdict: Verdict, corners: tuple[Corner, ...]) ->
     if worst is None:
         return verdict
     where = ", ".join(f"{name}={value}" for name, value in worst.setting.items())
-    if worst.status in (Status.REFUTED, Status.FAILED) and verdict.status not in (Status.REFUTED, Status.OUTSIDE):
+    against = (Status.REFUTED, Status.FAILS_OUTSIDE)
+    if worst.status in (*against, Status.FAILED) and verdict.status not in against:
         return dataclasses.replace(verdict, status=worst.status, reason=f"at {where}: {worst.reason}")
     said = f"; worst of {len(corners)} other settings: {where} ({worst.status})"
     return dataclasses.replace(verdict, reason=verdict.reason + said)
 
 
-def decide(
-    judgement: Judgement, control: Status, vacuous: float | None, violated: tuple[str, ...], trials: int
-) -> tuple[Status, str]:
-    """The status and the reason, from what the relation says."""
+def decide(judgement: Judgement, weak: str, beyond: np.ndarray | None, violated: tuple[str, ...]) -> tuple[Status, str]:
+    """The status and the reason, from what the relation says.
+
+    Args:
+        judgement: of the relation.
+        weak: where the control is not refuted, in words.
+        beyond: which components are beyond the trivial value, shape (T, C); None where there is no such value.
+        violated: hypotheses that are known to be false.
+    """
+    status, reason = _decided(judgement, weak, beyond)
+    if not violated:
+        return status, reason
+    said = {True: "the conclusion holds", False: "the conclusion fails", None: "undecided"}[judgement.holds]
+    outside = {Status.SUPPORTED: Status.OUTSIDE, Status.REFUTED: Status.FAILS_OUTSIDE}
+    return outside.get(status, status), f"{said} although '{violated[0]}' is false here; {reason}"
+
+
+def _decided(judgement: Judgement, weak: str, beyond: np.ndarray | None) -> tuple[Status, str]:
     reason = judgement.reason
-    if violated:
-        said = {True: "the conclusion holds", False: "the conclusion fails", None: "undecided"}[judgement.holds]
-        return Status.OUTSIDE, f"{said} although '{violated[0]}' is false here; {reason}"
     if judgement.holds is False:
         return Status.REFUTED, reason
-    if vacuous is not None and vacuous > _MOST and (judgement.holds or vacuous == 1.0):
-        return Status.VACUOUS, f"{reason}; beyond the trivial value in {vacuous:.0%} of the components"
+    empty = "" if beyond is None else _empty(beyond, sure=judgement.holds is None)
+    if empty:
+        return Status.VACUOUS, f"{reason}; {empty}"
     if judgement.holds is None:
         return Status.INCONCLUSIVE, reason
-    if control is not Status.REFUTED:
-        return Status.INCONCLUSIVE, f"{reason}; but the control is not refuted by {trials} trials: they have no power"
+    if weak:
+        return Status.INCONCLUSIVE, f"{reason}; but {weak}: they have no power"
     return Status.SUPPORTED, reason
+
+
+def _empty(beyond: np.ndarray, sure: bool) -> str:
+    """Where a bound is beyond the trivial value too often: in all components together, or surely in one of them.
+
+    Args:
+        beyond: which components are, shape (T, C).
+        sure: only what is so in every trial counts.
+    """
+    trials, count = beyond.shape
+    shares = beyond.mean(axis=0)
+    most = int(np.argmax(shares))
+    low = failure_limits(int(beyond[:, most].sum()), trials, _CHANCE / count)[0]
+    one = shares[most] == 1.0 if sure else low > _MOST
+    if beyond.mean() > (1.0 - 1e-12 if sure else _MOST):
+        return f"beyond the trivial value in {beyond.mean():.0%} of the {'components' if count > 1 else 'trials'}"
+    if one:
+        return f"component {most + 1} of {count} is beyond the trivial value in {shares[most]:.0%} of the trials"
+    return ""
 
 
 def _dropped(results: Outcome) -> dict[str, int]:
@@ -119,26 +164,42 @@ def _violated(results: Outcome) -> tuple[str, ...]:
     return tuple(h.name for h in results.hypotheses if h.standing is Standing.VIOLATED)
 
 
-def _unjudged(claim: Claim, finished: Trials, sample: Sample) -> tuple[Status, str] | None:
+def _unjudged(claim: Claim, finished: Trials) -> tuple[Status, str] | None:
     """Why these trials say nothing about the statement, where that is so."""
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked
     if finished.errors:
         first = finished.errors[0]
         return Status.FAILED, f"{len(finished.errors)} of {finished.requested} trials raised; first: {first}"
-    undefined = results.undefined
-    if undefined.any():
-        names = [h.name for h in results.hypotheses if np.asarray(h.undefined).any()]
-        number = finished.numbers[np.argmax(undefined)]
-        return Status.FAILED, f"'{names[0]}' is NaN in {undefined.sum()} of {executed} trials; first: trial {number}"
+    predicted, measured = (np.shape(part)[1:] for part in (results.predicted, results.measured))
+    misfit = claim.relation.misfit(predicted, measured)
+    if misfit is not None:
+        return Status.FAILED, f"shapes {predicted} of the prediction and {measured} of the measurement: {misfit}"
+    for fault in undefined_hypotheses(results):
+        return Status.FAILED, fault.told(finished.numbers)
     outside = int((~results.holds).sum())
     if 2 * outside > executed:
         return Status.INAPPLICABLE, f"hypotheses fail in {outside} of {executed} problems: {_failing(results)}"
-    broken = claim.relation.broken(sample)
-    if broken.any():
-        number = finished.numbers[results.holds][np.argmax(broken)]
-        return Status.FAILED, f"{broken.sum()} trials gave values that are not finite; first: trial {number}"
+    told = f"hypotheses drop {outside} of {executed} problems"
+    lost = _dropped_violations(claim, results)
+    if failure_limits(lost, executed, _CHANCE)[0] > Population.drops:
+        return Status.FAILED, f"{told}, and the conclusion fails in {lost} of those: {_failing(results)}"
+    allowed = claim.population.drops
+    if failure_limits(outside, executed, _CHANCE)[0] > allowed:
+        return Status.FAILED, f"{told}, where the sampler may drop {allowed:.0%}: {_failing(results)}"
+    for fault in faults(claim, results):
+        return Status.FAILED, fault.told(finished.numbers)
     return None
+
+
+def _dropped_violations(claim: Claim, results: Outcome) -> int:
+    """In how many of the trials that do not count the conclusion fails: more than a few are a selection."""
+    dropped = ~np.asarray(results.holds)
+    if not dropped.any():
+        return 0
+    parts = (results.predicted, results.measured, results.condition)
+    wrong = claim.relation.against(Sample(*(np.asarray(part)[dropped] for part in parts)))
+    return 0 if wrong is None else int(wrong.any(axis=1).sum())
 
 
 def _failing(results: Outcome) -> str:
@@ -146,21 +207,6 @@ def _failing(results: Outcome) -> str:
     worst: Hypothesis = max(results.hypotheses, key=lambda h: float(np.mean(~np.asarray(h.holds))))
     value, threshold = np.median(worst.value), np.median(worst.threshold)
     return f"'{worst.name}' has median {value:.4g}, asked {worst.relation} {threshold:.4g}"
-
-
-def status_of(judgement: Judgement) -> Status:
-    """What a judgement alone amounts to."""
-    return {True: Status.SUPPORTED, False: Status.REFUTED, None: Status.INCONCLUSIVE}[judgement.holds]
-
-
-def _control(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> ControlVerdict:
-    judged = claim.relation.judge(dataclasses.replace(sample, predicted=false), level)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance means nothing in any trial
-        distance = np.nanmedian(claim.relation.distance(sample.predicted, false), axis=0)
-    known = distance[~np.isnan(distance)]
-    near, far = (float(known.min()), float(known.max())) if known.size else (None, None)
-    return ControlVerdict(status_of(judged), judged.violating, near, far)
 
 
 def _slack(sample: Sample) -> tuple[float, float, float] | None:
@@ -175,14 +221,15 @@ def _slack(sample: Sample) -> tuple[float, float, float] | None:
     return float(low), float(middle), float(high)
 
 
-def _vacuous(claim: Claim, sample: Sample, trivial: np.ndarray) -> float | None:
-    """The share of components beyond the trivial value; an infinite bound is beyond any."""
-    if np.isnan(trivial).all():
+def _beyond(claim: Claim, sample: Sample, trivial: np.ndarray) -> np.ndarray | None:
+    """Which components are beyond the trivial value, shape (T, C); an infinite bound is beyond any."""
+    known = callable(claim.trivial)
+    if not known:
         trivial = np.full(sample.trials, np.inf if claim.relation.label == "upper" else -np.inf)
-        beyond = claim.relation.vacuous(sample.predicted, trivial)
-        return float(beyond.mean()) if beyond is not None and beyond.any() else None
     beyond = claim.relation.vacuous(sample.predicted, trivial)
-    return None if beyond is None else float(np.broadcast_to(beyond, columns(sample.predicted).shape).mean())
+    if beyond is None or not (known or beyond.any()):
+        return None
+    return np.broadcast_to(beyond, (sample.trials, max(beyond.shape[1], columns(trivial).shape[1])))
 
 
 def p_value(claim: Claim, sample: Sample) -> float:

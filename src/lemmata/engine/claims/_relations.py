@@ -22,17 +22,24 @@ class Sample:
 
     Relations with replicates have measurements (T, R, *s). Ladders have predictions (T,) and measurements (T, rungs).
     Where `exact`, measuring a problem draws nothing at random, so that the measurements have no sampling error.
+    `silent`, shape (T, C), marks components whose tolerance is so wide that they say nothing; None where none is.
     """
 
     predicted: np.ndarray
     measured: np.ndarray
     condition: np.ndarray
     exact: bool = False
+    silent: np.ndarray | None = None
 
     @property
     def trials(self) -> int:
         """How many trials."""
         return len(self.measured)
+
+    @property
+    def constant(self) -> bool:
+        """Whether all trials predict and measure the same: then they are one case."""
+        return self.trials > 1 and all((a == a[:1]).all() for a in (self.predicted, self.measured))
 
     def tolerance(self, block: int = 0) -> np.ndarray:
         """What rounding explains in each component: 32 eps condition max(|predicted|, |measured|), shape (T, *s).
@@ -47,8 +54,11 @@ class Sample:
         axes = size.ndim - 1 if block == WHOLE else min(block, size.ndim - 1)
         if axes:
             size = np.broadcast_to(size.max(axis=tuple(range(-axes, 0)), keepdims=True), size.shape)
-        condition = self.condition.reshape(*self.condition.shape, *(1,) * (size.ndim - self.condition.ndim))
-        return ROUNDING * condition * size
+        return ROUNDING * self.condition_of(size.ndim) * size
+
+    def condition_of(self, axes: int) -> np.ndarray:
+        """The condition numbers, with as many axes as are asked for."""
+        return self.condition.reshape(*self.condition.shape, *(1,) * (axes - self.condition.ndim))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +87,7 @@ class Relation(abc.ABC):
     """How prediction and measurement compare."""
 
     label: ClassVar[str]
+    block: int = 0
     rungs: tuple[float, ...] = ()
     replicates: ClassVar[int] = 1
     farthest: ClassVar[float | None] = FACTOR
@@ -89,6 +100,18 @@ class Relation(abc.ABC):
     @abc.abstractmethod
     def compare(self, sample: Sample) -> bool | None:
         """Whether one trial agrees; None where a single trial cannot tell."""
+
+    def against(self, sample: Sample) -> np.ndarray | None:
+        """Which components contradict the statement by themselves, shape (T, C); None where a single trial cannot.
+
+        A block that shares its tolerance is one component.
+        """
+        return None
+
+    @property
+    def unit(self) -> int:
+        """How many trailing axes are one component: those of a block."""
+        return self.block
 
     @abc.abstractmethod
     def budget(self, level: float) -> int | None:
@@ -130,6 +153,13 @@ class Relation(abc.ABC):
 def columns(array: np.ndarray) -> np.ndarray:
     """The components of each trial, one row a trial."""
     return np.asarray(array, float).reshape(len(array), -1)
+
+
+def blocks(array: np.ndarray, block: int) -> np.ndarray:
+    """The largest of each block (whether any is true, of truth values), one row a trial."""
+    axes = array.ndim - 1 if block == WHOLE else min(block, array.ndim - 1)
+    largest = array.max(axis=tuple(range(-axes, 0)), initial=array.dtype.type(0)) if axes else array
+    return np.asarray(largest).reshape(len(array), -1)
 
 
 def not_finite(array: np.ndarray) -> np.ndarray:

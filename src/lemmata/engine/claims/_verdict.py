@@ -36,7 +36,8 @@ class ControlVerdict:
 
     Args:
         status: refuted, where the trials have power.
-        violating: the share of trials that alone contradict it; None where a single trial cannot.
+        violating: the share of trials that alone contradict it, in the component in which they are fewest, or in any
+            where the control is loose; None where a single trial cannot.
         nearest, farthest: medians over trials of its distance from the claim (a factor, a difference of exponents, or a
             relative difference) in the component that is least and in the one that is most changed; None where it means
             nothing.
@@ -54,7 +55,7 @@ class Verdict:
 
     Args:
         name, source: the claim.
-        status: supported, vacuous, refuted, inconclusive, inapplicable, outside or failed.
+        status: supported, vacuous, refuted, inconclusive, inapplicable, outside, fails outside or failed.
         reason: the figures that the status rests on, in a sentence.
         setting, seed, level: with the name, what replays it.
         requested, executed, judged: trials in the budget, run, and left after hypotheses were checked.
@@ -108,7 +109,7 @@ class Verdict:
     @property
     def worst_corner(self) -> Corner | None:
         """The corner that speaks most against the statement: refuted and failed ones first, then the largest gap."""
-        order = {Status.REFUTED: 2, Status.FAILED: 1}
+        order = {Status.REFUTED: 2, Status.FAILS_OUTSIDE: 2, Status.FAILED: 1}
         return max(self.corners, key=lambda corner: (order.get(corner.status, 0), corner.gap), default=None)
 
     def to_json(self) -> dict:

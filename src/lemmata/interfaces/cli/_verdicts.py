@@ -3,7 +3,8 @@
 from typing import Any
 
 EXIT = {
-    "supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "failed": 4, "vacuous": 5, "outside": 6
+    "supported": 0, "refuted": 1, "inconclusive": 3, "inapplicable": 3, "failed": 4, "vacuous": 5, "outside": 6,
+    "fails outside": 6,
 }  # fmt: skip
 COLOUR = {"supported": "green", "refuted": "red", "failed": "magenta", "vacuous": "cyan"}
 

@@ -17,6 +17,7 @@ from ._prose import docstring, first_sentence, sentence
 
 _STATUSES = {
     "supported": COLOURS[2], "refuted": COLOURS[7], "vacuous": COLOURS[5], "outside": COLOURS[4],
+    "fails outside": COLOURS[8],
     "inconclusive": COLOURS[0], "inapplicable": COLOURS[6], "failed": COLOURS[3], "not judged": COLOURS[9],
 }  # fmt: skip
 

@@ -223,6 +223,8 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
     if not np.isfinite(measured).all():
         return "failed", "what was measured is not finite"
     condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
+    if np.isnan(predicted).any() or not np.isfinite(condition).all():
+        return "failed", "what is predicted, or how exactly it can be computed, is not finite"
     agrees = claim.relation.compare(Sample(predicted[None], measured[None], condition[None]))
     if agrees is None:
         return "descriptive", "one model cannot tell whether it is so"

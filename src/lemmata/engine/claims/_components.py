@@ -1,0 +1,53 @@
+"""Components of trials: which of them say something, and how many trials stand behind the one that says least."""
+
+import numpy as np
+
+from ._relations import ROUNDING, Relation, Sample, blocks
+
+_REACH = 0.01  # rounding that is more than this share of what it is to tell apart says nothing
+
+
+def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> np.ndarray | None:
+    """Which components say nothing, shape (T, C), since rounding would explain the control as well as the claim.
+
+    Those whose tolerance reaches a hundredth of the distance between prediction and control, or of the value itself.
+    What the control leaves as it is has no distance: there the tolerance is held against the value alone. None where
+    the relation does not compare the numbers of a single trial.
+    """
+    if relation.against(sample) is None:
+        return None
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(np.asarray(false, float) - sample.predicted)
+    apart = blocks(np.nan_to_num(apart, nan=np.inf), relation.unit)
+    allowed = sample.tolerance(relation.block)
+    wide = ROUNDING * np.broadcast_to(sample.condition_of(allowed.ndim), allowed.shape) >= _REACH
+    return ((blocks(allowed, relation.unit) >= _REACH * apart) & (apart > 0)) | blocks(wide, relation.unit)
+
+
+def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
+    """Trials of the component that says least: those in which it is not mute, and those that contradict the statement.
+
+    Args:
+        wrong: which components of each trial contradict the statement, shape (T, C).
+        mute: which of them say nothing.
+    """
+    speaks = ~mute | wrong.any(axis=1)[:, None]
+    return int(speaks.sum(axis=0).min(initial=len(wrong)))
+
+
+def told_silence(mute: np.ndarray, infinite: np.ndarray | None = None) -> str:
+    """In how many trials the component that says least says nothing, and why; empty where all say something."""
+    least = int(np.argmax(mute.sum(axis=0))) if mute.size else 0
+    if not mute.size or not mute[:, least].any():
+        return ""
+    where = f" in component {least + 1} of {mute.shape[1]}" if mute.shape[1] > 1 else ""
+    none = 0 if infinite is None else int(infinite[:, least].sum())
+    rest = int(mute[:, least].sum()) - none
+    said = f"; {none} infinite bounds, which say nothing{where}" if none else ""
+    reaches = f"; in {rest} trials the tolerance reaches the control, and they say nothing{where}"
+    return said + (reaches if rest else "")
+
+
+def asked(needed: int, said: int, trials: int) -> int | None:
+    """Trials that could settle a statement, of which so many of so many said something; None where none did."""
+    return -(-needed * trials // said) if said else None

@@ -1,0 +1,82 @@
+"""The control, judged on the trials of its claim: as a whole, and in each component by itself."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+
+from ._claim import Claim, Status
+from ._evidence import allowed_misses
+from ._relations import Judgement, Relation, Sample, blocks, columns
+from ._statistics import failure_limits
+from ._verdict import ControlVerdict
+
+
+def status_of(judgement: Judgement) -> Status:
+    """What a judgement alone amounts to."""
+    return {True: Status.SUPPORTED, False: Status.REFUTED, None: Status.INCONCLUSIVE}[judgement.holds]
+
+
+def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> tuple[ControlVerdict, str]:
+    """What the trials say about the control, and where they have no power against it; empty where they have.
+
+    They need power in every component by itself, so that a component in which the statement is sharp carries none in
+    which it says nothing. A control that says why it is loose needs it in one of them.
+    """
+    relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
+    judged = relation.judge(against, level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # components whose distance means nothing in any trial
+        distance = np.nanmedian(relation.distance(sample.predicted, false), axis=0)
+    known = distance[~np.isnan(distance)]
+    near, far = (float(known.min()), float(known.max())) if known.size else (None, None)
+    wrong = relation.against(against)
+    share, weak = judged.violating, ""
+    if judged.holds is not False:
+        weak = f"the control is not refuted by {sample.trials} trials"
+    elif not claim.control.loose and wrong is not None:
+        touched, moved = _moved(relation, sample, false)
+        rates = np.where(touched, wrong.mean(axis=0), np.inf)
+        if np.isfinite(rates).any():
+            least = int(np.argmin(rates))
+            share, weak = float(rates[least]), _weak(relation, wrong[:, least], level)
+            weak = weak and f"{weak} in component {least + 1} of {len(rates)}{'' if moved[least] else _AS_IT_IS}"
+    elif not claim.control.loose and not relation.rungs:
+        weak = _weak_mean(relation, against, level)
+    return ControlVerdict(status_of(judged), share, near, far), weak
+
+
+_AS_IT_IS = ", a component that the control leaves as it is"
+
+
+def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which components have a control, and which of them it moves in any trial.
+
+    Where the prediction is 0 or infinite in all trials and the control with it, there is none.
+    """
+    predicted, unit = sample.predicted, relation.unit
+    differ = blocks(np.asarray(false != predicted), unit).any(axis=0)
+    sized = blocks(np.isfinite(predicted) & (predicted != 0), unit).any(axis=0)
+    return differ | sized, differ
+
+
+def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:
+    """Empty where the trials that contradict the control in one component refute it."""
+    allowed, count = allowed_misses(relation), int(wrong.sum())
+    assert allowed is not None  # a single trial can contradict the statement
+    refuted = failure_limits(count, len(wrong), level)[0] > allowed if allowed else count > 0
+    return "" if refuted else "the control is not refuted"
+
+
+def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
+    """Empty where each component of a mean refutes the control by itself."""
+    predicted = columns(against.predicted)
+    count = predicted.shape[1]
+    if count == 1:
+        return ""
+    rows = np.asarray(against.measured).reshape(*against.measured.shape[: 1 + (relation.replicates > 1)], count)
+    for place in range(count):
+        alone = Sample(predicted[:, place], rows[..., place], np.ones(against.trials))
+        if relation.judge(alone, level / count).holds is not False:
+            return f"the control is not refuted in component {place + 1} of {count}"
+    return ""

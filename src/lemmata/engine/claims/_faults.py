@@ -1,0 +1,67 @@
+"""What no judge can use: values that a claim returns and that are NaN or infinite."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ._claim import Claim
+from ._relations import Sample, columns, not_finite
+from ._trials import Outcome
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """A part of the trials that cannot be judged.
+
+    Args:
+        what: the part, in words.
+        values: of it, one row a trial.
+        where: the trials in which it cannot be judged.
+    """
+
+    what: str
+    values: np.ndarray
+    where: np.ndarray
+
+    def told(self, numbers: np.ndarray) -> str:
+        """The part, what it is, in how many trials, and the first of them."""
+        found, count = self.values[self.where], int(self.where.sum())
+        word = "NaN" if np.isnan(found).any() else "infinite" if np.isinf(found).any() else "out of its range"
+        first = numbers[np.argmax(self.where)]
+        return f"{self.what} is {word} in {count} of {len(numbers)} trials; first: trial {first}"
+
+
+def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
+    """Hypotheses whose value or threshold is NaN, or whose value is infinite against a threshold that is finite."""
+    for hypothesis in results.hypotheses:
+        if hypothesis.checkable:
+            value, threshold = np.broadcast_arrays(hypothesis.value, hypothesis.threshold)
+            where = np.isnan(value) | np.isnan(threshold) | (np.isinf(value) & np.isfinite(threshold))
+            if where.any():
+                yield Fault(f"'{hypothesis.name}'", columns(np.stack([value, threshold], axis=-1)), where)
+
+
+def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
+    """What is NaN or infinite, of trials whose hypotheses hold.
+
+    A bound may be infinite on the side on which it says nothing, and its control may be so with it. A trivial value may
+    be infinite on that side where it is so in every trial: nothing is known of that component.
+    """
+    sample = Sample(*(np.asarray(part) for part in (results.predicted, results.measured, results.condition)))
+    condition, false = columns(sample.condition), columns(results.false)
+    found: list[tuple[str, Any, np.ndarray]] = [
+        ("the condition number", condition, ~(np.isfinite(condition) & (condition >= 0)).all(axis=1)),
+        ("the measurement", sample.measured, not_finite(sample.measured)),
+        ("the prediction", sample.predicted, claim.relation.broken(sample)),
+        ("the control", false, ~(np.isfinite(false) | (false == columns(sample.predicted))).all(axis=1)),
+    ]
+    if callable(claim.trivial):
+        trivial = columns(results.trivial)
+        unknown = trivial == (-np.inf if claim.relation.label == "lower" else np.inf)
+        always = (unknown | ~np.asarray(results.holds)[:, None]).all(axis=0)
+        found.append(("the trivial value", trivial, ~(np.isfinite(trivial) | (unknown & always)).all(axis=1)))
+    for what, values, where in found:
+        if (where & results.holds).any():
+            yield Fault(what, columns(values), where & results.holds)
