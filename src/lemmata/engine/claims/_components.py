@@ -1,5 +1,7 @@
 """Components of trials: which of them say something, and how many trials stand behind the one that says least."""
 
+import dataclasses
+
 import numpy as np
 
 from ._relations import ROUNDING, Relation, Sample, blocks
@@ -16,6 +18,8 @@ def silent_components(relation: Relation, sample: Sample, false: np.ndarray) -> 
     """
     if relation.against(sample) is None:
         return None
+    if relation.replicates > 1:
+        sample = dataclasses.replace(sample, measured=sample.measured[:, 0])
     with np.errstate(invalid="ignore"):
         apart = np.abs(np.asarray(false, float) - sample.predicted)
     apart = blocks(np.nan_to_num(apart, nan=np.inf), relation.unit)

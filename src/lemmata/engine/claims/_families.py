@@ -168,17 +168,17 @@ FAMILIES = (
     Family(_MEAN, "1, and once in 10,000 more: the stated mean is true", "not refuted", 96, unseen(2.0, 1e-4)),
     Family(_MEAN, "1, and once in 10,000 more: stated as if it were not", "not supported", 96, unseen(1.0, 1e-4)),
     Family(
-        EqualInMean(resolution=0.1, ends=(0, 1)),
+        EqualInMean(resolution=0.1, ends=(0.0, 1.0)),
         "a share of 64 draws between known ends",
         "not refuted",
         96,
         rare(1.0, 0.3, 64),
     ),
     Family(
-        EqualInMean(resolution=0.1, ends=(0, 1)), "a share between known ends, x 0.8", "refuted", 96, rare(0.8, 0.3, 64)
+        EqualInMean(resolution=0.1, ends=(0.0, 1.0)), "a share between known ends, x 0.8", "refuted", 96, rare(0.8, 0.3, 64)
     ),
     Family(
-        EqualInMean(resolution=0.1, ends=(0, np.inf)),
+        EqualInMean(resolution=0.1, ends=(0.0, np.inf)),
         "lognormal, deviation 3, above a known end",
         "not refuted",
         96,
