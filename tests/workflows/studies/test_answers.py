@@ -51,7 +51,7 @@ def test_models_that_do_not_beat_guessing_are_not_considered():
     worse = candidate("worse", lambda n: 1.3)
     found = answers(SEEN, [idle, worse], question())
     assert found.best is None
-    assert "no model here surely beats guessing" in found.sentences[0]
+    assert "no model here is shown to beat guessing" in found.sentences[0]
     assert answers(SEEN, [idle, worse, candidate("slow", SLOW)], question()).best == "slow"
 
 
@@ -283,7 +283,7 @@ def test_the_least_that_shuffles_can_give_is_said_to_be_it():
     both = Signal(True, 0.005, 0.3, 1.0, 100, kind="groups", shuffles=399)
     assert "the least that this test can show" in answers(both, [candidate("fast", FAST)], question()).sentences[0]
     sure = answers(Signal(False, 1.0, 0.9, 1.0, 60), [], question()).sentences[0]
-    assert "predicted as well in 100% of all cases (p = 1;" in sure
+    assert "predicted as well in 100 % of all cases (p = 1;" in sure
 
 
 def test_no_model_comes_below_the_noise_that_a_better_one_has_shown():
@@ -327,7 +327,7 @@ def test_an_answer_and_the_present_come_from_one_estimate():
 
 @pytest.mark.parametrize(("rare", "unit"), [(2, "auc"), (2, "accuracy")])
 def test_a_class_too_rare_to_be_measured_is_said_to_be(rare, unit):
-    said = f"Classes with fewer than 8 rows cannot be measured on both sides of a split: 'b' ({rare})."
+    said = f"Classes with fewer than 8 rows are too small to be measured on both sides of a split: 'b' ({rare})."
     asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
     found = answers(SEEN, [candidate("fast", FAST, unit=unit)], asked_of)
     assert any(said in sentence for sentence in found.sentences)

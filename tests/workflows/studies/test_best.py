@@ -120,7 +120,7 @@ def test_of_no_error_at_all_no_tenth_is_told(unit):
     asked = dataclasses.replace(question(f"{unit} 0.9", "classification", spread=0.25), loss=None, guessing=0.5)
     found = answers(SEEN, [perfect], asked)
     assert found.needed is None
-    assert "on the rows that did not train, so how many rows take a tenth" in " ".join(found.sentences)
+    assert "on the others, so how many rows take a tenth" in " ".join(found.sentences)
     still = answers(SEEN, [perfect], dataclasses.replace(asked, loss=0.1))
     assert still.needed is not None, "what the user asks for is answered"
 

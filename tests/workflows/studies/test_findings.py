@@ -154,7 +154,7 @@ def test_rows_of_equal_inputs_and_different_targets():
     share = y.var(axis=1).mean() / y.var()
     text = next(f.text for f in data.findings if f.kind == "contradiction")
     assert f"{N} rows" in text
-    assert f"{share:.1%}" in text
+    assert f"{100 * share:.1f} %" in text
 
 
 def panel(rng, people=30, each=4):

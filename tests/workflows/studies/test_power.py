@@ -69,10 +69,10 @@ def test_a_test_that_can_see_nothing_says_so():
     said = answers(blind, [], question()).sentences
     assert said[0].startswith("Whether the columns predict the target is open")
     assert said[1].startswith("This test could hardly have seen anything: it often misses a linear signal in one ")
-    assert not any("100%" in text or "inf" in text for text in said)
+    assert not any("100 %" in text or "inf" in text for text in said)
     half = Signal(False, 0.4, 1.0, 1.0, 60, visible=0.3, powers={ONE: 0.2, ALL: 0.3, PRODUCT: math.inf})
     said = answers(half, [], question()).sentences[1]
-    assert "in one column that explains 20% or more of the target's variance and one in all columns with 30%." in said
+    assert "in one column that explains 20 % or more of the target's variance and one in all columns with 30 %." in said
     assert "The product of two columns would often have been missed" in said
 
 

@@ -102,7 +102,7 @@ def test_a_state_is_no_input_and_one_of_them_decides_every_error():
     findings = {item.kind: item for item in table("statecrime").findings}
     assert findings["identifier"].columns == ("state",)
     assert findings["tail"].columns == ("murder",)
-    assert "1 row holds 56% of its variance" in findings["tail"].text
+    assert "1 row holds 56 % of its variance" in findings["tail"].text
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -28,7 +28,7 @@ def test_a_test_without_power_is_not_told_as_absence():
     assert found.sentences[0].startswith("Whether the columns predict the target is open")
     assert "With 4 groups this test cannot find a signal" in found.sentences[1]
     weak = answers(Signal(False, 0.6, 0.9, 1.0, 60, visible=0.2), [], question())
-    assert "would have been found in most cases where it explains 20% or more of the target's" in weak.sentences[1]
+    assert "would have been found in most cases where it explains 20 % or more of the target's" in weak.sentences[1]
 
 
 def test_a_short_series_is_not_told_as_absence():
@@ -118,7 +118,7 @@ def test_both_tests_of_groups_say_what_they_could_see():
 
 
 def test_rare_classes_are_named_where_nothing_was_found():
-    said = "Classes with fewer than 8 rows cannot be measured on both sides of a split: 'b' (2)."
+    said = "Classes with fewer than 8 rows are too small to be measured on both sides of a split: 'b' (2)."
     for unit in ("accuracy", "auc"):
         asked_of = Question(metric(unit, "classification"), None, 320, 1.0, 0.5, rare=said)
         found = answers(UNSEEN, [candidate("fast", FAST, unit=unit)], asked_of)

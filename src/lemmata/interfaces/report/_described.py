@@ -77,7 +77,7 @@ def _spectra(record: StudyRecord) -> str:
             middle = len(found.index) // 2
             parts.append(
                 f"{model.title}: largest eigenvalue {number(found.eigenvalues[0])}, the first {found.index[middle]:,} "
-                f"directions hold {found.alignment[middle]:.0%} of the target"
+                f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
             )
     return (
         "Two panels against the number of the direction, strongest first: the eigenvalues of each kernel, and the "

@@ -66,10 +66,11 @@ def more(record: StudyRecord) -> list[Row]:
 
 def points(record: StudyRecord) -> list[Row]:
     """Every measured point of every model, for a table."""
+    whole = "each row left out" if record.data.task == "regression" else "ten folds left out"
     return [
         {
             "model": model.title, "n": number(round(point.n)), "value": told(point.value, record.unit),
-            "se": told(point.se, record.unit), "splits": str(point.splits) if point.splits else "each row left out",
+            "se": told(point.se, record.unit), "splits": str(point.splits) if point.splits else whole,
         }
         for model in record.models for point in model.points
     ]  # fmt: skip
@@ -96,8 +97,8 @@ def quality(record: StudyRecord) -> str:
         )
     return (
         f"Over all {len(ratios)} measured points of kernels, prediction and measurement are a factor of {factor:.2f} "
-        f"apart in the median and {math.exp(max(ratios)):.3g} at most; {inside / len(ratios):.0%} of the measurements "
-        "lie inside the band."
+        f"apart in the median and {math.exp(max(ratios)):.3g} at most; {100 * inside / len(ratios):.0f} % of the "
+        "measurements lie inside the band."
     ) + accuracy
 
 

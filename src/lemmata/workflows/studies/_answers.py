@@ -33,7 +33,7 @@ CHANGING = "How many rows would reach a value is not told: later rows differ fro
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
 RARE = 8
-"""A class of fewer rows cannot be measured on both sides of a split."""
+"""A class of fewer rows is too small to be measured on both sides of a split."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:
@@ -296,7 +296,10 @@ def _untold(question: Question, faultless: bool) -> str:
     if question.drifts or not faultless:
         return CHANGING
     none = "made no error" if question.unit.rows is wrong else "ranked every pair rightly"
-    return f"It {none} on the rows that did not train, so how many rows take a tenth of its error away cannot be told."
+    return (
+        f"With the most training rows that were measured it {none} on the others, so how many rows take a tenth of its "
+        "error away cannot be told."
+    )
 
 
 def _exactly(best: Candidate, question: Question) -> str:

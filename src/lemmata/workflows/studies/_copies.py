@@ -132,7 +132,7 @@ def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: b
         return []
     given, known = ("inputs and the time", "the inputs and the time") if timed else ("inputs", "the inputs alone")
     text = (
-        f"{involved} rows have the {given} of another row and a different {label!r}: {share:.1%} of the target's"
-        f" variance lies between such rows, which no model of {known} can explain."
+        f"{involved:,} rows have the {given} of another row and a different {label!r}: {100 * share:.1f} % of the "
+        f"target's variance lies between such rows, which no model of {known} can explain."
     )
     return [("contradiction", text)]

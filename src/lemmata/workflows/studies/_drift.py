@@ -70,7 +70,7 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
         return []
     told = [tell(question.unit, each, question.spread) for each in losses]
     return [
-        f"The last {1 - LARGEST_SHARE_IN_TIME:.0%} of the rows, on which everything here is measured, are calmer than "
-        f"those before: repeating the last value over {ahead:,} rows has {question.unit.name} {told[0]} on them, and "
-        f"had {told[1]} before. Errors in such times are in no interval here."
+        f"The last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, on which everything here is measured, are "
+        f"calmer than those before: repeating the last value over {ahead:,} rows has {question.unit.name} {told[0]} "
+        f"on them, and had {told[1]} before. Errors in such times are in no interval here."
     ]

@@ -332,8 +332,9 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
         Finding(
             "tail",
             (label,),
-            f"{label!r} has heavy tails: {count(largest, 'row holds', 'rows hold')} {share:.0%} of its variance (excess"
-            f" kurtosis {kurtosis:.0f}), so that every measured error depends on which split they fall into.{remedy}",
+            f"{label!r} has heavy tails: {count(largest, 'row holds', 'rows hold')} {100 * share:.0f} % of its "
+            f"variance (excess kurtosis {kurtosis:.0f}), so that every measured error depends on which split they fall "
+            f"into.{remedy}",
         )
     ]
 

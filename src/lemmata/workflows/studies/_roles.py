@@ -59,9 +59,15 @@ def assign_roles(
             f"{table.name} has no input columns besides the target",
             found=listing(table.frame.columns),
             rule="at least one column predicts the target",
-            remedy="check the separator of the file, leave fewer columns out, or --keep that of --group or --time",
+            remedy="check the separator of the file, or leave fewer columns out" + _kept(group, time),
         )
     return Roles(label, targets, inputs, group, time, tuple(keep))
+
+
+def _kept(group: str | None, time: str | None) -> str:
+    """That a column which decides the splits may be an input, too."""
+    named = [f"--keep {name!r} makes it an input, too" for name in (group, time) if name is not None]
+    return "".join(f"; {each}" for each in named)
 
 
 def _one_name(option: str, name: object) -> str | None:

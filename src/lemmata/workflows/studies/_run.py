@@ -186,7 +186,10 @@ class _Job:
         try:
             found = future.result()
             if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
-                self.notes.append("Last season was left out: no season was found, and it would be the last value.")
+                self.notes.append(
+                    "Last season was left out: no season that was tried foretells the target better than its last "
+                    "value does."
+                )
                 return
             self.candidates.append(found)
             self.notes += found.measured.notes
@@ -376,4 +379,4 @@ def _rare(dataset: Dataset) -> str:
     if not few:
         return ""
     named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return f"Classes with fewer than {RARE} rows cannot be measured on both sides of a split: {named}."
+    return f"Classes with fewer than {RARE} rows are too small to be measured on both sides of a split: {named}."

@@ -34,7 +34,7 @@ _EXCHANGED = {
     "within groups": "targets were exchanged between the rows of each group",
     "whole groups": "the targets of whole groups were exchanged",
     "groups": "targets were exchanged within groups and between whole groups",
-    "time": "the target was shifted in time, and models of earlier rows were tested on later ones",
+    "time": "models of earlier rows were tested on later ones, and the target was shifted in time",
 }
 
 
@@ -92,8 +92,8 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
-            f"The columns say something about the target ({_p(found)}), but no model here surely "
-            f"beats guessing in {unit.name}. {_remedy(question)}"
+            f"The columns say something about the target ({_p(found)}), but no model here is "
+            f"shown to beat guessing in {unit.name}. {_remedy(question)}"
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"
@@ -139,7 +139,7 @@ def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
 def _tested(found: Signal) -> str:
     what = _EXCHANGED.get(found.kind, _EXCHANGED["rows"])
     share = 100 * float(f"{found.p_value:.2g}")
-    share = f"{share:.0f}%" if share >= 10 else f"{share:.2g}%"
+    share = f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
     if not found.shuffles:
         return (
             f"models of earlier rows were tested on later ones, {found.rows:,} rows in all, and did not surely beat "
@@ -151,8 +151,8 @@ def _tested(found: Signal) -> str:
             f"both tests has p = {found.p_value:.2g} (a signal is p ≤ {LEVEL:g})."
         )
     return (
-        f"on {found.rows:,} rows {what}, and predicted as well in {share} of all cases (p = {found.p_value:.2g}; a "
-        f"signal is p ≤ {LEVEL:g})."
+        f"on {found.rows:,} rows {what}. Targets that are arranged like this were predicted as well in {share} of all "
+        f"cases (p = {found.p_value:.2g}; a signal is p ≤ {LEVEL:g})."
     )
 
 
@@ -214,7 +214,7 @@ def _seen(share: float, what: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.2g}%"
+    return f"{100 * share:.2g} %"
 
 
 def _listed(parts: Sequence[str]) -> str:
