@@ -1,5 +1,7 @@
 """Few-shot tasks, and what the claims about fine-tuning measure on one of them."""
 
+from types import SimpleNamespace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -97,6 +99,26 @@ def word_counts(way):
     """The kernel <c, c'> of training texts, and of unseen ones with them; c how often each word occurs."""
     texts, unseen = (jax.nn.one_hot(own, REVIEWS.vocabulary).sum(axis=1) for own in (way.texts, way.unseen))
     return texts @ texts.T, unseen @ texts.T
+
+
+def test_word_counts_do_not_use_rows_as_well_as_the_tangent_kernel(films, monkeypatch):
+    claim, key = fine_tuning.FewRowsDoNotOverfit(), jax.random.key(0)
+    signs = np.full(len(films), claim.predict(films[0]))
+    assert judged(claim, signs, np.stack([claim.measure(task, key) for task in films])) is True
+    monkeypatch.setattr(fine_tuning, "_kernels", word_counts)
+    assert judged(claim, signs, np.stack([claim.measure(task, key) for task in films])) is not True
+
+
+@pytest.mark.parametrize("step", [0.01, 0.02])
+def test_errors_of_linearisation_are_compared_at_equal_movement(step):
+    square = lambda params, x: params**2 * x
+    path, texts = [jnp.asarray(1.0), jnp.asarray(1.0 + step)], jnp.array([1.0, -1.0])
+    way = SimpleNamespace(f=square, path=path, texts=texts, outputs=lambda params, x: square(params, x))
+    moved = 2 * step + step**2
+    assert fine_tuning._moved(way)[0] == pytest.approx(step**2 / moved)
+    error = float(jnp.exp(fine_tuning._curved(way)[0]))
+    assert error == pytest.approx(step**2 / moved**2)
+    assert error == pytest.approx(0.25, rel=0.03)  # however far outputs moved
 
 
 def left_by_word_counts(task):
