@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.engine.catalogue import score_table, scores, told_mutations
+from lemmata.engine.catalogue import distance_table, score_table, scores, told_mutations
 from lemmata.engine.claims import Status, drawn, load_file, mutate, mutation_record, registry
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import app
@@ -246,6 +246,10 @@ def test_scores_count_what_is_supported_and_not_loose(record):
     assert table[2].startswith("| AtMost | 2 | 50% of 2 | 50% of 2 |")
     assert table[3].startswith("| Rate | 1 |  |  |  | 100% of 2 | 100% of 2 |")
     assert table[-1].startswith("| all | 3 |")
+    far = list(distance_table(found))
+    assert far[0].startswith("| relation | claims | 1.01 or 0.01 | 1.05 or 0.05 |")
+    assert far[2] == "| AtMost | 2 | 1 | 0 | 0 | 0 | 0 | 1 | 0 |", "one is attained, one has a factor 3 to spare"
+    assert far[3].startswith("| Rate | 1 | 0 | ")
 
 
 def test_a_sample_goes_through_relations_and_subjects():

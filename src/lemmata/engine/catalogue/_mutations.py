@@ -11,6 +11,9 @@ SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 """What mutations are counted by: factors, exponents, other signs, effects that are off, roles that are exchanged."""
 
 
+WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
+"""Distances that are told apart: factors less 1 (and shares of the way to the control), and exponents."""
+
 ALONE = "in component"
 """Words of a mutation that is of one component."""
 
@@ -127,3 +130,31 @@ def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
 
 def _share(made: int, noticed: int) -> str:
     return f"{noticed / made:.0%} of {made}" if made else ""
+
+
+def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
+    """How many claims of each relation have refuted neighbours within which distance, as lines of a Markdown table.
+
+    Of a claim its farthest neighbour counts: in the way of being wrong, and the component, that it tells least about.
+    Only claims that count are in it.
+
+    Args:
+        found: records of mutations by the claims' names.
+    """
+    told: dict[str, list[int]] = collections.defaultdict(lambda: [0] * (len(WITHIN) + 1))
+    for record in found.values():
+        if not record["left"] and record["nearest"]:
+            told[record["relation"]][max(map(_place, record["nearest"]))] += 1
+    heads = [f"{1 + factor:g} or {exponent:g}" for factor, exponent in WITHIN]
+    yield f"| relation | claims | {' | '.join(heads)} | farther |"
+    yield f"| --- | ---: |{' ---: |' * (len(WITHIN) + 1)}"
+    for name in sorted(told):
+        yield f"| {name} | {sum(told[name])} | {' | '.join(map(str, told[name]))} |"
+
+
+def _place(own: dict[str, Any]) -> int:
+    """The first distance within which a neighbour is."""
+    if own["amount"] is None:
+        return len(WITHIN)
+    ends = [end[own["unit"] == "exponent"] for end in WITHIN]
+    return next((place for place, end in enumerate(ends) if own["amount"] <= end), len(WITHIN))

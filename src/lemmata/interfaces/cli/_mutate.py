@@ -126,16 +126,17 @@ def _record(claim: Any, asked: dict) -> dict[str, Any]:
 
 
 def _print_scores(found: dict[str, dict[str, Any]]) -> None:
-    """The score by relation and by subject, where more than one claim was mutated."""
-    from lemmata.engine.catalogue import score_table, scores
+    """The score by relation and by subject, and the distances, where more than one claim was mutated."""
+    from lemmata.engine.catalogue import distance_table, score_table, scores
 
     from ._console import plain
 
     if len(found) < 2:
         return
-    for head, by in (("relation", _relation), ("subject", _subject)):
+    told = [score_table(scores(found, by), head) for head, by in (("relation", _relation), ("subject", _subject))]
+    for lines in (*told, distance_table(found)):
         plain("")
-        for line in score_table(scores(found, by), head):
+        for line in lines:
             plain(line)
 
 
