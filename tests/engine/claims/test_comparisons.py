@@ -51,6 +51,26 @@ def test_a_bound_is_violated_from_beyond_rounding_on(relation, sign):
     assert relation.compare(sample([1.0], [beyond], [2.0])) is True, "a condition number widens what rounding explains"
 
 
+@pytest.mark.parametrize("relation", [AtMost(), AtLeast(), Witness(), Equal()], ids=str)
+def test_what_is_0_on_both_sides_holds_although_it_has_no_tolerance(relation):
+    assert relation.judge(alike(0.0, 0.0, 132), LEVEL).holds is True
+    assert relation.compare(alike([0.0, 1.0], [0.0, 1.0], 1)) is True
+    assert relation.judge(alike([0.0, 1.0], [0.0, 1.0], 132), LEVEL).estimate == (1.0 if relation == Witness() else 0.0)
+
+
+def test_a_gap_as_large_as_its_tolerance_holds():
+    below, above = alike(1.0 - 32 * EPS, 1.0, 132), alike(1.0, 1.0 - 32 * EPS, 132)
+    for relation, edge in (
+        (AtMost(), below),
+        (AtLeast(), above),
+        (Witness(), above),
+        (Equal(), below),
+        (Equal(), above),
+    ):
+        assert relation.judge(edge, LEVEL).holds is True, relation
+        assert relation.compare(edge) is True
+
+
 @pytest.mark.parametrize(("relation", "sign"), [(AtMost(), 1.0), (AtLeast(), -1.0), (Witness(), -1.0)], ids=str)
 def test_one_component_of_one_trial_refutes(relation, sign):
     measured = np.ones((132, 3))
@@ -128,6 +148,7 @@ def test_a_bound_at_its_trivial_value_is_vacuous():
         assert relation.vacuous(np.array([0.9, 1.0, 1.1]), trivial).ravel().tolist() == [True, True, False]
     ends = np.array([[0.0, 0.5, 0.9], [0.0, 0.5, 1.0], [0.0, 0.5, 1.1]])
     assert Estimate().vacuous(ends, trivial).ravel().tolist() == [False, True, True]
+    assert Estimate().vacuous(ends, np.array([[1.0, 9.0, 9.0]] * 3)).tolist() == [[False], [True], [True]]
     for relation in (Equal(), EqualInMean(), Rate("n", RUNGS)):
         assert relation.vacuous(np.ones(3), trivial) is None
 
@@ -230,6 +251,14 @@ def test_entries_of_a_block_share_their_largest_value():
     assert Equal().distance(np.array([[[1.0, 1.0]]]), false).ravel() == pytest.approx([0.5, 0.0])
     assert Equal(block=1).distance(np.array([[[1.0, 1.0]]]), false).ravel() == pytest.approx([0.5])
     assert Equal(block=-1).distance(np.array([[[1.0, 4.0]]]), false).ravel() == pytest.approx([0.75])
+    rows, other = np.array([[[1.0, 2.0], [8.0, 4.0]]]), np.array([[[1.0, 1.0], [8.0, 3.0]]])
+    assert Equal(block=1).distance(rows, other).ravel() == pytest.approx([0.5, 0.125])
+    for block in (2, 5, -1):
+        assert Equal(block=block).distance(rows, other).ravel() == pytest.approx([0.125])
+    assert Equal().distance(rows, other).ravel() == pytest.approx([0.0, 0.5, 0.0, 0.25])
+    assert Equal().band.endswith("condition number")
+    assert Equal(block=1).band.endswith(", of the largest in its block")
+    assert Equal(block=-1).band.endswith(", of the largest")
 
 
 def noisy(mean, deviation, trials=400, replicates=1):
@@ -278,6 +307,16 @@ def test_problems_whose_own_means_are_off_are_seen_beside_a_mean_that_is_right()
     spread = EqualInMean(margin=0.1, resolution=0.05, spread=0.5)
     assert spread.judge(sample(np.ones(trials), 1 + 0.5 * signs + noise), LEVEL).holds is True
     assert spread.judge(sample(np.ones(trials), 1 + 0.7 * signs + noise), LEVEL).holds is False
+
+
+def test_two_measurements_of_a_problem_tell_its_own_mean_from_noise():
+    rng = np.random.default_rng(5)
+    apart = 0.5 * rng.normal(size=(400, 1)) * np.array([1.0, -1.0])  # each pair has the mean 1
+    assert EqualInMean(resolution=0.05).judge(sample(np.ones(400), 1 + apart), LEVEL).holds is True
+    noise = 0.3 * rng.normal(size=(4000, 2))
+    assert EqualInMean(resolution=0.04).judge(sample(np.ones(4000), 1 + noise), LEVEL).holds is True
+    own = 0.005 * np.where(np.arange(400) % 2, 1.0, -1.0)[:, None] + 1e-4 * rng.normal(size=(400, 2))
+    assert EqualInMean(resolution=0.05).judge(sample(np.ones(400), 1 + own), LEVEL).holds is False
 
 
 # Ladders
