@@ -408,7 +408,8 @@ def test_what_the_parts_of_a_verdict_come_to():
     assert decide(open_, good, 0.51, (), 9)[0] is Status.INCONCLUSIVE
     assert decide(open_, good, 1.0, (), 9)[0] is Status.VACUOUS
     assert decide(no, good, 1.0, (), 9)[0] is Status.REFUTED
-    assert decide(no, good, None, ("a",), 9)[0] is Status.OUTSIDE
+    for holds, said in ((yes, "the conclusion holds"), (no, "the conclusion fails"), (open_, "undecided")):
+        assert decide(holds, good, None, ("a",), 9) == (Status.OUTSIDE, f"{said} although 'a' is false here; told")
     assert decide(open_, good, None, (), 9)[0] is Status.INCONCLUSIVE
     for control in (Status.SUPPORTED, Status.INCONCLUSIVE):
         assert decide(yes, control, None, (), 9)[0] is Status.INCONCLUSIVE

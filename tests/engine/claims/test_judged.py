@@ -13,13 +13,13 @@ LEVEL = 1e-3
 CLAIM = synthetic.SureBound()
 
 
-def finished(predicted, measured, false=None, trivial=np.nan, value=None, requested=None, **options):
-    """Trials whose one hypothesis asks for a positive value."""
+def finished(predicted, measured, false=None, trivial=np.nan, value=None, requested=None, others=(), **options):
+    """Trials whose first hypothesis asks for a positive value."""
     predicted, measured = np.asarray(predicted, float), np.asarray(measured, float)
     count = len(measured)
     value = np.ones(count) if value is None else np.asarray(value, float)
     rows = Outcome(
-        hypotheses=[Hypothesis("positive", value, ">", np.zeros(count))],
+        hypotheses=[*others, Hypothesis("positive", value, ">", np.zeros(count))],
         holds=value > 0,
         undefined=np.isnan(value),
         predicted=predicted,
@@ -71,6 +71,9 @@ def test_a_p_value_is_the_level_at_which_a_count_refutes():
     assert claim.relation.judge(sample, value * 0.999).holds is not False
     assert 1e-12 < value < 0.5
     measured[:] = 0.0
+    measured[:5] = 2.0  # as many or more come in 56 of 100 cases
+    assert p_value(claim, Sample(np.ones(100), measured, np.ones(100))) == 1.0
+    measured[:] = 0.0
     assert p_value(claim, Sample(np.ones(100), measured, np.ones(100))) == 1.0
 
 
@@ -90,6 +93,11 @@ def test_trials_outside_the_hypotheses_are_dropped_up_to_a_half():
         assert verdict.status is status, failing
     assert "hypotheses fail in 101 of 200 problems: 'positive' has median -2, asked > 0" in verdict.reason
     assert verdict.dropped == {"positive": 101}
+    seldom = Hypothesis("small", np.where(np.arange(200) < 3, 2.0, 0.0), "<", np.ones(200))
+    verdict = judged(finished(np.ones(200), np.full(200, 0.8), value=value, others=[seldom]))
+    assert "101 of 200 problems: 'positive'" in verdict.reason, "the one that fails most often"
+    assert verdict.dropped == {"small": 3, "positive": 101}
+    assert corner_of(CLAIM, verdict, finished(np.ones(200), np.full(200, 0.8), value=value)).gap == -np.inf
 
 
 def test_what_failed_is_said_and_nothing_else_is():
@@ -148,6 +156,8 @@ def test_slack_is_of_what_can_be_divided():
     measured = np.full(100, 0.5)
     measured[:10] = 0.0
     assert judged(finished(np.ones(100), measured)).slack == pytest.approx((2.0, 2.0, 2.0))
+    even = judged(finished(np.ones(101), 1 / np.linspace(2.0, 3.0, 101))).slack
+    assert even == pytest.approx((2.05, 2.5, 2.95))
     assert judged(finished(np.ones(100), np.zeros(100))).slack is None
     ladder = dataclasses.replace(synthetic.PowerLaw())
     rungs = np.asarray(synthetic.RUNGS) ** -0.5 * np.ones((64, 1))
@@ -184,6 +194,8 @@ def test_a_corner_is_a_verdict_in_short():
     corner = corner_of(CLAIM, judged(trials), trials)
     assert (corner.status, corner.slack) == (Status.SUPPORTED, pytest.approx(1.25))
     assert corner.gap == pytest.approx(-0.2)
+    uneven = finished(np.ones(100), np.linspace(0.5, 0.9, 100))
+    assert corner_of(CLAIM, judged(uneven), uneven).slack == pytest.approx(1 / 0.7, rel=1e-2)
     assert corner_of(CLAIM, judged(Trials(9, errors=["x"])), Trials(9, errors=["x"])).gap == -np.inf
     value = np.ones(100)
     value[0] = -1.0

@@ -133,6 +133,19 @@ def moved(sample: Sample, false: np.ndarray, way: Way, amount: float, part: int 
     return dataclasses.replace(sample, predicted=gone.reshape(np.shape(sample.predicted)))
 
 
+def moves(sample: Sample, false: np.ndarray, way: Way, part: int | None = None) -> bool:
+    """Whether a prediction can go some way: a control that leaves a component as it is leads nowhere.
+
+    Args:
+        sample: the trials.
+        false: the predictions of the control.
+        way: in which it is wrong.
+        part: the component that alone is moved; None for all.
+    """
+    gone = moved(sample, false, way, FARTHEST[way.unit], part)
+    return not np.array_equal(gone.predicted, sample.predicted)
+
+
 def mutants(relation: Relation, sample: Sample, false: np.ndarray, seed: int, both: bool = False) -> Iterator[Mutant]:
     """Wrong neighbours of a statement, on trials that need not be run again.
 

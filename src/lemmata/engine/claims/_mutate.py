@@ -15,7 +15,7 @@ from lemmata.errors import SettingError
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
 from ._judge import judge_trials
-from ._mutants import Mutant, is_wrong, judged, mutants, nearest_refuted, parts, ways
+from ._mutants import Mutant, is_wrong, judged, moves, mutants, nearest_refuted, parts, ways
 from ._relations import Sample
 from ._roles import swapped_predictions
 from ._trials import Trials, run_trials
@@ -133,6 +133,7 @@ def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> t
         Neighbour(part, way.name, way.unit, nearest_refuted(relation, sample, false, level, way, part))
         for part in (None, *parts(relation, sample))
         for way in ways(relation, sample, part)
+        if moves(sample, false, way, part)
     )
 
 
