@@ -93,7 +93,7 @@ def at(tree: ast.AST, way: tuple) -> ast.AST:
     return tree
 
 
-def replaced(tree: ast.AST, way: tuple, other: ast.AST) -> ast.AST:
+def replaced(tree: ast.Module, way: tuple, other: ast.AST) -> ast.Module:
     """A copy of the tree with another node at the end of a way."""
     tree = copy.deepcopy(tree)
     parent, (name, place) = at(tree, way[:-1]), way[-1]

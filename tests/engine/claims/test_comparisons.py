@@ -184,6 +184,20 @@ def test_one_number_stands_for_a_trial():
     assert Limit("n", RUNGS).shown(alike(2.0, [0.0, 1.0, 2.0, 3.0], 1)) == (2.0, 3.0)
 
 
+def test_which_shapes_fit():
+    for relation in (Rate("n", RUNGS), Order("n", RUNGS)):
+        assert relation.misfit((), (4,)) is None
+        assert "one number" in str(relation.misfit((1,), (4,)))
+        assert "each of the 4 rungs" in str(relation.misfit((), (3,)))
+    assert Limit("n", RUNGS).misfit((), (4,)) is None
+    assert Limit("n", RUNGS).misfit((), ()) is not None
+    for relation in (AtMost(), Witness(), Equal(), EqualInMean(over="problems")):
+        assert relation.misfit((2,), (2,)) is None
+        assert relation.misfit((2,), (3,)) is not None
+    assert EqualInMean().misfit((2,), (2, 2)) is None
+    assert EqualInMean().misfit((2,), (2,)) is not None
+
+
 # Constructions and intervals
 
 
@@ -351,6 +365,10 @@ def test_rungs_at_the_rounding_floor_do_not_count():
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is True
     assert "1 rungs at the rounding floor dropped" in judged.reason
+    once = ladders(-0.5)
+    once[0, 3] = 0.0
+    judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), once), LEVEL)
+    assert (judged.holds, "1 rungs" in judged.reason) == (True, True), "a slope needs a logarithm in every trial"
     measured[:, 2] = 0.0
     judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
     assert judged.holds is None
@@ -367,6 +385,8 @@ def test_a_step_the_other_way_reverses_an_order():
         judged = relation.judge(sample(np.full(100, sign), np.asarray(values) + noise), LEVEL)
         assert judged.holds is holds, values
         assert (judged.needed == 400) is (holds is None)
+    for flat in ([0.0, 1.0, 1.0, 3.0], [1.0, 1.0, 1.0, 1.0]):
+        assert relation.judge(alike(1.0, flat, 100), LEVEL).holds is None, "a step of exactly 0 says neither"
     assert relation.judge(sample(np.ones(100), np.asarray([0.0, 1.0, 0.5, 3.0]) + noise), LEVEL).reason.endswith(
         "from n = 16 to 32"
     )
@@ -380,6 +400,18 @@ def test_a_limit_is_missed_by_a_plateau_and_not_by_what_still_falls():
                           (0.8 + 0 * sizes, False), (1 + 2.0 * sizes**-0.5, None), (1 - 2.0 * sizes**-0.5, None),
                           (1 + 2.0 * sizes**-0.2, False)):  # fmt: skip
         assert relation.judge(sample(np.ones(100), values + noise), LEVEL).holds is holds, values
+
+
+def test_a_limit_is_judged_at_the_last_size_and_its_excess_two_sizes_before():
+    relation, noise = Limit("n", RUNGS, margin=0.05), 1e-5 * np.random.default_rng(6).normal(size=(100, 4))
+    cases = (([0.5, 0.5, 0.5, -0.05], True), ([0.5, 0.2, 0.17, 0.12], False), ([0.5, 0.2, 0.17, 0.09], None),
+             ([0.5, 0.3, 0.25, 0.14], None), ([-0.6, -0.3, -0.27, -0.22], False))  # fmt: skip
+    for excess, holds in cases:
+        assert relation.judge(sample(np.ones(100), 1.05 + np.asarray(excess) + noise), LEVEL).holds is holds, excess
+    short = Limit("n", RUNGS[:3], margin=0.05)
+    assert short.judge(sample(np.ones(100), 1.05 + np.asarray([0.5, 0.25, 0.2]) + noise[:, :3]), LEVEL).holds is None
+    assert Limit("n", RUNGS, relative=False).distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([4.0])
+    assert Limit("n", RUNGS).distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([1.3])
 
 
 # The statistics and the status
