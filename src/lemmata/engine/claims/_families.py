@@ -175,7 +175,11 @@ FAMILIES = (
         rare(1.0, 0.3, 64),
     ),
     Family(
-        EqualInMean(resolution=0.1, ends=(0.0, 1.0)), "a share between known ends, x 0.8", "refuted", 96, rare(0.8, 0.3, 64)
+        EqualInMean(resolution=0.1, ends=(0.0, 1.0)),
+        "a share between known ends, x 0.8",
+        "refuted",
+        96,
+        rare(0.8, 0.3, 64),
     ),
     Family(
         EqualInMean(resolution=0.1, ends=(0.0, np.inf)),
@@ -185,7 +189,7 @@ FAMILIES = (
         heavy(1.0, lognormal(3.0)),
     ),
     Family(
-        _RATE, "exponents that differ by ±0.6 between problems", "not supported", 256, powers((-1.6, -0.4), -1, 0.1)
+        _RATE, "exponents that differ by ±0.6 between problems", "not supported", 256, powers((-1.6, -0.4), -1.0, 0.1)
     ),
     Family(
         Rate("n", RUNGS, replicates=2),
@@ -202,7 +206,7 @@ FAMILIES = (
         powers((-1.0,), -1.0, 1.0, 2),
     ),
     Family(
-        _UPPER, "half of the problems slower by 0.6, half faster", "not supported", 256, powers((-1.6, -0.4), -1, 0.1)
+        _UPPER, "half of the problems slower by 0.6, half faster", "not supported", 256, powers((-1.6, -0.4), -1.0, 0.1)
     ),
     Family(_RATE, "a slope that flattens out", "not supported", 64, bent((-0.9, -0.8, -0.5, -0.2, 0.0), -0.5)),
     Family(
