@@ -249,7 +249,7 @@ class LabelMismatch(Claim[Learned]):
     controls = "the error of a learned denoiser"
     unexplained = "the size of the mismatch: the bound is beyond the trivial one by many orders"
     reading = "C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, R_H the least that Theorem G.4 allows"
-    expected = Status.OUTSIDE
+    expected = Status.VACUOUS
 
     def predict(self, problem: Learned) -> Array:
         return _mismatch(problem)
@@ -293,7 +293,7 @@ class ScoreError(Claim[Learned]):
     controls = "the error of a learned denoiser"
     unexplained = "the error: the bound is beyond the trivial one by many orders"
     reading = "hidden constants 1, delta = 0.1, Lambda = sqrt(d), R_H the least that Theorem G.4 allows"
-    expected = Status.OUTSIDE
+    expected = Status.VACUOUS
 
     def predict(self, problem: Learned) -> Array:
         n, d = problem.truth.shape
