@@ -54,7 +54,7 @@ class AbstractBound(Relation):
 
     def violations(self, sample: Sample) -> np.ndarray:
         """Which trials violate the bound beyond rounding."""
-        return self.against(sample).any(axis=1)
+        return np.asarray(np.any(self.against(sample), axis=1))
 
     def judge(self, sample: Sample, level: float) -> Judgement:
         """Exact binomial test of the violations; with delta = 0 a single violation refutes.

@@ -35,7 +35,7 @@ def counted(wrong: np.ndarray, mute: np.ndarray) -> int:
         wrong: which components of each trial contradict the statement, shape (T, C).
         mute: which of them say nothing.
     """
-    speaks = ~mute | wrong.any(axis=1)[:, None]
+    speaks = ~mute | np.any(wrong, axis=1, keepdims=True)
     return int(speaks.sum(axis=0).min(initial=len(wrong)))
 
 

@@ -17,11 +17,16 @@ def status_of(judgement: Judgement) -> Status:
     return {True: Status.SUPPORTED, False: Status.REFUTED, None: Status.INCONCLUSIVE}[judgement.holds]
 
 
-def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> tuple[ControlVerdict, str]:
+def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
     """What the trials say about the control, and where they have no power against it; empty where they have.
 
-    They need power in every component by itself, so that a component in which the statement is sharp carries none in
-    which it says nothing. A control that says why it is loose needs it in one of them.
+    Args:
+        claim: the claim.
+        sample: its trials.
+        false: what the control predicts.
+        level: at which it is judged.
+        each: whether power is needed in every component by itself, so that one in which the statement is sharp carries
+            none in which it says nothing.
     """
     relation, against = claim.relation, dataclasses.replace(sample, predicted=false)
     judged = relation.judge(against, level)
@@ -34,14 +39,14 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float) ->
     share, weak = judged.violating, ""
     if judged.holds is not False:
         weak = f"the control is not refuted by {sample.trials} trials"
-    elif not claim.control.loose and wrong is not None:
+    elif each and wrong is not None:
         touched, moved = _moved(relation, sample, false)
         rates = np.where(touched, wrong.mean(axis=0), np.inf)
         if np.isfinite(rates).any():
             least = int(np.argmin(rates))
             share, weak = float(rates[least]), _weak(relation, wrong[:, least], level)
             weak = weak and f"{weak} in component {least + 1} of {len(rates)}{'' if moved[least] else _AS_IT_IS}"
-    elif not claim.control.loose and not relation.rungs:
+    elif each and not relation.rungs:
         weak = _weak_mean(relation, against, level)
     return ControlVerdict(status_of(judged), share, near, far), weak
 
@@ -55,9 +60,9 @@ def _moved(relation: Relation, sample: Sample, false: np.ndarray) -> tuple[np.nd
     Where the prediction is 0 or infinite in all trials and the control with it, there is none.
     """
     predicted, unit = sample.predicted, relation.unit
-    differ = blocks(np.asarray(false != predicted), unit).any(axis=0)
-    sized = blocks(np.isfinite(predicted) & (predicted != 0), unit).any(axis=0)
-    return differ | sized, differ
+    differ = np.any(blocks(np.asarray(false != predicted), unit), axis=0)
+    sized = np.any(blocks(np.isfinite(predicted) & (predicted != 0), unit), axis=0)
+    return np.asarray(differ | sized), np.asarray(differ)
 
 
 def _weak(relation: Relation, wrong: np.ndarray, level: float) -> str:

@@ -51,7 +51,7 @@ def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     """
     sample = Sample(*(np.asarray(part) for part in (results.predicted, results.measured, results.condition)))
     condition, false = columns(sample.condition), columns(results.false)
-    found: list[tuple[str, Any, np.ndarray]] = [
+    found: list[tuple[str, Any, Any]] = [
         ("the condition number", condition, ~(np.isfinite(condition) & (condition >= 0)).all(axis=1)),
         ("the measurement", sample.measured, not_finite(sample.measured)),
         ("the prediction", sample.predicted, claim.relation.broken(sample)),

@@ -41,8 +41,9 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     if sample.constant:
         words = f"one case, drawn {sample.trials} times: {judgement.reason}"
         judgement = dataclasses.replace(judgement, reason=words)
-    control, weak = control_of(claim, sample, results.false[kept], level)
     beyond = _beyond(claim, sample, results.trivial[kept])
+    each = not claim.control.loose and (beyond is None or not _empty(beyond, sure=False))
+    control, weak = control_of(claim, sample, results.false[kept], level, each)
     status, reason = decide(judgement, weak, beyond, violated)
     if finished.interrupted:
         status, reason = Status.INCONCLUSIVE, f"interrupted after {executed} of {finished.requested} trials; {reason}"

@@ -37,7 +37,7 @@ class ControlVerdict:
     Args:
         status: refuted, where the trials have power.
         violating: the share of trials that alone contradict it, in the component in which they are fewest, or in any
-            where the control is loose; None where a single trial cannot.
+            of a loose control or a vacuous bound; None where a single trial cannot.
         nearest, farthest: medians over trials of its distance from the claim (a factor, a difference of exponents, or a
             relative difference) in the component that is least and in the one that is most changed; None where it means
             nothing.

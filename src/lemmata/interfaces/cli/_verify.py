@@ -32,9 +32,9 @@ def _verify(
     """Judge a statement, or the few that are named.
 
     Exit code 0 supported, 1 refuted, 2 usage, 3 inconclusive or inapplicable, 4 failed; 5 is vacuous (a bound that held
-    and says nothing) and 6 outside (a hypothesis is known to be false). Of several claims the family-wise error is at
-    most the level, and the exit code is 0 where every verdict is the expected one (a misprint entered as printed is
-    expected to be refuted).
+    and says nothing) and 6 outside, or fails outside (a hypothesis is known to be false). Of several claims the
+    family-wise error is at most the level, and the exit code is 0 where every verdict is the expected one (a misprint
+    entered as printed is expected to be refuted).
 
     `lemmata judge` judges many claims, with limits of time. `lemmata verify --stale` is `lemmata judge --stale`.
     """

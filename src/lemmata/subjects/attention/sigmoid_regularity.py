@@ -147,7 +147,7 @@ class WeightsMoveLess(Claim[SigmoidHead]):
     source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
     population = SigmoidHeads("scattered")
     relation = AtMost()
-    control = Control("nine tenths of both", lambda bound, problem: 0.9 * bound)
+    control = Control("three fifths of both", lambda bound, problem: 0.6 * bound)
     controls = "the derivative of attention's weights by its logits"
     unexplained = "which is larger at given logits, and what the logits do with the tokens"
     traced = False

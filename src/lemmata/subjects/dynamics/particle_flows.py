@@ -66,7 +66,9 @@ class SmallStepsDescend(Claim[Clouds]):
     stated = Kind.OWN
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
     relation = AtLeast()
-    control = Control("1.3 times as much", lambda fall, problem: 1.3 * fall)
+    control = Control(
+        "1.3 times, twice and four times as much", lambda fall, problem: fall * jnp.array([1.3, 2.0, 4.0])
+    )
     controls = "whether alternating training converges"
     unexplained = "kernels with kinks at the points, for which no step is small enough"
 

@@ -76,6 +76,7 @@ class QuadraticDeviation(AbstractDeviationClaim):
     title = "Fit and risk differ by moments of the features"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    expected = Status.VACUOUS
 
     def predict(self, problem: FinitePopulation) -> Array:
         first, second = _moments(problem)

@@ -255,7 +255,7 @@ class ErrorAtBestTemperature(Claim[Products]):
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
     population = UniformProducts(low=-1.0)
     relation = AtMost()
-    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    control = Control("three fifths of it", lambda bound, problem: 0.6 * bound)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN

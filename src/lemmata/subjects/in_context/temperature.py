@@ -209,7 +209,7 @@ class StepErrorOfThirdOrder(AbstractStepError):
     title = "The error of a proximal step by attention, to third order"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("four fifths of the bound are enough", lambda bound, problem: 0.8 * bound)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
 
     def predict(self, problem: Prompt) -> Array:
         eta, tau, count = problem.model.step, problem.model.temperature, len(problem.y)
