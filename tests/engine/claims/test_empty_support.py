@@ -35,7 +35,7 @@ def variant(claim, **attributes):
         (empty.LooseComponent(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.LooseFloor(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control leaves as it is"),
-        (empty.SeldomWitness(), Status.INCONCLUSIVE, "stated 0.05"),
+        (empty.SeldomWitness(), Status.REFUTED, "both tries fail in 198"),
         (empty.DroppedViolations(), Status.FAILED, "the conclusion fails in"),
     ],
     ids=lambda item: type(item).__name__ if isinstance(item, synthetic.Synthetic) else "",

@@ -36,7 +36,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)
     kept = np.asarray(results.holds)
-    sample = _sample(claim, results, kept)
+    sample = judged_sample(claim, results, kept)
     judgement = claim.relation.judge(sample, level)
     if sample.constant:
         words = f"one case, drawn {sample.trials} times: {judgement.reason}"
@@ -69,7 +69,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
     )
 
 
-def _sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
+def judged_sample(claim: Claim, results: Outcome, kept: np.ndarray) -> Sample:
     """The trials that count, with the components in which they say nothing."""
     parts = (results.predicted, results.measured, results.condition)
     sample = Sample(*(np.asarray(part)[kept] for part in parts), exact=draws_nothing(claim))
@@ -80,7 +80,7 @@ def corner_of(claim: Claim, verdict: Verdict, finished: Trials) -> Corner:
     """A verdict at another setting in short."""
     gap = -math.inf
     if verdict.judged and finished.stacked is not None:
-        sample = _sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
+        sample = judged_sample(claim, finished.stacked, np.asarray(finished.stacked.holds))
         gap = float(claim.relation.gaps(sample).max(initial=-math.inf))
     slack = None if verdict.slack is None else verdict.slack[1]
     return Corner(verdict.setting, verdict.status, verdict.reason, slack, gap, verdict.p_value)

@@ -8,9 +8,9 @@ import numpy as np
 
 from ._bounds import AbstractBound, AtMost, Witness
 from ._claim import Status
+from ._controls import status_of
 from ._equalities import EqualInMean
 from ._estimates import HIGH, LOW, VALUE, Estimate
-from ._judge import status_of
 from ._ladders import AbstractLadder, Order, Rate
 from ._relations import Relation, Sample, columns
 

@@ -14,7 +14,7 @@ from lemmata.errors import SettingError
 
 from ._claim import Claim, Status
 from ._family import LEVEL, budget_of
-from ._judge import judge_trials
+from ._judge import judge_trials, judged_sample
 from ._mutants import Mutant, is_wrong, judged, moves, mutants, nearest_refuted, parts, ways
 from ._relations import Sample
 from ._roles import swapped_predictions
@@ -99,7 +99,7 @@ def mutate(
     if results is None or verdict.status in (Status.FAILED, Status.INAPPLICABLE) or not verdict.judged:
         return known
     kept = results.holds
-    sample = Sample(*(np.asarray(own)[kept] for own in (results.predicted, results.measured, results.condition)))
+    sample = judged_sample(claim, results, kept)
     false, numbers = np.asarray(results.false)[kept], finished.numbers[kept]
     holds = relation.judge(sample, level / 2).holds
     if holds is None:
