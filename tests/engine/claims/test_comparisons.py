@@ -20,7 +20,7 @@ from lemmata.engine.claims import (
 )
 from lemmata.engine.claims._judge import decide
 from lemmata.engine.claims._relations import Judgement
-from lemmata.engine.claims._statistics import failure_limits, mean_interval, trials_to_support
+from lemmata.engine.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
 
 EPS = float(np.finfo(float).eps)
 LEVEL = 1e-3
@@ -385,6 +385,8 @@ def test_a_step_the_other_way_reverses_an_order():
         judged = relation.judge(sample(np.full(100, sign), np.asarray(values) + noise), LEVEL)
         assert judged.holds is holds, values
         assert (judged.needed == 400) is (holds is None)
+    rising = relation.judge(sample(np.ones(100), np.asarray([0.0, 1.0, 3.0, 6.0]) + noise), LEVEL)
+    assert (rising.estimate, rising.band) == (pytest.approx(1.0, abs=0.01), (0.0, np.inf)), "the smallest step"
     for flat in ([0.0, 1.0, 1.0, 3.0], [1.0, 1.0, 1.0, 1.0]):
         assert relation.judge(alike(1.0, flat, 100), LEVEL).holds is None, "a step of exactly 0 says neither"
     assert relation.judge(sample(np.ones(100), np.asarray([0.0, 1.0, 0.5, 3.0]) + noise), LEVEL).reason.endswith(
@@ -423,6 +425,7 @@ def test_limits_of_rates_and_means_at_their_ends():
     assert failure_limits(1, 10, LEVEL)[0] > 0.0
     assert failure_limits(9, 10, LEVEL)[1] < 1.0
     assert trials_to_support(0.5, 0.25) == 2
+    assert holm({"a": 0.05}, 0.05) == {"a": (0.05, True)}
     assert mean_interval(np.ones(1), LEVEL) == (-np.inf, np.inf)
     assert all(map(math.isfinite, mean_interval(np.array([1.0, 2.0]), LEVEL)))
     low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]), 0.05)
