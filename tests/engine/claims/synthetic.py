@@ -44,6 +44,7 @@ class Synthetic(Claim):
     """A statement about one random number."""
 
     shift: float = 0.0
+    heavy: bool = False
     title = "Synthetic"
     source = Source("hoeffding1963", "test")
     population = Numbers()
@@ -98,7 +99,6 @@ class SkewedMean(Synthetic):
     relation = EqualInMean(resolution=0.1)
     control = Control("twice as much", lambda value, problem: 2 * value)
     trials = 2000
-    heavy: bool = False
 
     def predict(self, problem):
         return problem * (1 + self.shift)
