@@ -52,8 +52,9 @@ def verify(
     `level`: half of it is spent on the case itself, half on the corners, other settings drawn by the seed, of which one
     that is refuted refutes. The promise is exact for bounds, constructions, estimates and means of measurements with
     declared `ends`. For other means, rates, limits and orders it rests on limits that hold for the rare events and the
-    heavy tails that docs/trust.md lists; no limits hold for a law of which nothing is known. The claim's control, a neighbouring false statement, is judged on the same trials: where
-    it is not refuted, the budget has no power and a statement that would be supported stays inconclusive.
+    heavy tails that docs/trust.md lists; no limits hold for a law of which nothing is known. The claim's
+    control, a neighbouring false statement, is judged on the same trials: where it is not refuted, the budget has no
+    power and a statement that would be supported stays inconclusive.
 
     Args:
         claim: the claim.
