@@ -89,7 +89,8 @@ def test_misses_are_those_of_the_relation():
     predicted, measured = rng.random((40, 3)), rng.random((40, 3))
     sample = Sample(predicted, measured, np.ones(40))
     assert misses(AtMost(), sample) == int((measured > predicted).any(axis=1).sum())
-    assert misses(Witness(probability=0.9), sample) == int((predicted > measured).any(axis=1).sum())
+    twice = Sample(predicted, np.stack([measured, rng.random((40, 3))], axis=1), np.ones(40))
+    assert misses(Witness(probability=0.9), twice) == int((predicted > measured).any(axis=1).sum())
     assert misses(Equal(), sample) == 40
     assert allowed_misses(Witness(probability=0.9)) == pytest.approx(0.1)
 

@@ -256,7 +256,7 @@ class Limit(AbstractLadder):
         before = max(len(self.rungs) - 3, 0)
         left = (self.rungs[-1] / self.rungs[before]) ** -self.slowest
         excess = np.sign(last.estimate) * (difference[:, -1] - left * difference[:, before]) - (1 - left) * self.margin
-        low, _ = mean_limits(excess, share, exact)
+        low, _ = mean_interval(excess, share, exact)
         since = (
             f"since {self.along} = {self.rungs[before]:g} its excess over the margin should have fallen to {left:.2g}"
         )

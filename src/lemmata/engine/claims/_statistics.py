@@ -81,8 +81,9 @@ def stretch(sample: np.ndarray) -> float:
 
     Three figures tell a heavy tail. Hill's estimate 1/a of its index, over the quarter of the sample that is farthest
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
-    samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. A
-    tail with 1/a above 1, or with fewer than 25 different trials above the median (a rare event), is as far as it goes.
+    samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
+    factor is the largest where 1/a is above 1; where fewer than 25 trials, or than a quarter, are above the median (a
+    rare event); and where the deviations d above the mean have (sum d)² / sum d² below n/8: few trials make them up.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -95,11 +96,12 @@ def stretch(sample: np.ndarray) -> float:
         return _FARTHEST
     tail = float(np.log(above[1:] / above[0]).mean())
     reach = above[-1] / -deviations[0] if deviations[0] < 0 else np.inf
-    if tail > 1 or (count < 100 and reach > 10):
+    upper = np.maximum(sample - np.mean(sample), 0.0)
+    if tail > 1 or (count < 100 and reach > 8) or upper.sum() ** 2 < (upper**2).sum() * count / 8:
         return _FARTHEST
     largest = share_of_largest(sample, above=True) * count / (2 * np.log(count))
     few = max(0.0, 100 / count - 0.5) * float(np.clip(reach - 1, 0, 1))
-    return 1 + few + 0.3 * max(0.0, largest - 1) + 4 * max(0.0, tail - 0.57 - 1 / np.sqrt(count))
+    return 1 + few + 0.3 * max(0.0, largest - 1) + 4 * max(0.0, tail - 0.57 - 1.5 / np.sqrt(count))
 
 
 def share_of_largest(sample: np.ndarray, above: bool = False) -> float:
