@@ -73,22 +73,22 @@ def test_conflict_and_projection_are_those_of_the_library(key):
     assert np.allclose(triggers.by_definition(found.x, found.y, points), parts, rtol=1e-6)
 
 
-def left_of_parts(key):
-    """The larger of the two parts that an optimised trigger leaves, on a small split."""
+def parts_in_order(key):
+    """Whether a small split has the parts that an optimised trigger leaves in the order of the claim, well apart."""
     problem = DigitsToPoison().sample({"n": 60, "poisoned": 10}, key)
     jax.clear_caches()
-    return float(triggers.OptimisedTriggerLowersLoss().measure(problem, key)[1])
+    return bool((np.diff(triggers.OptimisedTriggerLowersLoss().measure(problem, key)) > 1e-9).all())
 
 
 @pytest.mark.parametrize("part", ["conflict", "projection"])
-@pytest.mark.seconds(10)
+@pytest.mark.seconds(30)
 def test_both_parts_of_what_a_trigger_is_optimised_on_are_heard(monkeypatch, key, part):
-    assert left_of_parts(key) < 0.99
+    assert parts_in_order(key)
     if part == "conflict":
         monkeypatch.setattr(_backdoor_bound, "conflict_loss", lambda gram, y, ridge: 0.0 * ridge)
     else:
         monkeypatch.setattr(_backdoor_bound, "projection_loss", lambda gram, *others: jnp.trace(gram))
-    assert left_of_parts(key) >= 1 - 1e-9
+    assert not parts_in_order(key)
 
 
 @pytest.mark.seconds(30)

@@ -18,9 +18,9 @@ def test_the_fit_by_definition_is_the_bound_of_the_library(key):
 
 def test_a_machine_without_its_relu_supports_nothing(monkeypatch):
     claim = convolutional_tops.FitFallsWithStiffness()
-    assert supported(claim, 12)
+    assert supported(claim, 16)
     monkeypatch.setattr(convolutional_tops, "rectify_grams", lambda grams: grams)
-    assert not supported(claim, 12)
+    assert not supported(claim, 16)
 
 
 def test_another_penalty_does_not_keep_layers_near_the_prior(monkeypatch):

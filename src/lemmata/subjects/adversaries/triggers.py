@@ -165,25 +165,27 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
     with the length of the pattern never above the one at the start, given the images that were distilled from clean
     digits, lower both: on the mean over splits the conflict further than the same steps on the projection alone do,
     and the projection further than the same steps on the conflict alone do, either of them below what it is at the
-    start. With the weight 10^4 the two are of one size.
+    start; and the steps on the projection alone lower the projection further still. With the weight 10^4 the two are of
+    one size.
     """
 
     title = "An optimised trigger lowers conflict and projection"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
     population = DigitsToPoison(corner=10)
-    relation = Order("optimised on", (0.0, 1.0))
-    control = Control("one of them is raised", lambda sign, problem: -sign)
+    relation = Order("optimised on", (0.0, 1.0, 2.0))
+    control = Control("they are raised", lambda sign, problem: -sign)
     controls = "conflict and projection of a poisoned set"
     unexplained = "the success of the trigger, and whether sixty steps end near a minimum"
     reading = (
         "the second of the two methods as the public code has it, at a length that is kept, and with a weight of the "
-        "conflict: at the weight 1, judged at first, the conflict is 1/15,000 of the sum and is not heard. Rung 0 is "
-        "the other part alone, as the unit; rung 1 are both, the larger one of the two ratios. A first null, the sum "
-        "for the better one of two single parts, was left open by 12 splits: steps end before the sum is as small"
+        "conflict: at the weight 1, judged at first, the conflict is 1/15,000 of the sum and is not heard. Rung 1 is "
+        "what both leave, as the unit; rung 0 is the projection after steps on it alone, rung 2 the smaller one of the "
+        "two parts after steps on the other. A first null, the sum for the better one of two single parts, was left "
+        "open by 12 splits: steps end before the sum is as small; a second one had no rung 0"
     )
     traced = False
-    trials = 12
-    predict = -1.0
+    trials = 16
+    predict = 1.0
 
     def measure(self, problem: PoisonedDigits, key: Key[Array, ""]) -> Array:
         """By the definition of the two parts."""
@@ -195,7 +197,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
         both, projected, conflicting = (parts(optimised(problem, points, weight)) for weight in (_WEIGHT, 0.0, _ALONE))
         others = jnp.minimum(jnp.stack([projected[0], conflicting[1]]), parts(random_pattern(problem)))
-        return jnp.stack([jnp.ones(()), jnp.max(both / others)])
+        return jnp.stack([projected[1] / both[1], jnp.ones(()), jnp.min(others / both)])
 
 
 class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
