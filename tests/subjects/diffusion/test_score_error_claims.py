@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from lemmata.engine.claims._relations import Sample
 from lemmata.engine.problems.schedules import Schedule, loss_weight, score_from_denoiser
 from lemmata.engine.problems.targets import Cube
 from lemmata.errors import SettingError
@@ -16,7 +17,7 @@ from lemmata.networks import SoftmaxNetwork
 from lemmata.subjects.diffusion._diffusion import training_set
 from lemmata.subjects.diffusion._learned_scores import TrainedScores, flat, rows, sampled_learned, train_beside_kernel
 from lemmata.subjects.diffusion.early_stopping import gap_along_flow
-from lemmata.subjects.diffusion.score_error import LabelMismatch, approximation_bound, gaps, mismatch_bound
+from lemmata.subjects.diffusion.score_error import LabelMismatch, ScoreError, approximation_bound, gaps, mismatch_bound
 
 
 def test_rows_and_columns():
@@ -94,9 +95,28 @@ def test_the_bounds_do_not_apply_where_the_denoiser_is_not_lipschitz(key):
 
 
 def test_the_label_mismatch_is_that_of_the_regressions_themselves(key):
-    claim, learned = LabelMismatch(), sampled_learned(key, 16, 32, 20.0)
+    learned = sampled_learned(key, 16, 32, 20.0)
     far = eqx.tree_at(lambda p: p.f_kernel, learned, 50 + learned.f_kernel)
-    assert float(claim.measure(far, key)) > 1000
+    assert float(gaps(far)[1]) > 1000
+
+
+@pytest.mark.parametrize("claim", [LabelMismatch(), ScoreError()])
+def test_a_bound_that_says_something_is_noticed(key, claim):
+    learned = sampled_learned(key, 16, 32, 20.0)
+    assert claim.relation.compare(
+        Sample(*(np.asarray([own]) for own in (claim.predict(learned), claim.measure(learned, key), 1.0)))
+    )
+    sure = eqx.tree_at(
+        lambda p: p.values, learned, jnp.ones_like(learned.values)
+    )  # a kernel as far from singular as any
+    digits = float(claim.measure(sure, key))
+    assert np.isfinite(digits)
+    assert digits < float(claim.predict(sure))
+
+
+def test_the_root_mean_squares_of_two_regressions_bound_their_difference(key):
+    claim, learned = LabelMismatch(), sampled_learned(key, 16, 32, 20.0)
+    assert float(gaps(learned)[1]) <= float(claim._known(learned))
 
 
 @pytest.mark.parametrize(("name", "value"), [("width", 33), ("d", 4)])

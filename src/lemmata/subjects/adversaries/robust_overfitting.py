@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Key
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, EqualInMean, Kind, Limit, Order, Source
 from lemmata.kernels import gram
+from lemmata.solvers import row_time_coefficients
 from lemmata.subjects.adversaries import learn_row_times, projected_gradient
 from lemmata.subjects.adversaries._attacked_flows import AttackedFlow, AttackedFlows
 from lemmata.subjects.adversaries._spurious_rows import AttackedRows, SpuriousRows
@@ -205,42 +206,43 @@ class LearnedTimesAreRobust(Claim[AttackedRows]):
     """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
     robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
     attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more for validation
-    (Adv-NTK), than after plain training on all 60.
+    (Adv-NTK), than after plain training on all 60, and than with the one time for all 40 rows that is best on the
+    attacked validation rows, whichever of these two is better on the held-out rows of a problem.
     """
 
-    title = "Times learned row by row make infinite width robust"
+    title = "Times learned row by row make infinite width robust, beyond early stopping"
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
     reading = (
-        "enhances robustness: beyond plain training on all rows, those of the validation included; on a law made for "
-        "it. At first the claim was that one common time lies between the two; a look did not show that, and it was "
-        "dropped"
+        "enhances robustness: beyond plain training on all rows, those of the validation included, and beyond early "
+        "stopping; on a law made for it. At first the claim was that one common time lies between the two; a look did "
+        "not show that, and it was dropped. A later look compared with the better one of the two, which is judged now"
     )
     population = SpuriousRows(n=60, d=40, new=150)
     relation = Order("method", (0.0, 1.0))
     control = Control("it falls", lambda sign, problem: -sign)
     controls = "robust accuracy of kernel predictors"
-    unexplained = (
-        "whether times of rows beat one common time; images, on which the paper compares with networks of finite width"
-    )
+    unexplained = "images, on which the paper compares with networks of finite width"
     trials = 48
     predict = 1.0
 
     def measure(self, problem: AttackedRows, key: Key[Array, ""]) -> Array:
         plain = jnp.linalg.solve(gram(_KERNEL, problem.x), problem.y)
-        own = (lambda z, c=c: _KERNEL.cross(z, problem.x) @ c for c in (plain, _learned(problem)))
-        return jnp.stack([_attacked_accuracy(problem, f) for f in own])
+        own = (lambda z, c=c: _KERNEL.cross(z, problem.x) @ c for c in (plain, *_stopped(problem)))
+        alone, common, learned = (_attacked_accuracy(problem, f) for f in own)
+        return jnp.stack([jnp.maximum(alone, common), learned])
 
 
 _KERNEL = TangentKernel(relu_network(1))
 
 
-def _learned(problem: AttackedRows) -> Float[Array, " n"]:
-    """Coefficients of Adv-NTK, which has the last third of the rows for validation; theirs are 0."""
+def _stopped(problem: AttackedRows) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    """Coefficients of early stopping and of Adv-NTK, which are 0 on the last third of the rows, for validation."""
     x, y, n = problem.x, problem.y, 2 * len(problem.y) // 3
-    own = (_KERNEL, x[:n], y[:n], x[n:], y[n:], problem.radius)
-    fit = learn_row_times(*own, steps=_SEARCH, attack_steps=_ATTACK)
-    return jnp.concatenate([fit.coefficients, jnp.zeros(len(y) - n)])
+    fit = learn_row_times(_KERNEL, x[:n], y[:n], x[n:], y[n:], problem.radius, steps=_SEARCH, attack_steps=_ATTACK)
+    common = row_time_coefficients(gram(_KERNEL, x[:n]), jnp.full(n, fit.common_time), y[:n])
+    others = jnp.zeros(len(y) - n)
+    return jnp.concatenate([common, others]), jnp.concatenate([fit.coefficients, others])
 
 
 def _attacked_accuracy(problem: AttackedRows, f: Callable[[Array], Array]) -> Array:

@@ -5,6 +5,7 @@ import math
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Real, Space
@@ -183,35 +184,56 @@ class SinesAtPoints(Population[FunctionsAtPoints]):
 
 
 class ClassesOfCosines(eqx.Module):
-    """Classes of cosines with 1, 2, 4 and 8 frequencies and the same C_F, at random points.
+    """Nested classes: all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), k up to m, on [-1, 1].
+
+    With the sum of all |a_k| and |b_k| at most 1, each has a first moment of at most 1: C_F = 1, whatever m is.
 
     Args:
-        values: (f(x) - f(0)) / C_F: rung, function, point.
+        frequency: w.
+        waves: the waves with the coefficient 1: the sine and the cosine, k, point.
         x: points.
         epsilon: the precision.
     """
 
-    values: Float[Array, "r k m"]
-    x: Float[Array, " m"]
+    frequency: Float[Array, ""]
+    waves: Float[Array, "2 k n"]
+    x: Float[Array, " n"]
     epsilon: float = eqx.field(static=True)
+
+    def largest(self, m: int) -> Float[Array, " n"]:
+        """The largest |f(x)| of the class at each point, which one wave alone attains.
+
+        Args:
+            m: how many frequencies.
+        """
+        return jnp.abs(self.waves[:, :m]).max(axis=(0, 1))
+
+    def halves(self, m: int) -> Float[Array, "s n"]:
+        """The functions of the class whose coefficients are -1, -1/2, 0, 1/2 or 1, 8 m² + 4 m + 1 of them.
+
+        Args:
+            m: how many frequencies.
+        """
+        own = self.waves[:, :m].reshape(2 * m, -1)
+        left, right = np.triu_indices(2 * m, 1)
+        pairs = [(sign * own[left] + other * own[right]) / 2 for sign in (1, -1) for other in (1, -1)]
+        return jnp.concatenate([0 * own[:1], own, -own, own / 2, -own / 2, *pairs])
 
 
 class RichClasses(Population[ClassesOfCosines]):
-    """128 functions a class, sin(k z) and 1 - cos(k z) with k up to m and coefficients +-1; as many points."""
+    """Frequencies w between 2 and 2 pi, 128 points, precision 0.1."""
 
     settings = Space()
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ClassesOfCosines:
-        signs, x = draws(key, (2, 128, 8), (128, 2))
-        points = points_in_ball(x)[:, 0]
-        order = jnp.pi * jnp.arange(1.0, 9.0)
-        waves = jnp.stack([jnp.sin(order[:, None] * points), jnp.cos(order[:, None] * points) - 1])
-        terms = jnp.sign(signs)[..., None] * (waves / order[:, None])[:, None]
-        sums = jnp.stack([terms[:, :, : int(m)].sum(axis=(0, 2)) / (2 * m) for m in RICHNESS])
-        return ClassesOfCosines(sums, points, 0.05)
+        drawn = jax.random.uniform(key, (129,))
+        x, frequency = 2 * drawn[1:] - 1, 2 + (2 * jnp.pi - 2) * drawn[0]
+        order = frequency * jnp.arange(1.0, 9.0)[:, None]
+        waves = jnp.stack([jnp.sin(order * x), jnp.cos(order * x) - 1]) / order
+        return ClassesOfCosines(frequency, waves, x, 0.1)
 
     def hypotheses(self, problem: ClassesOfCosines) -> list[Hypothesis]:
-        return [_normalised(problem.values)]
+        return [_normalised(problem.waves)]
 
 
 def _normalised(values: Float[Array, "*s"]) -> Hypothesis:

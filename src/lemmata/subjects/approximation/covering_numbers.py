@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Key
 
-from lemmata.engine.claims import AtMost, Claim, Control, Kind, Order, Rate, Source
+from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Order, Source
 from lemmata.functions import log_pair_cover
 from lemmata.subjects.approximation._covered_classes import (
     RICHNESS,
@@ -89,34 +89,54 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """The cover (23) of pairs of a function and a point does not grow with the number m of frequencies of a class."""
+    """The cover (23) of all pairs (f, x), f of the class of all sums of a_k sin(k w x)/(k w) and
+    b_k (cos(k w x) - 1)/(k w) with k up to m and the sum of |a_k| and |b_k| at most C_F = 1, has for m = 2, 4 and 8 as
+    many elements as for m = 1: the classes are nested, and none reaches a value at a point that one frequency does not.
+    Counted is the cover by columns: points in cells of length 2 epsilon, and in each of them the values up to the
+    largest, max(|sin(w x)|, 1 - cos(w x))/w for m = 1, in intervals of that length.
+    """
 
     title = "The cover of pairs of richer classes"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
+    reading = "classes whose C_F is 1 for every m; at first values were divided by 2 m, which made covers smaller"
     population = RichClasses()
-    relation = Rate("m", RICHNESS, upper=True)
-    control = Control("like m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    relation = Equal()
+    control = Control("a tenth more", lambda count, problem: 1.1 * count)
     controls = "covering numbers of classes of functions"
     unexplained = "the size of the smallest covers"
-    trials = 32
-    predict = 0.0
+
+    def predict(self, problem: ClassesOfCosines) -> Array:
+        phase = problem.frequency * problem.x
+        largest = jnp.maximum(jnp.abs(jnp.sin(phase)), 1 - jnp.cos(phase)) / problem.frequency
+        return jnp.full(3, _columns(problem, largest))
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Sizes of greedy covers, one function a point."""
-        diagonal = jnp.diagonal(problem.values, axis1=1, axis2=2)
-        close = lambda values: close_pairs(problem.x[:, None], values, problem.epsilon)
-        return jnp.stack([greedy_cover(close(values)) for values in diagonal])
+        """From the waves of the class, of which one alone attains the largest value."""
+        return jnp.stack([_columns(problem, problem.largest(int(m))) for m in RICHNESS[1:]])
+
+
+def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Array, ""]:
+    """Intervals of length 2 epsilon that cover the values -h to h, h the largest in a cell of that length, all cells.
+
+    Cells without a point have h = 0 and count as one.
+    """
+    cells = round(1 / problem.epsilon)
+    cell = jnp.clip(jnp.floor((problem.x + 1) / (2 * problem.epsilon)).astype(int), 0, cells - 1)
+    highest = jax.ops.segment_max(largest, cell, cells)
+    return jnp.sum(jnp.maximum(jnp.ceil(highest / problem.epsilon - 1e-9), 1.0))
 
 
 class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """A cover of all f - f(0), f of a class with the Barron parameter C_F, in the supremum norm, to C_F epsilon, grows
-    with the number m of frequencies of the class.
+    """A class with C_F = 1 and m frequencies holds functions of which no two are within epsilon in the supremum norm,
+    so that a cover of it to epsilon/2 has at least as many elements. Of its sums of two waves with coefficients that
+    are multiples of 1/2, a greedy choice of such functions grows with m = 1, 2, 4.
     """
 
     title = "The supremum cover of richer classes"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
+    reading = "at first 128 functions of each class were drawn, which is fewer than a cover has for m = 4"
     population = RichClasses()
     relation = Order("m", RICHNESS[:3])
     control = Control("it falls", lambda sign, problem: -sign)
@@ -126,9 +146,10 @@ class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
     predict = 1.0
 
     def measure(self, problem: ClassesOfCosines, key: Key[Array, ""]) -> Array:
-        """Sizes of greedy covers of the functions, compared at the points."""
+        """Sizes of greedy choices, compared at the points."""
         sizes = []
-        for values in problem.values[:3]:
+        for m in self.relation.rungs:
+            values = problem.halves(int(m))
             apart = jnp.abs(values[:, None] - values).max(axis=2)
             sizes.append(greedy_cover(apart <= problem.epsilon))
         return jnp.stack(sizes)

@@ -49,6 +49,17 @@ class AttentionStack(eqx.Module):
         after = jax.lax.scan(layer, self.tokens, (self.query, self.key, self.value))[1]
         return jnp.concatenate([_at_length(self.tokens)[None], after])
 
+    @property
+    def values_alone(self) -> Float[Array, "M T p"]:
+        """The same without attention, where every token attends to itself alone: X <- s X + Y W_v'."""
+
+        def layer(x: Array, value: Array) -> tuple[Array, Array]:
+            x = self.skip * x + _at_length(x) @ value.T
+            return x, _at_length(x)
+
+        after = jax.lax.scan(layer, self.tokens, self.value)[1]
+        return jnp.concatenate([_at_length(self.tokens)[None], after])
+
 
 def _at_length(x: Float[Array, "T p"]) -> Float[Array, "T p"]:
     return x / jnp.sqrt(jnp.mean(x**2, axis=1, keepdims=True))
@@ -90,40 +101,59 @@ def token_dimensions(layers: Float[Array, "M T p"], ridge: float = 0.01) -> Floa
     return jax.vmap(lambda matrix: degrees_of_freedom(matrix / jnp.trace(matrix), ridge))(moments)
 
 
+def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
+    """The logarithm of the effective dimension of tokens over that without attention, at each of `_DEPTHS`.
+
+    Args:
+        problem: the layers.
+    """
+    count = len(_DEPTHS)
+    return jnp.log(token_dimensions(problem.layers[:count]) / token_dimensions(problem.values_alone[:count]))
+
+
 class DepthLowersDimension(Claim[AttentionStack]):
     """For layers of softmax attention without skip connections, with normal weights, on normal tokens of p coordinates
     at length sqrt(p), the effective dimension d_eff(r) = tr C (C + r)^-1 of the tokens' second moments, of trace 1, at
-    r = 1/100 falls with each of the first three layers: each averages tokens, until they are alike.
+    r = 1/100 falls with each of the first three layers, and faster than for the same layers in which every token
+    attends to itself alone: the mean logarithm of the ratio of both falls. Each layer averages tokens, until they are
+    alike.
     """
 
-    title = "Layers of attention alone lower the effective dimension of their tokens"
+    title = "Attention lowers the effective dimension of its tokens, beside what random values take from it"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, of tokens")
     stated = Kind.OWN
     population = NormalStacks()
     relation = Order("depth", _DEPTHS)
     control = Control("it rises", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, "trained weights, and maps of single tokens between the layers"
+    reading = "layers without attention were set beside it after a look: products of random values lower it, too"
     trials = 64
     predict = -1.0
 
     def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
-        return token_dimensions(problem.layers[: len(_DEPTHS)])
+        return beside_values(problem)
 
 
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
-    """With skip connections, X <- X + attention, the effective dimension d_eff(r) = tr C (C + r)^-1 of the tokens'
-    second moments, of trace 1, at r = 1/100 falls with each of the first three layers, for normal weights and tokens.
+    """With skip connections, X <- X + attention, for normal weights and tokens the effective dimension
+    d_eff(r) = tr C (C + r)^-1 of the tokens' second moments, of trace 1, at r = 1/100 falls more slowly over the first
+    three layers than for the same layers in which every token attends to itself alone: the mean logarithm of the ratio
+    of both rises with each layer. What attention adds to a token is nearly the same for all of them, and small.
     """
 
-    title = "With skip connections the effective dimension of tokens falls, too"
+    title = "With skip connections attention keeps more of the effective dimension than its values alone"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, with skip connections")
     stated = Kind.OWN
     population = NormalStacks(skip=1.0)
     relation = Order("depth", _DEPTHS)
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("it falls", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, "how far it falls: three layers take less than a tenth of it here"
+    reading = (
+        "at first that it falls was judged, which it does without attention, and faster: layers without attention were "
+        "set beside it after a look"
+    )
     trials = 64
-    predict = -1.0
+    predict = 1.0
 
     def measure(self, problem: AttentionStack, key: Key[Array, ""]) -> Array:
-        return token_dimensions(problem.layers[: len(_DEPTHS)])
+        return beside_values(problem)

@@ -93,8 +93,8 @@ class AnySmallStart(Claim[SmallStart]):
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
-    relation = Limit(along="1/s", rungs=(1e1, 1e3, 1e5), margin=0.02, resolution=0.02, relative=False)
-    control = Control("a tenth remains", lambda limit, problem: limit + 0.1)
+    relation = Limit(along="1/s", rungs=(1e1, 1e3, 1e5), margin=0.001, resolution=0.001, relative=False)
+    control = Control("half a percent remains", lambda limit, problem: limit + 0.005)
     controls = "when each dimension of an embedding is learned"
     unexplained = "starts that are not small against 1/sqrt(gamma)"
     trials = 32

@@ -1,15 +1,16 @@
 """Smooth activations as plain functions: odd ones, gated ones, and networks of them, followed layer by layer."""
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.special import erf, expit
 
-from lemmata.architectures import AbstractLayer, Gelu, silu, tanh
+from lemmata.architectures import AbstractLayer, Elementwise, Gelu, State, silu, tanh
 from lemmata.engine.claims import Choice, Hypothesis, Integer, Population, Real, Space
 from lemmata.engine.problems.drawn import Drawn, log_uniform, positive, uniform
 from lemmata.subjects.field_theory import Criticality, critical_initialisation
@@ -33,6 +34,29 @@ class FollowedUnit(NamedTuple):
     perpendicular: np.ndarray
 
 
+class OddLayer(AbstractLayer):
+    """The layer s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, whose numbers may be traced.
+
+    Args:
+        share: of the sine.
+        sine: a.
+        tangent: b.
+    """
+
+    share: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+    sine: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+    tangent: Float[Array, ""] = eqx.field(converter=jnp.asarray)
+
+    def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
+        """Of every coordinate."""
+        bent, bounded = jnp.sin(self.sine * x) / self.sine, jnp.tanh(self.tangent * x) / self.tangent
+        return self.share * bent + (1.0 - self.share) * bounded
+
+    def push(self, state: State) -> State:
+        """By the quadrature of `Elementwise`."""
+        return Elementwise(lambda u: self.apply((), u)).push(state)
+
+
 class OddUnit(eqx.Module):
     """s(u) = share sin(a u)/a + (1 - share) tanh(b u)/b, of slope 1 at 0.
 
@@ -47,6 +71,11 @@ class OddUnit(eqx.Module):
     sine: float = eqx.field(converter=float)
     tangent: float = eqx.field(converter=float)
     kernel: float = eqx.field(converter=float)
+
+    @property
+    def layer(self) -> OddLayer:
+        """As `lemmata.architectures` has layers."""
+        return OddLayer(self.share, self.sine, self.tangent)
 
     def followed(self, depth: int) -> FollowedUnit:
         """At C_b = 0 and C_W = 1, by a Gauss-Hermite rule."""

@@ -160,10 +160,10 @@ class VertexOfOddUnits(Claim[OddUnit]):
     title = "The vertex of odd activations"
     source = Source(_KEY, "Abstract, universality classes")
     population = ODD_UNITS
-    relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.05)
+    relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.01)
     traced = False
     trials = 16
-    control = Control("the limit is 3/4", lambda limit, problem: 0.75 * np.ones_like(limit))
+    control = Control("the limit is 7/10", lambda limit, problem: 0.7 * np.ones_like(limit))
     controls = "the excess kurtosis of outputs, 3 V/(n K²), of a class of activations"
     unexplained = "scale invariant activations, which have from 2 to 5 in place of 2/3"
 
@@ -172,5 +172,6 @@ class VertexOfOddUnits(Claim[OddUnit]):
 
     def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
         rungs = np.array(self.relation.rungs)
-        flow, at = problem.followed(int(rungs[-1])), rungs.astype(int) - 1
-        return flow.vertices[at] / flow.kernels[at] ** 2 / rungs
+        flow = representation_flow(problem.layer, problem.kernel, int(rungs[-1]), weight_variance=1.0)
+        vertex, kernel = (np.asarray(values)[rungs.astype(int) - 1] for values in (flow.vertex, flow.kernel))
+        return vertex / kernel**2 / rungs

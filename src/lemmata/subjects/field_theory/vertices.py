@@ -158,10 +158,10 @@ class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     title = "The vertex by its recursion"
     source = Source(_KEY, "Abstract, iteration")
     population = SmoothNetworks()
-    relation = EqualInMean(margin=0.1, resolution=0.1)
+    relation = EqualInMean(margin=0.03, resolution=0.04)
     traced = False
-    trials = 48
-    control = Control("a third more", lambda vertex, problem: 4 / 3 * vertex)
+    trials = 64
+    control = Control("a tenth more", lambda vertex, problem: 1.1 * vertex)
     controls = "the outputs of a network of random weights to first order in 1/width"
     unexplained = "the trained network, and the orders beyond the first"
 
@@ -172,7 +172,7 @@ class VertexOfSmoothUnits(Claim[SmoothNetwork]):
         return np.asarray(flow.vertex[-1])
 
     def measure(self, problem: SmoothNetwork, key: Key[Array, ""]) -> np.ndarray:
-        return np.asarray(problem.width * np.var(problem.drawn(150, generator(key))[0], ddof=1))
+        return np.asarray(problem.width * np.var(problem.drawn(1000, generator(key))[0], ddof=1))
 
 
 def _kurtosis(problem: TwoLineNetwork, width: float, key: Key[Array, ""]) -> np.ndarray:

@@ -16,9 +16,12 @@ from sklearn.datasets import load_digits
 from lemmata.engine.claims import Claim, Control, Hypothesis, Integer, Kind, Order, Population, Source, Space
 from lemmata.subjects.machines import deep_kernel_machine
 
+from ._two_rows import rectified
+
 ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
 
 _NOISE, _TESTED = 0.1, 500
+_FACTORS = 2.0 ** np.arange(-4, 5)
 
 
 @functools.cache
@@ -53,6 +56,15 @@ class DigitMachine(eqx.Module):
         found = np.asarray(machine.predict(jnp.asarray(gram[:n, n:]), jnp.asarray(np.diag(gram)[n:])))
         return float(np.mean((found - self.y[n:]) ** 2)), self._wrong(found)
 
+    def rescaled_error(self) -> float:
+        """The least mean square error on the other rows of the infinitely wide network's kernel times a factor."""
+        n, kernel = self.rows, rectified(rectified(self.x @ self.x.T / 64 + 1))
+        found = []
+        for factor in _FACTORS:
+            own = np.linalg.solve(factor * kernel[:n, :n] + _NOISE * np.eye(n), self.y[:n])
+            found.append(float(np.mean((factor * kernel[n:, :n] @ own - self.y[n:]) ** 2)))
+        return min(found)
+
 
 class DigitMachines(Population[DigitMachine]):
     """Random rows."""
@@ -74,21 +86,27 @@ _KEY = "yang2023theory"
 
 
 class LearnedGramsServeOtherRows(Claim[DigitMachine]):
-    """On 30 rows of handwritten digits, one learned layer at nu = 1 has a smaller mean squared error on other rows than
-    at nu = 10 000, where the machine is the kernel regression of an infinitely wide ReLU network, both with noise 0.1.
+    """On 30 rows of handwritten digits, one learned layer at nu = 1 and with noise 0.1 has a smaller mean squared error
+    on other rows than the kernel regression of an infinitely wide ReLU network with the best factor on its kernel, out
+    of nine from 1/16 to 16 and in hindsight; and that has a smaller one than the machine at nu = 10 000, which is this
+    regression without a factor.
     """
 
-    title = "Learned Gram matrices serve other rows, on digits"
+    title = "Learned Gram matrices serve other rows, on digits, and not by their scale alone"
     source = Source(_KEY, "Abstract, interpretable", note="squared error on one table")
     stated = Kind.OWN
     population = DigitMachines()
-    relation = Order("nu", (1.0, 1e4))
-    control = Control("the error falls with nu", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    relation = Order("machine", (0.0, 1.0, 2.0))
+    control = Control("the error falls", lambda sign, problem: -sign, loose="a sign has no neighbour")
     controls = "the squared error on rows that are not in training"
     unexplained = "the share of wrong classes, which was not seen to change, and other tables and noises"
-    trials = 36
+    reading = (
+        "rung 0 has nu = 1, rung 1 is the rescaled kernel, rung 2 has nu = 10 000. Rung 1 was added when a scale was "
+        "seen to make up a quarter of what learning gains"
+    )
+    trials = 60
     traced = False
     predict = 1.0
 
-    def measure_at(self, problem: DigitMachine, key: Key[Array, ""], nu: float) -> Array:
-        return jnp.asarray(problem.errors(nu)[0])
+    def measure(self, problem: DigitMachine, key: Key[Array, ""]) -> Array:
+        return jnp.asarray([problem.errors(1.0)[0], problem.rescaled_error(), problem.errors(1e4)[0]])

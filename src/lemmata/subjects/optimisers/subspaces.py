@@ -20,8 +20,10 @@ from lemmata.subjects.optimisers._noisy_steps import StoredMatrices, StoredMatri
 ABOUT = {"tool": "linear algebra", "architecture": "any", "object": "memory"}
 
 _WHOLE = -1
+_SLACK = 8.0  # by which the largest rounding of singular vectors is below a condition number
 _EVERY, _STEPS = 2, 4
 _STORED_RANK = 2
+_LEAST = 1.0  # what Adam adds to its denominators, of the size of gradients: without it errors at zeros are unbounded
 _SINGLE = 2.0**29
 """Bases are found in single precision: 2^-23 in place of 2^-52."""
 
@@ -34,19 +36,19 @@ def _square(problem: GradientMatrices) -> Float[np.ndarray, "t k k"]:
 
 @functools.partial(jax.jit, static_argnums=1)
 def _galore_steps(gradients: Float[Array, "t k k"], rank: int) -> Float[Array, "t k k"]:
-    inner = optax.scale_by_adam(b1=0.9, b2=0.95, eps=0.0)
+    inner = optax.scale_by_adam(b1=0.9, b2=0.95, eps=_LEAST)
     return updates_of(optax.contrib.scale_by_galore(rank, len(gradients) + 1, base_optimizer=inner), gradients)
 
 
 @jax.jit
 def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
-    return updates_of(optax.scale_by_adam(b1=0.9, b2=0.95, eps=0.0), gradients)
+    return updates_of(optax.scale_by_adam(b1=0.9, b2=0.95, eps=_LEAST), gradients)
 
 
 class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
     """GaLore with as many dimensions as a square matrix of weights has rows is, as long as its basis stands still,
     Adam in coordinates that are rotated on one side: with U the left singular vectors of the gradient that made the
-    basis, its steps are U a_t, a_t Adam's steps on U'G_t.
+    basis, its steps are U a_t, a_t Adam's steps on U'G_t. Adam's denominators are the roots of second moments plus 1.
     """
 
     title = "With the whole space GaLore is Adam in a rotated basis"
@@ -68,12 +70,11 @@ class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
         return _galore_steps(gradients, len(gradients[0]))
 
     def condition(self, problem: GradientMatrices) -> Array:
-        """Singular vectors turn by the rounding over the smallest gap of the values; small entries are divided by."""
+        """Singular vectors turn by single precision over the smallest gap of the values, and steps with them."""
         gradients = _square(problem)
         left, values, _ = np.linalg.svd(gradients[0])
         gap = np.abs(np.diff(values)).min(initial=values[-1])
-        turned = np.abs(left.T @ gradients)
-        return jnp.asarray(_SINGLE * len(gradients) * values[0] / gap * turned.max() / turned.min())
+        return jnp.asarray(_SINGLE * values[0] / gap * np.abs(left.T @ gradients).max() / _LEAST / _SLACK)
 
 
 def _rank(problem: GradientMatrices) -> int:

@@ -1,4 +1,4 @@
-"""Fits of what base models miss of charge radii: four kinds of kernels, their grids, and nuclei that are left out.
+"""Fits of what base models miss of charge radii: five kinds of kernels, their grids, and nuclei that are left out.
 
 With Q = (K + ridge I)^-1 of all nuclei, what a fit to the others misses at the nuclei of a set S is Q_SS^-1 (Q y)_S,
 and Q of the nuclei outside S is their block of Q - Q_S Q_SS^-1 Q_S': one inverse answers for every set.
@@ -23,6 +23,8 @@ GRIDS = {
     "smooth": list(itertools.product((2.0, 3.0, 4.5), _RIDGES)),
     "odd-even": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     "two scales": list(itertools.product((0.67, 1.0, 1.5), (4.5, 7.0), _RIDGES[1:])),
+    # the odd-even kernel that knows the parity of Z alone: as many hyper-parameters, and no pairs of neutrons
+    "parity of Z": list(itertools.product((1.5, 2.25), (2.25, 3.0), (0.1, 0.3, 1.0), _RIDGES[:3])),
     # two length scales, and the parity of N with two of its own
     "parity of N": list(itertools.product((1.0,), (7.0,), (0.67, 1.0), (1.5,), (0.03, 0.1), (0.0016, 0.005))),
 }
@@ -38,7 +40,8 @@ def matrix(kind: str, setting: tuple[float, ...], points: Float[np.ndarray, "n 2
     if kind == "parity of N":
         first, second = jnp.asarray(setting[:2]), jnp.asarray(setting[2:4])
         return np.asarray(gram(OddEvenKernel(first, second, setting[4], parities=(1,)), jnp.asarray(points)))
-    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(setting[0], setting[1], setting[2])
+    parities = (0,) if kind == "parity of Z" else None
+    kernel = RBF(setting[0]) if kind == "smooth" else OddEvenKernel(*setting[:3], parities=parities)
     return np.asarray(gram(kernel, jnp.asarray(points)))
 
 
