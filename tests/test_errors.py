@@ -130,6 +130,7 @@ COMMANDS = {
     "verify": ["verify", "no.py"],
     "show": ["show", "no.py:Claim"],
     "refute": ["refute", "no.py"],
+    "mutate": ["mutate", "no.py"],
     "ledger": ["ledger", "list", "--ledger", "no.sqlite"],
     "scaling": ["scaling", "no.csv"],
     "in-context": ["in-context", "no.csv", "--target", "y"],

@@ -13,11 +13,17 @@ from ._fingerprint import digest_of_modules as digest_of_modules
 from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
 from ._modules import part_of as part_of
+from ._mutations import distance_table as distance_table
+from ._mutations import mutated as mutated
+from ._mutations import score_table as score_table
+from ._mutations import scores as scores
+from ._mutations import told_mutations as told_mutations
 from ._read import DEFAULTS as DEFAULTS
 from ._read import catalogue as catalogue
 from ._read import cost as cost
 from ._read import entries as entries
 from ._read import judged as judged
+from ._records import BESIDE as BESIDE
 from ._records import costs as costs
 from ._records import records as records
 from ._records import spelled as spelled

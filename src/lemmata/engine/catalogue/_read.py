@@ -16,7 +16,7 @@ from lemmata.errors import DataError
 from lemmata.files import replace_text
 
 from ._modules import ROOT
-from ._records import costs, records
+from ._records import BESIDE, costs, records
 
 ENTRY_POINT = "lemmata.words"
 """The group of the entry point that names the function which reads what claims say: {"claims": ..., "sources": ...}."""
@@ -59,7 +59,7 @@ def judged(words: dict[str, Any]) -> dict[str, Any]:
     record = records().get(words["name"])
     if record is None:
         return {}
-    told = {name: value for name, value in record.items() if name not in ("fingerprint", "search", "walk")}
+    told = {name: value for name, value in record.items() if name not in ("fingerprint", *BESIDE)}
     setting = {name: variable["default"] for name, variable in words["settings"].items()}
     return {"fingerprint": record["fingerprint"], "verdict": {"setting": setting, **DEFAULTS, **told}}
 

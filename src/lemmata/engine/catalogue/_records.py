@@ -48,12 +48,16 @@ def records() -> dict[str, dict[str, Any]]:
     return found
 
 
+BESIDE = ("search", "walk", "mutations")
+"""What a record holds beside the verdict: other commands find it, and a new verdict leaves it."""
+
+
 def found_of(entry: dict[str, Any], what: str) -> dict[str, Any] | None:
-    """The record of a search or a walk for the claim as it was judged; None where there is none, or of other code.
+    """What was found beside the verdict on a claim as it was judged; None where nothing was, or of other code.
 
     Args:
         entry: the claim's entry of the catalogue.
-        what: "search" or "walk".
+        what: one of `BESIDE`.
     """
     record = records().get(entry["name"], {}).get(what)
     code = entry.get("fingerprint", {}).get("whole")

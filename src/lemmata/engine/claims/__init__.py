@@ -47,6 +47,11 @@ from ._kind import kind_of as kind_of
 from ._ladders import Limit as Limit
 from ._ladders import Order as Order
 from ._ladders import Rate as Rate
+from ._mutate import Mutations as Mutations
+from ._mutate import Neighbour as Neighbour
+from ._mutate import drawn as drawn
+from ._mutate import mutate as mutate
+from ._mutate import mutation_record as mutation_record
 from ._order import Prospect as Prospect
 from ._order import by_information as by_information
 from ._order import longest_first as longest_first

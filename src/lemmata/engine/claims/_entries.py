@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.engine.catalogue import (
+    BESIDE,
     DEFAULTS,
     Fingerprint,
     State,
@@ -105,11 +106,11 @@ def entry_of(claim: Claim) -> dict[str, Any]:
 
 
 def record_of(claim: Claim, verdict: Verdict) -> dict[str, Any]:
-    """What is recorded of a verdict at the default setting, beside the search and the walk that stand there already."""
+    """What is recorded of a verdict at the default setting, beside what other commands found."""
     found = plain_json(dataclasses.asdict(verdict))
     said = ("name", "source", "setting", "seconds")
     own = {name: value for name, value in found.items() if name not in said and DEFAULTS.get(name, ()) != value}
-    kept = {name: value for name, value in records().get(claim.name, {}).items() if name in ("search", "walk")}
+    kept = {name: value for name, value in records().get(claim.name, {}).items() if name in BESIDE}
     return {**own, **kept, "fingerprint": dataclasses.asdict(prints_of(type(claim)))}
 
 

@@ -17,6 +17,7 @@ from ._ledger import ledger
 from ._list import list_claims
 from ._map import map_catalogue
 from ._model import model
+from ._mutate import mutate
 from ._refute import refute
 from ._report import report
 from ._scaling import scaling
@@ -36,7 +37,7 @@ app = typer.Typer(
 commands = {
     "study": study, "report": report, "model": model, "compare": compare, "in-context": in_context, "scaling": scaling,
     "list": list_claims, "show": show, "map": map_catalogue, "verify": verify, "judge": judge, "walk": walk,
-    "calibrate": calibrate, "refute": refute, "ledger": ledger,
+    "mutate": mutate, "calibrate": calibrate, "refute": refute, "ledger": ledger,
 }  # fmt: skip
 for name, command in commands.items():
     # A line of a docstring would end a line of the help, whatever the width of the terminal.

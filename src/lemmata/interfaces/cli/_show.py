@@ -55,6 +55,7 @@ def show(
         _show_verdict(record.get("verdict"), older(record))
         _show_search(record["search"])
         _show_walk(record["walk"])
+        _show_mutations(record["mutations"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
@@ -113,6 +114,17 @@ def _show_walk(walk: dict[str, Any] | None) -> None:
     for place in walk["where"]:
         spelled = ", ".join(f"{name}={value}" for name, value in place["setting"].items())
         out.print(f"  {place['status']} at {spelled}: {place['reason']}", markup=False, highlight=False)
+
+
+def _show_mutations(mutations: dict[str, Any] | None) -> None:
+    from lemmata.engine.catalogue import told_mutations
+
+    from ._console import out
+
+    if mutations is None:
+        return
+    out.print("[bold]wrong neighbours, judged on the same trials[/bold]")
+    out.print(told_mutations(mutations), markup=False, highlight=False)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from lemmata.engine.catalogue import older, told_search, told_walk
+from lemmata.engine.catalogue import older, told_mutations, told_search, told_walk
 from lemmata.interfaces.report import number
 
 from ._code import claim_of, hypotheses_of, module_words, population_of, section_file
@@ -76,6 +76,7 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
         ("What decides", row["band"]),
         ("Tightness, by a search for counterexamples", told_search(row["search"])),
         ("Walked through its declared ranges", told_walk(row["walk"])),
+        ("Its wrong neighbours, judged on the same trials", told_mutations(row["mutations"])),
         ("The control, which must be refuted", control["statement"]),
         ("Why no nearer control", control["loose"]),
         ("How the source was read", row["reading"]),

@@ -1,0 +1,160 @@
+"""Mutations of claims, as they are recorded: which wrong neighbours were noticed, and how far the nearest one is."""
+
+import collections
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._records import found_of
+
+SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
+"""What mutations are counted by: factors, exponents, other signs, effects that are off, roles that are exchanged."""
+
+
+WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
+"""Distances that are told apart: factors less 1 (and shares of the way to the control), and exponents."""
+
+ALONE = "in component"
+"""Words of a mutation that is of one component."""
+
+
+def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of mutations for the claim as it was judged; None where there is none, or of other code.
+
+    Args:
+        entry: the claim's entry of the catalogue.
+    """
+    return found_of(entry, "mutations")
+
+
+def told_mutations(record: dict[str, Any] | None) -> str:
+    """What mutations found, in a sentence; empty where there were none.
+
+    Of the components that were mutated alone it names the one whose neighbour is farthest.
+
+    >>> nearest = [{"part": None, "way": "x", "unit": "factor", "amount": 0.031},
+    ...            {"part": 0, "way": "x", "unit": "factor", "amount": 0.031},
+    ...            {"part": 1, "way": "x", "unit": "factor", "amount": None}]
+    >>> counts, survivors = {"1.25": [1, 0], "1.25 alone": [2, 1]}, ["x 1.25", "x 1.25 in component 1"]
+    >>> told = told_mutations({"counts": counts, "survivors": survivors, "nearest": nearest, "left": ""})
+    >>> for part in told.split("; "):
+    ...     print(part)
+    nearest refuted neighbours: x 1.031, x none up to 1000 in component 1
+    1 of 3 mutations noticed
+    not: x 1.25, 1 of components
+    """
+    if record is None:
+        return ""
+    made, noticed = (sum(own[place] for own in record["counts"].values()) for place in (0, 1))
+    told = [f"{noticed} of {made} mutations noticed"]
+    near = [told_neighbour(own) for own in _farthest(record["nearest"])]
+    if near:
+        told.insert(0, f"nearest refuted neighbours: {', '.join(near)}")
+    whole = [what for what in record["survivors"] if ALONE not in what]
+    alone = len(record["survivors"]) - len(whole)
+    if record["survivors"]:
+        told.append(f"not: {', '.join([*whole, *([f'{alone} of components'] if alone else [])])}")
+    if record["left"]:
+        told.append(f"not counted in the score: {record['left']}")
+    return "; ".join(told)
+
+
+def _farthest(nearest: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbours of the whole prediction, then in each way the farthest of a component alone."""
+    alone = [own for own in nearest if own["part"] is not None]
+    ways = {own["way"]: None for own in alone}
+    far = lambda own: math.inf if own["amount"] is None else own["amount"]
+    return [
+        *(own for own in nearest if own["part"] is None),
+        *(max((own for own in alone if own["way"] == way), key=far) for way in ways),
+    ]
+
+
+def told_neighbour(own: dict[str, Any]) -> str:
+    """A neighbour in words.
+
+    >>> told_neighbour({"part": 2, "way": "tighter by", "unit": "factor", "amount": 7.1e-15})
+    'tighter by 1 + 7.1e-15 in component 2'
+    >>> told_neighbour({"part": None, "way": "+", "unit": "exponent", "amount": 0.0521})
+    '+0.0521'
+    """
+    where = "" if own["part"] is None else f" in component {own['part']}"
+    amount, between = own["amount"], " " if own["unit"] != "exponent" else ""
+    if amount is None:
+        far = {"factor": "1000", "exponent": "4", "share": "all of it"}[own["unit"]]
+        return f"{own['way']}{between or ' '}none up to {far}{where}"
+    told = f"{amount:.3g}"
+    if own["unit"] == "factor":
+        told = f"{1 + amount:.4g}" if amount >= 1e-3 else f"1 + {amount:.2g}"
+    return f"{own['way']}{between}{told}{where}"
+
+
+def scores(found: dict[str, dict[str, Any]], by: Callable[[str, dict[str, Any]], str]) -> dict[str, dict[str, list]]:
+    """For each group of claims, how many mutations of each size were made, and how many noticed.
+
+    Only claims that count are in it: supported, neither vacuous nor loose. Beside the sizes, `claims` is how many there
+    are, and "1.25 alone" is of one component.
+
+    Args:
+        found: records of mutations by the claims' names.
+        by: the group of a claim, from its name and record.
+    """
+    told: dict[str, dict[str, list]] = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    for name, record in found.items():
+        if record["left"] or not record["counts"]:
+            continue
+        own = told[by(name, record)]
+        own["claims"][0] += 1
+        for size, (made, noticed) in record["counts"].items():
+            own[size][0] += made
+            own[size][1] += noticed
+    return {name: dict(told[name]) for name in sorted(told)}
+
+
+def score_table(scored: dict[str, dict[str, list]], head: str) -> Iterable[str]:
+    """Scores as lines of a Markdown table, in percent with how many were made; the last line is of all.
+
+    Args:
+        scored: by `scores`.
+        head: what groups are, the head of the first column.
+    """
+    sizes = [*SIZES[:2], "1.25 alone", *SIZES[2:]]
+    whole = {size: [sum(own.get(size, [0, 0])[place] for own in scored.values()) for place in (0, 1)]
+             for size in ("claims", *sizes)}  # fmt: skip
+    yield f"| {head} | claims | {' | '.join(sizes)} |"
+    yield f"| --- | ---: |{' ---: |' * len(sizes)}"
+    for name, own in [*scored.items(), ("all", whole)]:
+        shares = [_share(*own.get(size, [0, 0])) for size in sizes]
+        yield f"| {name} | {own['claims'][0]} | {' | '.join(shares)} |"
+
+
+def _share(made: int, noticed: int) -> str:
+    return f"{noticed / made:.0%} of {made}" if made else ""
+
+
+def distance_table(found: dict[str, dict[str, Any]]) -> Iterable[str]:
+    """How many claims of each relation have refuted neighbours within which distance, as lines of a Markdown table.
+
+    Of a claim its farthest neighbour counts: in the way of being wrong, and the component, that it tells least about.
+    Only claims that count are in it.
+
+    Args:
+        found: records of mutations by the claims' names.
+    """
+    told: dict[str, list[int]] = collections.defaultdict(lambda: [0] * (len(WITHIN) + 1))
+    for record in found.values():
+        if not record["left"] and record["nearest"]:
+            told[record["relation"]][max(map(_place, record["nearest"]))] += 1
+    heads = [f"{1 + factor:g} or {exponent:g}" for factor, exponent in WITHIN]
+    yield f"| relation | claims | {' | '.join(heads)} | farther |"
+    yield f"| --- | ---: |{' ---: |' * (len(WITHIN) + 1)}"
+    for name in sorted(told):
+        yield f"| {name} | {sum(told[name])} | {' | '.join(map(str, told[name]))} |"
+
+
+def _place(own: dict[str, Any]) -> int:
+    """The first distance within which a neighbour is."""
+    if own["amount"] is None:
+        return len(WITHIN)
+    ends = [end[own["unit"] == "exponent"] for end in WITHIN]
+    return next((place for place, end in enumerate(ends) if own["amount"] <= end), len(WITHIN))

@@ -1,0 +1,186 @@
+"""How far the nearest statement is that a claim's trials refute, and which wrong neighbours they let pass."""
+
+import collections
+import dataclasses
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import require_float64
+from lemmata.engine.catalogue import costs, is_loose, prints, records
+from lemmata.errors import SettingError
+
+from ._claim import Claim, Status
+from ._family import LEVEL, budget_of
+from ._judge import judge_trials
+from ._mutants import Mutant, is_wrong, judged, moves, mutants, nearest_refuted, parts, ways
+from ._relations import Sample
+from ._roles import swapped_predictions
+from ._trials import Trials, run_trials
+from ._verdict import plain_json
+
+
+@dataclasses.dataclass(frozen=True)
+class Neighbour:
+    """The nearest statement that the trials refute, in one way of being wrong.
+
+    Args:
+        part: the component that alone is wrong; None where all are.
+        way: what is done to it.
+        unit: of the amount.
+        amount: a factor less 1, a difference of exponents, or a share of the way to the control; None where even the
+            farthest one is not refuted.
+    """
+
+    part: int | None
+    way: str
+    unit: str
+    amount: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutations:
+    """What the trials of a claim say of its wrong neighbours.
+
+    Args:
+        relation: the name of its class.
+        trials: how many were judged.
+        status: of the claim itself at its default setting.
+        left: why it does not count for the score; empty where it does.
+        outcomes: for each mutant its words, its size, whether it is of one component, and its status.
+        neighbours: the nearest refuted ones.
+    """
+
+    relation: str
+    trials: int
+    status: Status
+    left: str
+    outcomes: tuple[tuple[str, str, bool, Status], ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
+
+    def noticed(self, status: Status) -> bool:
+        """Whether a mutant of this status is seen: it is not what the claim itself is."""
+        return status is not (Status.REFUTED if self.status is Status.REFUTED else Status.SUPPORTED)
+
+
+def mutate(
+    claim: Claim, *, seed: int = 0, budget: int | None = None, level: float = LEVEL,
+    run: Callable[..., Trials] = run_trials,
+) -> Mutations:  # fmt: skip
+    """Run a claim's trials once, at its default setting, and judge wrong neighbours of its prediction on them.
+
+    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, all components and one at a time; exponents are moved by
+    0.1 and 0.2, intervals narrowed, signs turned; the measurement is one of another problem, a ladder is without
+    effect, and fields of problems change places. Bounds are made tighter, since a looser one is true. A mutant is
+    noticed where it is not supported (of a refuted claim: not refuted).
+
+    Args:
+        claim: the claim.
+        seed: seed of all randomness, as of `verify`.
+        budget: number of trials; None for as many as `verify` runs.
+        level: of a verdict, as of `verify`, which spends half of it on the default setting.
+        run: what runs trials.
+
+    Raises:
+        SettingError: the budget is not positive.
+        PrecisionError: float64 is off.
+    """
+    require_float64(f"mutation of {claim.name}")
+    trials = budget_of(claim) if budget is None else budget
+    if trials < 1:
+        raise SettingError("budget", found=budget, rule="at least 1 trial")
+    setting = claim.population.settings().resolve(None)
+    finished = run(claim, setting, trials, seed)
+    verdict = judge_trials(claim, setting, finished, seed, level / 2, 0.0)
+    relation, results = claim.relation, finished.stacked
+    known = Mutations(type(relation).__name__, verdict.judged, verdict.status, _left(claim, verdict.status))
+    if results is None or verdict.status in (Status.FAILED, Status.INAPPLICABLE) or not verdict.judged:
+        return known
+    kept = results.holds
+    sample = Sample(*(np.asarray(own)[kept] for own in (results.predicted, results.measured, results.condition)))
+    false, numbers = np.asarray(results.false)[kept], finished.numbers[kept]
+    holds = relation.judge(sample, level / 2).holds
+    if holds is None:
+        return known
+    wrong = [*mutants(relation, sample, false, seed, both=not holds), *_roles(claim, setting, sample, numbers, seed)]
+    told = [(own.what, own.size, own.part is not None, judged(relation, own.sample, level / 2)) for own in wrong]
+    near = _nearest(claim, sample, false, level / 2) if holds else ()
+    return dataclasses.replace(known, outcomes=tuple(told), neighbours=near)
+
+
+def _left(claim: Claim, status: Status) -> str:
+    """Why a claim does not count for the score: it says nothing, or little, or what is false."""
+    if status is not Status.SUPPORTED:
+        return str(status)
+    if claim.expected is not Status.SUPPORTED:
+        return f"expected to be {claim.expected}"
+    found = records().get(claim.name, {}).get("search")
+    return "loose" if is_loose(found) else ""
+
+
+def _roles(claim: Claim, setting: dict, sample: Sample, numbers: np.ndarray, seed: int) -> Iterable[Mutant]:
+    for names, predicted in swapped_predictions(claim, setting, numbers, seed).items():
+        if is_wrong(claim.relation, sample, predicted):
+            changed = dataclasses.replace(sample, predicted=predicted)
+            yield Mutant(f"{names} exchanged", "roles", None, changed)
+
+
+def _nearest(claim: Claim, sample: Sample, false: np.ndarray, level: float) -> tuple[Neighbour, ...]:
+    relation = claim.relation
+    return tuple(
+        Neighbour(part, way.name, way.unit, nearest_refuted(relation, sample, false, level, way, part))
+        for part in (None, *parts(relation, sample))
+        for way in ways(relation, sample, part)
+        if moves(sample, false, way, part)
+    )
+
+
+def mutation_record(claim: Claim, found: Mutations) -> dict[str, Any]:
+    """What is recorded of a claim's mutations: how many of each size were made and noticed, survivors, neighbours.
+
+    Args:
+        claim: the claim.
+        found: by `mutate`.
+    """
+    counts: dict[str, list[int]] = collections.defaultdict(lambda: [0, 0])
+    for _, size, alone, status in found.outcomes:
+        own = counts[f"{size} alone" if alone else size]
+        own[0] += 1
+        own[1] += found.noticed(status)
+    return plain_json({
+        "relation": found.relation, "trials": found.trials, "status": str(found.status), "left": found.left,
+        "counts": dict(counts),
+        "survivors": [what for what, _, _, status in found.outcomes if not found.noticed(status)],
+        "nearest": [dataclasses.asdict(own) for own in found.neighbours],
+        "fingerprint": prints(type(claim).__module__, type(claim).__name__).whole,
+    })  # fmt: skip
+
+
+def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
+    """A sample of claims over all relations and subjects, the cheapest ones of each first.
+
+    Claims of one relation and one subject are a group. Groups are gone through in turn, in an order that the seed
+    draws, and each gives its cheapest claim that is left; of equally cheap ones the seed chooses.
+
+    Args:
+        claims: to draw from.
+        count: how many; all where there are fewer.
+        seed: of the order.
+
+    Raises:
+        SettingError: the count is not positive.
+    """
+    if count < 1:
+        raise SettingError("--sample", found=count, rule="at least 1 claim")
+    key = lambda words: zlib.crc32(f"{seed} {words}".encode())
+    cost = lambda claim: costs().get(type(claim).__name__, 0.0)
+    groups: dict[str, list[Claim]] = collections.defaultdict(list)
+    for claim in claims:
+        groups[f"{type(claim.relation).__name__} {claim.name.partition('.')[0]}"].append(claim)
+    ordered = [sorted(groups[name], key=lambda own: (cost(own), key(own.name))) for name in sorted(groups, key=key)]
+    found: list[Claim] = []
+    for place in range(max(map(len, ordered), default=0)):
+        found += [own[place] for own in ordered if place < len(own)]
+    return sorted(found[:count], key=cost)

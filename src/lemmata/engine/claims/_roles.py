@@ -1,0 +1,78 @@
+"""Predictions in which two things of one type have changed places: n for d, a weight for a width."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._claim import Claim
+from ._trials import COMPILER, root_key
+
+PAIRS = 4
+"""Pairs of fields that are tried, the first ones in the order of the problem's class."""
+_BATCH = 32
+
+
+def swapped_predictions(claim: Claim, setting: dict, numbers: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """What a claim predicts where two fields of its problems, alike in type and shape, have changed places.
+
+    Only of claims in JAX, whose problems cost little to draw again, and where `predict` takes the changed problem.
+
+    Args:
+        claim: the claim.
+        setting: of its problems.
+        numbers: of the trials.
+        seed: of all randomness.
+
+    Returns:
+        Predictions, one row a trial, by the names of both fields.
+    """
+    if not claim.traced or not len(numbers):
+        return {}
+    root = root_key(claim, seed)
+
+    def one(number: jax.Array) -> dict[str, jax.Array]:
+        sample_key, _ = jax.random.split(jax.random.fold_in(root, number))
+        problem = claim.population.sample(setting, sample_key)
+        own, found = jnp.shape(claim.predict(problem)), {}
+        for names in itertools.islice(_pairs(problem), PAIRS):
+            value = _predicted(claim, problem, *names)
+            if value is not None and value.shape == own:
+                found[" and ".join(names)] = value
+        return found
+
+    run = jax.jit(jax.vmap(one), compiler_options=COMPILER)
+    size = min(_BATCH, len(numbers))
+    filled = np.resize(numbers, -(-len(numbers) // size) * size)  # the last call repeats the first trials
+    rows = [run(filled[start : start + size]) for start in range(0, len(filled), size)]
+    return {name: np.concatenate([row[name] for row in rows])[: len(numbers)] for name in rows[0]}
+
+
+def _pairs(problem: Any) -> Iterator[tuple[str, str]]:
+    """Fields of a problem that are of one type: numbers, or arrays of one shape."""
+    if not dataclasses.is_dataclass(problem):
+        return
+    kinds = {field.name: _kind(getattr(problem, field.name)) for field in dataclasses.fields(problem)}
+    for one, other in itertools.combinations(kinds, 2):
+        if kinds[one] is not None and kinds[one] == kinds[other]:
+            yield one, other
+
+
+def _kind(value: Any) -> Any:
+    if eqx.is_array(value):
+        return None if jnp.issubdtype(value.dtype, jax.dtypes.prng_key) else (value.shape, value.dtype)
+    return type(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _predicted(claim: Claim, problem: Any, one: str, other: str) -> jax.Array | None:
+    """The prediction for the problem with two fields exchanged; None where it, or its formula, does not take it."""
+    try:
+        changed = dataclasses.replace(problem, **{one: getattr(problem, other), other: getattr(problem, one)})
+        return jnp.asarray(claim.predict(changed), float)
+    except Exception:  # a claim's own code may raise anything where shapes or signs are not its own
+        return None

@@ -1,0 +1,452 @@
+"""Relations at the edges of what they accept, by hand: a comparison, a constant or a sign that is off fails here."""
+
+import math
+
+import numpy as np
+import pytest
+
+from lemmata.engine.claims import (
+    AtLeast,
+    AtMost,
+    Equal,
+    EqualInMean,
+    Estimate,
+    Limit,
+    Order,
+    Rate,
+    Sample,
+    Status,
+    Witness,
+)
+from lemmata.engine.claims._judge import decide
+from lemmata.engine.claims._relations import Judgement
+from lemmata.engine.claims._statistics import failure_limits, holm, mean_interval, trials_to_support
+
+EPS = float(np.finfo(float).eps)
+LEVEL = 1e-3
+RUNGS = (8.0, 16.0, 32.0, 64.0)
+
+
+def sample(predicted, measured, condition=None):
+    predicted, measured = np.asarray(predicted, float), np.asarray(measured, float)
+    return Sample(predicted, measured, np.ones(len(measured)) if condition is None else np.asarray(condition, float))
+
+
+def alike(predicted, measured, trials):
+    """The same trial again and again."""
+    return sample(np.broadcast_to(predicted, (trials, *np.shape(predicted))),
+                  np.broadcast_to(measured, (trials, *np.shape(measured))))  # fmt: skip
+
+
+# Bounds
+
+
+@pytest.mark.parametrize(("relation", "sign"), [(AtMost(), 1.0), (AtLeast(), -1.0), (Witness(), -1.0)], ids=str)
+def test_a_bound_is_violated_from_beyond_rounding_on(relation, sign):
+    within, beyond = 1.0 + 30 * sign * EPS, 1.0 + 40 * sign * EPS
+    assert relation.judge(alike(1.0, within, 132), LEVEL).holds is True
+    assert relation.judge(alike(1.0, beyond, 132), LEVEL).holds is False
+    assert relation.compare(alike(1.0, 1.0, 1)) is True
+    assert relation.compare(alike(1.0, beyond, 1)) is False
+    assert relation.compare(sample([1.0], [beyond], [2.0])) is True, "a condition number widens what rounding explains"
+
+
+@pytest.mark.parametrize("relation", [AtMost(), AtLeast(), Witness(), Equal()], ids=str)
+def test_what_is_0_on_both_sides_holds_although_it_has_no_tolerance(relation):
+    assert relation.judge(alike(0.0, 0.0, 132), LEVEL).holds is True
+    assert relation.compare(alike([0.0, 1.0], [0.0, 1.0], 1)) is True
+    assert relation.judge(alike([0.0, 1.0], [0.0, 1.0], 132), LEVEL).estimate == (1.0 if relation == Witness() else 0.0)
+
+
+def test_a_gap_as_large_as_its_tolerance_holds():
+    below, above = alike(1.0 - 32 * EPS, 1.0, 132), alike(1.0, 1.0 - 32 * EPS, 132)
+    for relation, edge in (
+        (AtMost(), below),
+        (AtLeast(), above),
+        (Witness(), above),
+        (Equal(), below),
+        (Equal(), above),
+    ):
+        assert relation.judge(edge, LEVEL).holds is True, relation
+        assert relation.compare(edge) is True
+
+
+@pytest.mark.parametrize(("relation", "sign"), [(AtMost(), 1.0), (AtLeast(), -1.0), (Witness(), -1.0)], ids=str)
+def test_one_component_of_one_trial_refutes(relation, sign):
+    measured = np.ones((132, 3))
+    measured[7, 2] += sign * 1e-6
+    judged = relation.judge(sample(np.ones((132, 3)), measured), LEVEL)
+    assert judged.holds is False
+    assert judged.violating == pytest.approx(1 / 132)
+    assert judged.estimate == pytest.approx(1 / 132 if not isinstance(relation, Witness) else 131 / 132)
+
+
+@pytest.mark.parametrize("relation", [AtMost(), AtLeast(), Witness()], ids=str)
+def test_support_needs_as_many_trials_as_the_budget_says(relation):
+    needed = relation.budget(LEVEL)
+    assert needed == math.ceil(math.log(LEVEL) / math.log(0.9)) == 66
+    assert relation.judge(alike(1.0, 1.0, needed), LEVEL).holds is True
+    judged = relation.judge(alike(1.0, 1.0, needed - 1), LEVEL)
+    assert judged.holds is None
+    assert judged.needed == (needed if not isinstance(relation, Witness) else 2 * (needed - 1))
+    assert relation.judge(alike(1.0, 1.0, needed), LEVEL).needed is None
+
+
+def test_a_bound_that_may_fail_is_refuted_where_the_lower_limit_is_above_its_rate():
+    relation, trials = AtMost(delta=0.1), 200
+    lower = [failure_limits(failures, trials, LEVEL)[0] for failures in range(trials)]
+    first = next(failures for failures, low in enumerate(lower) if low > 0.1)
+    told = {}
+    for failures in (0, 1, first - 1, first):
+        measured = np.zeros(trials)
+        measured[:failures] = 2.0
+        told[failures] = relation.judge(sample(np.ones(trials), measured), LEVEL)
+    assert [told[failures].holds for failures in (0, 1, first - 1, first)] == [True, True, None, False]
+    assert told[first - 1].needed == 2 * trials
+    assert told[first].band == (0.0, 0.1)
+    assert told[0].interval == failure_limits(0, trials, LEVEL)
+    assert relation.aim == 0.1
+    assert (AtMost(resolution=0.2).aim, AtMost(delta=0.05, resolution=0.2).aim) == (0.2, 0.05)
+
+
+@pytest.mark.parametrize(("relation", "empty"), [(AtMost(), np.inf), (AtLeast(), -np.inf)], ids=str)
+def test_infinite_bounds_count_for_nothing(relation, empty):
+    predicted = np.ones(132)
+    predicted[:67] = empty
+    judged = relation.judge(sample(predicted, np.ones(132)), LEVEL)
+    assert judged.holds is None, "65 trials are left, and 66 are needed"
+    assert "67 infinite bounds" in judged.reason
+    predicted[66] = 1.0
+    assert relation.judge(sample(predicted, np.ones(132)), LEVEL).holds is True
+    nothing = relation.judge(sample(np.full(132, empty), np.ones(132)), LEVEL)
+    assert (nothing.holds, nothing.estimate, nothing.interval) == (None, 0.0, (0.0, 1.0))
+    assert "infinite" not in relation.judge(sample(np.ones(132), np.ones(132)), LEVEL).reason
+    wrong = relation.judge(sample(np.full(132, -empty), np.ones(132)), LEVEL)
+    assert wrong.holds is False
+
+
+def test_which_values_a_relation_cannot_judge():
+    values = [1.0, np.nan, np.inf, -np.inf]
+    for relation in (AtMost(), AtLeast()):
+        assert relation.broken(sample(np.ones(4), values)).tolist() == [False, True, True, True]
+        assert relation.broken(sample(values, np.ones(4))).tolist() == [False, True, False, False]
+    for relation in (Witness(), Equal(), EqualInMean(over="problems"), Rate("n", RUNGS)):
+        assert relation.broken(sample(np.ones(4), values)).tolist() == [False, True, True, True]
+        assert relation.broken(sample(values, np.ones(4))).tolist() == [False, True, True, True]
+    pair = sample(np.ones((2, 2)), [[1.0, np.nan], [1.0, 1.0]])
+    for relation in (AtMost(), Witness(), Equal()):
+        assert relation.broken(pair).tolist() == [True, False]
+    zero = sample([[0.0, 1.0], [1.0, 1.0]], np.ones((2, 2)))
+    assert EqualInMean(over="problems").broken(zero).tolist() == [True, False]
+    assert EqualInMean(over="problems", relative=False).broken(zero).tolist() == [False, False]
+
+
+def test_a_bound_at_its_trivial_value_is_vacuous():
+    trivial = np.ones(3)
+    assert AtMost().vacuous(np.array([0.9, 1.0, 1.1]), trivial).ravel().tolist() == [False, True, True]
+    for relation in (AtLeast(), Witness()):
+        assert relation.vacuous(np.array([0.9, 1.0, 1.1]), trivial).ravel().tolist() == [True, True, False]
+    ends = np.array([[0.0, 0.5, 0.9], [0.0, 0.5, 1.0], [0.0, 0.5, 1.1]])
+    assert Estimate().vacuous(ends, trivial).ravel().tolist() == [False, True, True]
+    assert Estimate().vacuous(ends, np.array([[1.0, 9.0, 9.0]] * 3)).tolist() == [[False], [True], [True]]
+    for relation in (Equal(), EqualInMean(), Rate("n", RUNGS)):
+        assert relation.vacuous(np.ones(3), trivial) is None
+
+
+def test_gaps_are_largest_where_a_trial_speaks_most_against_the_statement():
+    measured = np.array([[1.0, 3.0], [2.0, 2.0]])
+    assert AtMost().gaps(sample(np.full((2, 2), 2.0), measured)) == pytest.approx([1 / 3, 0.0])
+    assert AtLeast().gaps(sample(np.full((2, 2), 2.0), measured)) == pytest.approx([0.5, 0.0])
+    assert Witness().gaps(sample(np.full((2, 2), 2.0), measured)) == pytest.approx([1.0, 0.0])
+    assert AtMost().gaps(sample([[np.inf], [0.0]], [[1.0], [0.0]])) == pytest.approx([-1.0, -1.0])
+    assert Equal().gaps(sample([2.0], [2.0 + 96 * EPS])) == pytest.approx([1.5])
+    assert EqualInMean(over="problems").gaps(sample([2.0], [3.0])) == pytest.approx([0.5])
+    twice = sample([[2.0]], [[[3.0], [2.0]]])
+    assert EqualInMean().gaps(twice) == pytest.approx([0.25])
+    ladder = np.asarray(RUNGS) ** -0.4
+    assert Rate("n", RUNGS).gaps(alike(-0.5, ladder, 1)) == pytest.approx([0.1])
+    assert Rate("n", RUNGS, upper=True).gaps(alike(-0.3, ladder, 1)) == pytest.approx([-0.1])
+    assert Order("n", RUNGS).gaps(alike(1.0, [0.0, 1.0, 0.5, 3.0], 1)) == pytest.approx([0.5])
+    assert Limit("n", RUNGS).gaps(alike(2.0, [9.0, 9.0, 9.0, 1.0], 1)) == pytest.approx([0.5])
+
+
+def test_one_number_stands_for_a_trial():
+    pair = sample([[1.0, 1.0]], [[0.5, 0.9]])
+    assert AtMost().shown(pair) == (1.0, 0.9)
+    assert AtLeast().shown(pair) == Witness().shown(pair) == (1.0, 0.5)
+    assert Equal().shown(pair) == (1.0, 0.9)
+    assert EqualInMean().shown(sample([[1.0, 1.0]], [[[0.5, 2.0], [0.5, 4.0]]])) == (1.0, 3.0)
+    assert EqualInMean(over="problems").shown(pair) == (1.0, 0.9)
+    assert Estimate().shown(sample([[0.0, 1.0, 2.0]], [[0.5, 1.5, 2.5]])) == (1.0, 1.5)
+    ladder = alike(-0.5, np.asarray(RUNGS) ** -0.4, 1)
+    assert Rate("n", RUNGS).shown(ladder) == pytest.approx((-0.5, -0.4))
+    assert Order("n", RUNGS).shown(alike(1.0, [0.0, 1.0, 2.0, 3.0], 1)) == (1.0, 3.0)
+    assert Limit("n", RUNGS).shown(alike(2.0, [0.0, 1.0, 2.0, 3.0], 1)) == (2.0, 3.0)
+
+
+def test_which_shapes_fit():
+    for relation in (Rate("n", RUNGS), Order("n", RUNGS)):
+        assert relation.misfit((), (4,)) is None
+        assert "one number" in str(relation.misfit((1,), (4,)))
+        assert "each of the 4 rungs" in str(relation.misfit((), (3,)))
+    assert Limit("n", RUNGS).misfit((), (4,)) is None
+    assert Limit("n", RUNGS).misfit((), ()) is not None
+    for relation in (AtMost(), Witness(), Equal(), EqualInMean(over="problems")):
+        assert relation.misfit((2,), (2,)) is None
+        assert relation.misfit((2,), (3,)) is not None
+    assert EqualInMean().misfit((2,), (2, 2)) is None
+    assert EqualInMean().misfit((2,), (2,)) is not None
+
+
+# Constructions and intervals
+
+
+def test_a_construction_with_a_probability():
+    relation, trials = Witness(probability=0.5, resolution=0.1), 400
+    assert relation.budget(LEVEL) is None
+    told = {}
+    for successes in range(0, trials + 1, 4):
+        measured = np.zeros(trials)
+        measured[:successes] = 1.0
+        judged = relation.judge(sample(np.ones(trials), measured), LEVEL)
+        low, high = failure_limits(trials - successes, trials, LEVEL)
+        assert judged.interval == pytest.approx((1 - high, 1 - low))
+        assert judged.estimate == pytest.approx(successes / trials)
+        assert judged.holds is (False if 1 - low < 0.5 else True if 1 - high >= 0.4 else None)
+        told[judged.holds] = judged
+    assert set(told) == {True, False, None}
+    assert told[True].band == (0.4, 1.0)
+    assert told[None].needed >= 2 * trials
+
+
+def test_an_interval_holds_its_ends_and_nothing_beyond():
+    relation = Estimate(delta=0.1)
+    ends = np.array([1.0, 2.0, 4.0])
+    for value, holds in ((1.0, True), (4.0, True), (1.0 - 1e-9, False), (4.0 + 1e-9, False)):
+        assert relation.compare(alike(ends, [np.nan, value, np.nan], 1)) is holds or np.isnan(value)
+        assert relation.judge(alike(ends, [0.0, value, 9.0], 200), LEVEL).holds is holds
+    empty = relation.judge(alike([-np.inf, 2.0, 4.0], [0.0, 2.0, 9.0], 200), LEVEL)
+    assert empty.holds is None
+    assert "200 infinite bounds" in empty.reason
+    assert relation.excess(ends[None], np.array([[0.0, 5.0, 0.0]])).tolist() == [[1.0]]
+    assert relation.excess(ends[None], np.array([[0.0, 0.5, 0.0]])).tolist() == [[0.5]]
+
+
+# Equalities
+
+
+def test_an_identity_is_equal_up_to_32_eps():
+    relation = Equal()
+    assert relation.judge(alike([1.0, 1.0], [1.0, 1.0 + 31 * EPS], 66), LEVEL).holds is True
+    judged = relation.judge(alike([1.0, 1.0], [1.0, 1.0 + 34 * EPS], 66), LEVEL)
+    assert judged.holds is False
+    assert judged.violating == judged.interval[1] == 1.0
+    assert judged.estimate == pytest.approx(34 / 32)
+    assert relation.compare(alike([1.0, 1.0], [1.0, 1.0 + 31 * EPS], 1)) is True
+    assert relation.compare(alike([1.0, 1.0], [1.0, 1.0 - 40 * EPS], 1)) is False
+    assert relation.judge(alike(0.0, 0.0, 66), LEVEL).holds is True
+    assert relation.judge(alike(0.0, 1e-300, 66), LEVEL).holds is False
+    few = relation.judge(alike(1.0, 1.0, 65), LEVEL)
+    assert (few.holds, few.needed) == (None, 66)
+    assert relation.budget(LEVEL) == 66
+    assert few.band == (0.0, 1.0)
+
+
+def test_entries_of_a_block_share_their_largest_value():
+    predicted, measured = np.array([[1.0, 1e-9], [1.0, 1e-9]]), np.array([[1.0, 1.001e-9], [1.0, 1e-9]])
+    assert Equal().compare(alike(predicted, measured, 1)) is False
+    off = np.array([[1.0, 1e-9 + EPS], [1e-9, 1e-9]])
+    for block, equal in ((0, False), (1, True), (2, True), (-1, True)):
+        assert Equal(block=block).compare(alike(np.array([[1.0, 1e-9], [1e-9, 1e-9]]), off, 1)) is equal
+    apart = np.array([[1.0, 1e-9], [1e-9, 1e-9 + EPS]])
+    for block, equal in ((1, False), (2, True), (-1, True)):
+        assert Equal(block=block).compare(alike(np.array([[1.0, 1e-9], [1e-9, 1e-9]]), apart, 1)) is equal
+    false = np.array([[[2.0, 1.0]]])
+    assert Equal().distance(np.array([[[1.0, 1.0]]]), false).ravel() == pytest.approx([0.5, 0.0])
+    assert Equal(block=1).distance(np.array([[[1.0, 1.0]]]), false).ravel() == pytest.approx([0.5])
+    assert Equal(block=-1).distance(np.array([[[1.0, 4.0]]]), false).ravel() == pytest.approx([0.75])
+    rows, other = np.array([[[1.0, 2.0], [8.0, 4.0]]]), np.array([[[1.0, 1.0], [8.0, 3.0]]])
+    assert Equal(block=1).distance(rows, other).ravel() == pytest.approx([0.5, 0.125])
+    for block in (2, 5, -1):
+        assert Equal(block=block).distance(rows, other).ravel() == pytest.approx([0.125])
+    assert Equal().distance(rows, other).ravel() == pytest.approx([0.0, 0.5, 0.0, 0.25])
+    assert Equal().band.endswith("condition number")
+    assert Equal(block=1).band.endswith(", of the largest in its block")
+    assert Equal(block=-1).band.endswith(", of the largest")
+
+
+def noisy(mean, deviation, trials=400, replicates=1):
+    rng = np.random.default_rng(3)
+    noise = rng.normal(size=(trials, replicates))
+    noise = (noise - noise.mean()) / noise.std()
+    measured = mean + deviation * noise
+    return sample(np.ones(trials), measured[:, 0] if replicates == 1 else measured)
+
+
+def test_a_mean_is_held_against_its_margin():
+    relation = EqualInMean(margin=0.1, resolution=0.05, over="problems")
+    for mean, holds in ((1.0, True), (1.09, True), (0.91, True), (1.3, False), (0.7, False)):
+        assert relation.judge(noisy(mean, 1e-3), LEVEL).holds is holds, mean
+    for deviation, holds in ((0.24, True), (0.36, None)):  # intervals from 0.1 by 0.04 and by 0.06 either way
+        assert relation.judge(noisy(1.1, deviation), LEVEL).holds is holds
+        assert relation.judge(noisy(0.9, deviation), LEVEL).holds is holds
+    wide = relation.judge(noisy(1.0, 2.0), LEVEL)
+    assert wide.holds is None
+    assert wide.needed > 400
+    assert wide.band == pytest.approx((-0.15, 0.15))
+    assert relation.judge(noisy(1.3, 1e-3), LEVEL).estimate == pytest.approx(0.3)
+    absolute = EqualInMean(margin=0.1, resolution=0.05, relative=False, over="problems")
+    told = absolute.judge(sample(np.full(400, 10.0), noisy(10.09, 1e-3).measured), LEVEL)
+    assert told.holds is True
+    assert absolute.distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([3.0])
+    assert EqualInMean(over="problems").replicates == 1
+    assert EqualInMean().replicates == 2
+    assert str(EqualInMean()) == "mean of measured = predicted"
+    assert str(relation) == "mean over problems of measured = predicted, within 0.1"
+
+
+def test_the_worst_column_of_a_mean_decides():
+    measured = np.stack([noisy(1.0, 1e-3).measured, noisy(1.0, 2.0).measured, noisy(2.0, 1e-3).measured], axis=1)
+    relation = EqualInMean(over="problems")
+    for columns, holds in (([0], True), ([0, 1], None), ([0, 1, 2], False), ([2, 0], False)):
+        assert relation.judge(sample(np.ones((400, len(columns))), measured[:, columns]), LEVEL).holds is holds
+
+
+def test_problems_whose_own_means_are_off_are_seen_beside_a_mean_that_is_right():
+    trials = 400
+    signs = np.where(np.arange(trials) % 2, 1.0, -1.0)[:, None]
+    rng = np.random.default_rng(0)
+    noise = 0.01 * rng.normal(size=(trials, 2))
+    for size, holds in ((0.0, True), (0.2, True), (0.5, False)):
+        relation = EqualInMean(margin=0.3, resolution=0.05)
+        assert relation.judge(sample(np.ones(trials), 1 + size * signs + noise), LEVEL).holds is holds, size
+    spread = EqualInMean(margin=0.1, resolution=0.05, spread=0.5)
+    assert spread.judge(sample(np.ones(trials), 1 + 0.5 * signs + noise), LEVEL).holds is True
+    assert spread.judge(sample(np.ones(trials), 1 + 0.7 * signs + noise), LEVEL).holds is False
+
+
+def test_two_measurements_of_a_problem_tell_its_own_mean_from_noise():
+    rng = np.random.default_rng(5)
+    apart = 0.5 * rng.normal(size=(400, 1)) * np.array([1.0, -1.0])  # each pair has the mean 1
+    assert EqualInMean(resolution=0.05).judge(sample(np.ones(400), 1 + apart), LEVEL).holds is True
+    noise = 0.3 * rng.normal(size=(4000, 2))
+    assert EqualInMean(resolution=0.04).judge(sample(np.ones(4000), 1 + noise), LEVEL).holds is True
+    own = 0.005 * np.where(np.arange(400) % 2, 1.0, -1.0)[:, None] + 1e-4 * rng.normal(size=(400, 2))
+    assert EqualInMean(resolution=0.05).judge(sample(np.ones(400), 1 + own), LEVEL).holds is False
+
+
+# Ladders
+
+
+def ladders(exponent, trials=64, noise=0.01, constant=1.0):
+    rng = np.random.default_rng(1)
+    slopes = exponent + noise * rng.normal(size=(trials, 1))
+    return constant * np.asarray(RUNGS) ** slopes
+
+
+def test_a_slope_is_held_against_the_exponent_from_both_sides_or_from_above():
+    both, upper = Rate("n", RUNGS, margin=0.1, resolution=0.1), Rate("n", RUNGS, margin=0.1, resolution=0.1, upper=True)
+    for shift, holds, above in ((0.0, True, True), (0.09, True, True), (-0.09, True, True), (0.3, False, False),
+                                (-0.3, False, True)):  # fmt: skip
+        trials = sample(np.full(64, -0.5), ladders(-0.5 + shift))
+        assert both.judge(trials, LEVEL).holds is holds, shift
+        assert upper.judge(trials, LEVEL).holds is above, shift
+    judged = both.judge(sample(np.full(64, -0.5), ladders(-0.5)), LEVEL)
+    assert judged.band == pytest.approx((-0.7, -0.3))
+    assert judged.estimate == pytest.approx(-0.5, abs=0.01)
+    assert judged.interval[0] < -0.5 < judged.interval[1]
+    assert upper.judge(sample(np.full(64, -0.5), ladders(-0.5)), LEVEL).band == pytest.approx((-np.inf, -0.3))
+    wide = both.judge(sample(np.full(64, -0.5), ladders(-0.5, noise=1.0)), LEVEL)
+    assert wide.holds is None
+    assert wide.needed > 64
+
+
+def test_rungs_at_the_rounding_floor_do_not_count():
+    measured = ladders(-0.5)
+    measured[:, 3] = 1e-17
+    judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
+    assert judged.holds is True
+    assert "1 rungs at the rounding floor dropped" in judged.reason
+    once = ladders(-0.5)
+    once[0, 3] = 0.0
+    judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), once), LEVEL)
+    assert (judged.holds, "1 rungs" in judged.reason) == (True, True), "a slope needs a logarithm in every trial"
+    measured[:, 2] = 0.0
+    judged = Rate("n", RUNGS).judge(sample(np.full(64, -0.5), measured), LEVEL)
+    assert judged.holds is None
+    assert "fewer than 3 rungs" in judged.reason
+
+
+def test_a_step_the_other_way_reverses_an_order():
+    relation = Order("n", RUNGS)
+    rng = np.random.default_rng(2)
+    noise = 0.01 * rng.normal(size=(100, 4))
+    for values, sign, holds in (([0.0, 1.0, 2.0, 3.0], 1.0, True), ([0.0, 1.0, 2.0, 3.0], -1.0, False),
+                                ([3.0, 2.0, 1.0, 0.0], -1.0, True), ([0.0, 1.0, 0.5, 3.0], 1.0, False),
+                                ([0.0, 1.0, 1.0, 3.0], 1.0, None)):  # fmt: skip
+        judged = relation.judge(sample(np.full(100, sign), np.asarray(values) + noise), LEVEL)
+        assert judged.holds is holds, values
+        assert (judged.needed == 400) is (holds is None)
+    rising = relation.judge(sample(np.ones(100), np.asarray([0.0, 1.0, 3.0, 6.0]) + noise), LEVEL)
+    assert (rising.estimate, rising.band) == (pytest.approx(1.0, abs=0.01), (0.0, np.inf)), "the smallest step"
+    for flat in ([0.0, 1.0, 1.0, 3.0], [1.0, 1.0, 1.0, 1.0]):
+        assert relation.judge(alike(1.0, flat, 100), LEVEL).holds is None, "a step of exactly 0 says neither"
+    assert relation.judge(sample(np.ones(100), np.asarray([0.0, 1.0, 0.5, 3.0]) + noise), LEVEL).reason.endswith(
+        "from n = 16 to 32"
+    )
+
+
+def test_a_limit_is_missed_by_a_plateau_and_not_by_what_still_falls():
+    relation, sizes = Limit("n", RUNGS, margin=0.05, resolution=0.05), np.asarray(RUNGS)
+    rng = np.random.default_rng(4)
+    noise = 1e-4 * rng.normal(size=(100, 4))
+    for values, holds in ((1 + 0.3 / sizes, True), (1.04 + 0 * sizes, True), (1.2 + 0 * sizes, False),
+                          (0.8 + 0 * sizes, False), (1 + 2.0 * sizes**-0.5, None), (1 - 2.0 * sizes**-0.5, None),
+                          (1 + 2.0 * sizes**-0.2, False)):  # fmt: skip
+        assert relation.judge(sample(np.ones(100), values + noise), LEVEL).holds is holds, values
+
+
+def test_a_limit_is_judged_at_the_last_size_and_its_excess_two_sizes_before():
+    relation, noise = Limit("n", RUNGS, margin=0.05), 1e-5 * np.random.default_rng(6).normal(size=(100, 4))
+    cases = (([0.5, 0.5, 0.5, -0.05], True), ([0.5, 0.2, 0.17, 0.12], False), ([0.5, 0.2, 0.17, 0.09], None),
+             ([0.5, 0.3, 0.25, 0.14], None), ([-0.6, -0.3, -0.27, -0.22], False))  # fmt: skip
+    for excess, holds in cases:
+        assert relation.judge(sample(np.ones(100), 1.05 + np.asarray(excess) + noise), LEVEL).holds is holds, excess
+    short = Limit("n", RUNGS[:3], margin=0.05)
+    assert short.judge(sample(np.ones(100), 1.05 + np.asarray([0.5, 0.25, 0.2]) + noise[:, :3]), LEVEL).holds is None
+    assert Limit("n", RUNGS, relative=False).distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([4.0])
+    assert Limit("n", RUNGS).distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([1.3])
+
+
+# The statistics and the status
+
+
+def test_limits_of_rates_and_means_at_their_ends():
+    assert failure_limits(0, 10, LEVEL)[0] == 0.0
+    assert failure_limits(10, 10, LEVEL)[1] == 1.0
+    assert failure_limits(1, 10, LEVEL)[0] > 0.0
+    assert failure_limits(9, 10, LEVEL)[1] < 1.0
+    assert trials_to_support(0.5, 0.25) == 2
+    assert holm({"a": 0.05}, 0.05) == {"a": (0.05, True)}
+    assert mean_interval(np.ones(1), LEVEL) == (-np.inf, np.inf)
+    assert all(map(math.isfinite, mean_interval(np.array([1.0, 2.0]), LEVEL)))
+    low, high = mean_interval(np.array([1.0, 2.0, 3.0, 4.0]), 0.05)
+    assert (low, high) == pytest.approx((2.5 - 2.0542, 2.5 + 2.0542), abs=1e-3)  # 3.1824 sqrt(5/3) / 2
+    skewed = np.array([0.0] * 9 + [1.0])
+    assert mean_interval(skewed, 0.05)[1] - 0.1 > 0.1 - mean_interval(skewed, 0.05)[0]
+
+
+def test_what_the_parts_of_a_verdict_come_to():
+    yes, no, open_ = (Judgement(holds, 0.0, (0.0, 0.0), "told") for holds in (True, False, None))
+    good = Status.REFUTED
+    assert decide(yes, good, None, (), 9)[0] is Status.SUPPORTED
+    assert decide(yes, good, 0.5, (), 9)[0] is Status.SUPPORTED
+    assert decide(yes, good, 0.51, (), 9)[0] is Status.VACUOUS
+    assert decide(open_, good, 0.51, (), 9)[0] is Status.INCONCLUSIVE
+    assert decide(open_, good, 1.0, (), 9)[0] is Status.VACUOUS
+    assert decide(no, good, 1.0, (), 9)[0] is Status.REFUTED
+    for holds, said in ((yes, "the conclusion holds"), (no, "the conclusion fails"), (open_, "undecided")):
+        assert decide(holds, good, None, ("a",), 9) == (Status.OUTSIDE, f"{said} although 'a' is false here; told")
+    assert decide(open_, good, None, (), 9)[0] is Status.INCONCLUSIVE
+    for control in (Status.SUPPORTED, Status.INCONCLUSIVE):
+        assert decide(yes, control, None, (), 9)[0] is Status.INCONCLUSIVE

@@ -1,0 +1,211 @@
+"""Finished trials become a verdict: what was dropped, what failed, what is vacuous, which corner decides."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from lemmata.engine.claims import AtMost, Claim, Corner, Hypothesis, Outcome, Sample, Status, Trials, Verdict, Witness
+from lemmata.engine.claims._judge import corner_of, judge_trials, p_value, with_corners
+from tests.engine.claims import synthetic
+
+LEVEL = 1e-3
+CLAIM = synthetic.SureBound()
+
+
+def finished(predicted, measured, false=None, trivial=np.nan, value=None, requested=None, others=(), **options):
+    """Trials whose first hypothesis asks for a positive value."""
+    predicted, measured = np.asarray(predicted, float), np.asarray(measured, float)
+    count = len(measured)
+    value = np.ones(count) if value is None else np.asarray(value, float)
+    rows = Outcome(
+        hypotheses=[*others, Hypothesis("positive", value, ">", np.zeros(count))],
+        holds=value > 0,
+        undefined=np.isnan(value),
+        predicted=predicted,
+        false=predicted / 2 if false is None else np.asarray(false, float),
+        measured=measured,
+        condition=np.ones(count),
+        trivial=np.full(count, trivial),
+    )  # fmt: skip
+    return Trials(requested or count, rows, np.arange(count), **options)
+
+
+def judged(trials, claim: Claim = CLAIM):
+    return judge_trials(claim, {"n": 40}, trials, 3, LEVEL, 1.5)
+
+
+def test_a_verdict_says_what_it_rests_on():
+    measured = np.full(100, 0.8)
+    measured[17] = 0.9
+    verdict = judged(finished(np.ones(100), measured))
+    assert verdict.status is Status.SUPPORTED
+    assert (verdict.requested, verdict.executed, verdict.judged) == (100, 100, 100)
+    assert (verdict.seed, verdict.level, verdict.seconds, verdict.setting) == (3, LEVEL, 1.5, {"n": 40})
+    assert verdict.worst == 17
+    assert verdict.slack == pytest.approx((1.25, 1.25, 1.25))
+    assert verdict.control.status is Status.REFUTED
+    assert verdict.control.violating == 1.0
+    assert (verdict.control.nearest, verdict.control.farthest) == pytest.approx((2.0, 2.0))
+    assert verdict.p_value == 1.0
+    assert verdict.dropped == {}
+    assert not verdict.interrupted
+
+
+def test_a_violation_has_the_smallest_p_value_and_is_the_worst_trial():
+    measured = np.full(100, 0.8)
+    measured[41] = 1.5
+    verdict = judged(finished(np.ones(100), measured))
+    assert verdict.status is Status.REFUTED
+    assert verdict.worst == 41
+    assert verdict.p_value == pytest.approx(1e-12)
+
+
+def test_a_p_value_is_the_level_at_which_a_count_refutes():
+    claim = dataclasses.replace(synthetic.TightBound())
+    measured = np.zeros(100)
+    measured[:12] = 2.0
+    sample = Sample(np.ones(100), measured, np.ones(100))
+    value = p_value(claim, sample)
+    assert claim.relation.judge(sample, value * 1.001).holds is False
+    assert claim.relation.judge(sample, value * 0.999).holds is not False
+    assert 1e-12 < value < 0.5
+    measured[:] = 0.0
+    measured[:5] = 2.0  # as many or more come in 56 of 100 cases
+    assert p_value(claim, Sample(np.ones(100), measured, np.ones(100))) == 1.0
+    measured[:] = 0.0
+    assert p_value(claim, Sample(np.ones(100), measured, np.ones(100))) == 1.0
+
+
+def test_trials_outside_the_hypotheses_are_dropped_up_to_a_half():
+    value = np.ones(200)
+    value[:60] = -1.0
+    measured = np.full(200, 0.8)
+    measured[:60] = 5.0  # none of them counts
+    verdict = judged(finished(np.ones(200), measured, value=value))
+    assert (verdict.status, verdict.judged) == (Status.SUPPORTED, 140)
+    assert verdict.dropped == {"positive": 60}
+    assert "'positive' in 60 of 200" in verdict.reason
+    for failing, status in ((100, Status.SUPPORTED), (101, Status.INAPPLICABLE)):
+        value = np.ones(200)
+        value[:failing] = -2.0
+        verdict = judged(finished(np.ones(200), np.full(200, 0.8), value=value))
+        assert verdict.status is status, failing
+    assert "hypotheses fail in 101 of 200 problems: 'positive' has median -2, asked > 0" in verdict.reason
+    assert verdict.dropped == {"positive": 101}
+    seldom = Hypothesis("small", np.where(np.arange(200) < 3, 2.0, 0.0), "<", np.ones(200))
+    verdict = judged(finished(np.ones(200), np.full(200, 0.8), value=value, others=[seldom]))
+    assert "101 of 200 problems: 'positive'" in verdict.reason, "the one that fails most often"
+    assert verdict.dropped == {"small": 3, "positive": 101}
+    assert corner_of(CLAIM, verdict, finished(np.ones(200), np.full(200, 0.8), value=value)).gap == -np.inf
+
+
+def test_what_failed_is_said_and_nothing_else_is():
+    value = np.ones(100)
+    value[[4, 9]] = np.nan
+    verdict = judged(finished(np.ones(100), np.full(100, 0.8), value=value))
+    assert (verdict.status, verdict.reason) == (Status.FAILED, "'positive' is NaN in 2 of 100 trials; first: trial 4")
+    measured = np.full(100, 0.8)
+    measured[[7, 8, 9]] = np.nan
+    verdict = judged(finished(np.ones(100), measured))
+    assert verdict.status is Status.FAILED
+    assert "3 trials gave values that are not finite; first: trial 7" in verdict.reason
+    verdict = judged(finished(np.ones(100), np.full(100, 0.8), errors=["trial 3: ValueError: no"], requested=101))
+    assert verdict.status is Status.FAILED
+    assert "1 of 101 trials raised; first: trial 3: ValueError: no" in verdict.reason
+    verdict = judged(Trials(9, errors=["trial 0: ValueError: no"]))
+    assert verdict.status is Status.FAILED
+    assert verdict.reason.startswith("every trial raised")
+    verdict = judged(Trials(9, interrupted=True))
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.interrupted
+
+
+def test_an_interrupted_run_decides_nothing():
+    verdict = judged(finished(np.ones(100), np.full(100, 0.8), interrupted=True, requested=200))
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.reason.startswith("interrupted after 100 of 200 trials")
+
+
+def test_a_control_that_holds_takes_the_support_away():
+    verdict = judged(finished(np.ones(100), np.full(100, 0.2)))
+    assert verdict.status is Status.INCONCLUSIVE
+    assert verdict.control.status is Status.SUPPORTED
+    assert verdict.control.violating == 0.0
+    assert "no power" in verdict.reason
+    false = np.stack([np.full(100, 0.5), np.full(100, 0.1)], axis=1)
+    verdict = judged(finished(np.ones((100, 2)), np.full((100, 2), 0.8), false=false))
+    assert (verdict.control.nearest, verdict.control.farthest) == pytest.approx((2.0, 10.0))
+
+
+def test_vacuity_is_told_from_the_trivial_value_or_from_infinity():
+    told = lambda trivial, predicted=1.0: judged(finished(np.full(100, predicted), np.full(100, 0.8), trivial=trivial))
+    assert told(2.0).vacuous == 0.0
+    assert told(2.0).status is Status.SUPPORTED
+    assert told(1.0).vacuous == 1.0
+    assert told(1.0).status is Status.VACUOUS
+    assert told(np.nan).vacuous is None
+    empty = judged(finished(np.full(100, np.inf), np.full(100, 0.8)))
+    assert (empty.vacuous, empty.status) == (1.0, Status.VACUOUS)
+    floor = dataclasses.replace(synthetic.SureFloor())
+    below = judged(finished(np.full(100, -np.inf), np.ones(100)), floor)
+    assert below.vacuous == 1.0
+
+
+def test_slack_is_of_what_can_be_divided():
+    measured = np.full(100, 0.5)
+    measured[:10] = 0.0
+    assert judged(finished(np.ones(100), measured)).slack == pytest.approx((2.0, 2.0, 2.0))
+    even = judged(finished(np.ones(101), 1 / np.linspace(2.0, 3.0, 101))).slack
+    assert even == pytest.approx((2.05, 2.5, 2.95))
+    assert judged(finished(np.ones(100), np.zeros(100))).slack is None
+    ladder = dataclasses.replace(synthetic.PowerLaw())
+    rungs = np.asarray(synthetic.RUNGS) ** -0.5 * np.ones((64, 1))
+    assert judged(finished(np.full(64, -0.5), rungs, false=np.full(64, -1.0)), ladder).slack is None
+
+
+def verdict_of(status, p=1.0):
+    return Verdict("a", CLAIM.source, {}, 0, LEVEL, 9, 9, 0.0, status, "told", p_value=p)
+
+
+def test_a_refuted_corner_decides_and_the_worst_is_named():
+    fine, bad = Corner({"n": 2}, Status.SUPPORTED, "well", gap=0.1), Corner({"n": 9}, Status.REFUTED, "ill", gap=-1.0)
+    lost = Corner({"n": 5}, Status.FAILED, "lost", gap=-2.0)
+    for corners, status, reason in (
+        ((fine, bad, lost), Status.REFUTED, "at n=9: ill"), ((fine, lost), Status.FAILED, "at n=5: lost"),
+        ((fine,), Status.SUPPORTED, "told; worst of 1 other settings: n=2 (supported)"), ((), Status.SUPPORTED, "told"),
+    ):  # fmt: skip
+        found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), corners)
+        assert (found.status, found.reason) == (status, reason)
+    for own in (Status.REFUTED, Status.OUTSIDE):
+        assert with_corners(CLAIM, verdict_of(own), (bad,)).status is own
+
+
+def test_corners_share_the_level():
+    corner = lambda p: Corner({"n": 2}, Status.SUPPORTED, "well", p_value=p)
+    assert with_corners(CLAIM, verdict_of(Status.SUPPORTED, 0.01), (corner(1.0),)).p_value == pytest.approx(0.02)
+    found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), (corner(0.01), corner(0.02), corner(1.0)))
+    assert found.p_value == pytest.approx(0.06)
+    assert with_corners(CLAIM, verdict_of(Status.SUPPORTED), (corner(1.0),)).p_value == 1.0
+
+
+def test_a_corner_is_a_verdict_in_short():
+    trials = finished(np.ones(100), np.full(100, 0.8))
+    corner = corner_of(CLAIM, judged(trials), trials)
+    assert (corner.status, corner.slack) == (Status.SUPPORTED, pytest.approx(1.25))
+    assert corner.gap == pytest.approx(-0.2)
+    uneven = finished(np.ones(100), np.linspace(0.5, 0.9, 100))
+    assert corner_of(CLAIM, judged(uneven), uneven).slack == pytest.approx(1 / 0.7, rel=1e-2)
+    assert corner_of(CLAIM, judged(Trials(9, errors=["x"])), Trials(9, errors=["x"])).gap == -np.inf
+    value = np.ones(100)
+    value[0] = -1.0
+    measured = np.full(100, 0.8)
+    measured[0] = 9.0
+    trials = finished(np.ones(100), measured, value=value)
+    assert corner_of(CLAIM, judged(trials), trials).gap == pytest.approx(-0.2), "the first trial does not count"
+
+
+def test_relations_without_corners_of_their_own_say_which_band_decides():
+    assert "refuted by one violation" in AtMost().band
+    assert "at most 0.1," in AtMost(delta=0.1).band
+    assert "at least 0.9," in Witness().band
