@@ -301,6 +301,8 @@ def test_a_mean_is_held_against_its_margin():
     assert absolute.distance(np.ones(1), np.full(1, 1.3)).ravel() == pytest.approx([3.0])
     assert EqualInMean(over="problems").replicates == 1
     assert EqualInMean().replicates == 2
+    assert str(EqualInMean()) == "mean of measured = predicted"
+    assert str(relation) == "mean over problems of measured = predicted, within 0.1"
 
 
 def test_the_worst_column_of_a_mean_decides():

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lemmata.engine.claims import AtMost, Corner, Hypothesis, Outcome, Sample, Status, Trials, Verdict, Witness
+from lemmata.engine.claims import AtMost, Claim, Corner, Hypothesis, Outcome, Sample, Status, Trials, Verdict, Witness
 from lemmata.engine.claims._judge import corner_of, judge_trials, p_value, with_corners
 from tests.engine.claims import synthetic
 
@@ -31,7 +31,7 @@ def finished(predicted, measured, false=None, trivial=np.nan, value=None, reques
     return Trials(requested or count, rows, np.arange(count), **options)
 
 
-def judged(trials, claim=CLAIM):
+def judged(trials, claim: Claim = CLAIM):
     return judge_trials(claim, {"n": 40}, trials, 3, LEVEL, 1.5)
 
 
