@@ -27,7 +27,7 @@ PACKAGE = "lemmata.engine.claims"
 FILES = ("_bounds", "_equalities", "_ladders", "_estimates", "_statistics", "_judge")
 HERE = "tests/engine/claims"
 TESTS = (
-    f"{HERE}/test_comparisons.py", f"{HERE}/test_judged.py",
+    f"{HERE}/test_comparisons.py", f"{HERE}/test_comparisons_of_ladders.py", f"{HERE}/test_judged.py",
     *(f"{HERE}/test_engine.py::{name}" for name in (
         "test_failure_limits_are_clopper_pearson", "test_holm_rejects_as_by_hand",
         "test_a_bound_says_how_many_violations_it_allows", "test_mean_interval_covers_skewed_means",

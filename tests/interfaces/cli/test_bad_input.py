@@ -133,6 +133,12 @@ CASES = {
         ["--target", "y"],
         ["no input columns besides the target"],
     ),
+    "only the target and a time": (
+        text("day,y\n" + "".join(f"2020-01-{day:02},{day}\n" for day in range(1, 29))),
+        "t.csv",
+        ["--target", "y", "--time", "day"],
+        ["no input columns besides the target", "--keep 'day' makes it an input"],
+    ),
     "empty file": (text(""), "t.csv", ["--target", "y"], ["is empty", "0 bytes"]),
     "blank lines": (text("\n\n  \n"), "t.csv", ["--target", "y"], ["is empty"]),
     "ragged rows": (rows("1,2,3,4"), "t.csv", ["--target", "y"], ["cannot be understood as CSV", "more fields"]),

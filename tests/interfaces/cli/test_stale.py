@@ -7,6 +7,7 @@ import lemmata.engine.claims as engine
 from lemmata.engine.catalogue import Fingerprint, State, compared, told_state
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import _judge, app
+from lemmata.interfaces.cli._family import Family
 from lemmata.interfaces.cli._stale import _part, stale_claims
 
 NOW = Fingerprint("w", "o", {"kernels": "k", "engine.claims": "c"})
@@ -88,6 +89,14 @@ def test_what_is_stale_is_a_family_by_either_name(command, states, monkeypatch, 
     assert (options.jobs, options.write, options.minutes, options.trial_seconds) == (2, True, 5.0, 600.0)
     assert len(names) == 4
     assert "this run takes 2, part 2 of 3" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(("part", "count"), [("", 8), ("1/4", 2), ("4/4", 2)])
+def test_a_part_asks_that_claims_were_judged_on_their_own_code(part, count, states, capsys):
+    """A change of shared code lies beneath hundreds of claims: with their turn to come, the exit code is 0."""
+    family = Family(stale=True, part=part)
+    assert family.out_of_date(family.claims(None)) == count
+    assert Family(everything=True).out_of_date(list(engine.registry().values())) == 0
 
 
 def test_only_what_is_stale_of_a_subject_is_counted(states, capsys):

@@ -24,14 +24,16 @@ from lemmata.subjects.adversaries._row_times import RowTimes
 from tests.subjects.effects import supported
 
 
+@pytest.mark.seconds(30)
 def test_without_attack_wide_training_says_nothing(monkeypatch):
     claim, trained = adversarial_flow.WideAdversarialTraining(), AttackedNetwork.trained
+    assert supported(claim, 32)
 
     def plain(self, params, linear):
         return trained(eqx.tree_at(lambda own: own.strength, self, jnp.zeros(())), params, linear)
 
     monkeypatch.setattr(_attacked_networks.AttackedNetwork, "trained", plain)
-    assert not supported(claim, 8)
+    assert not supported(claim, 32)
 
 
 def test_kernels_that_are_not_mixed_cost_nothing(monkeypatch):
@@ -46,21 +48,22 @@ def test_kernels_that_are_not_mixed_cost_nothing(monkeypatch):
     assert not supported(claim, 24)
 
 
-@pytest.fixture
-def standing(monkeypatch):
-    """Support points that distilling leaves where they are."""
+@pytest.mark.parametrize("claim", [triggers.DistillingWeakensTriggers(), triggers.CleanAccuracyKept()])
+@pytest.mark.seconds(50)
+def test_distilling_that_moves_nothing_supports_nothing(monkeypatch, claim):
+    """Support points stay where they are."""
+    assert supported(claim, claim.trials)
     distil = _poisoned_digits.distil
     monkeypatch.setattr(_poisoned_digits, "distil", lambda *own, **options: distil(*own, **options | {"rate": 0.0}))
+    assert not supported(claim, claim.trials)
 
 
-@pytest.mark.parametrize("name", ["DistillingWeakensTriggers", "CleanAccuracyKept"])
-def test_distilling_that_moves_nothing_supports_nothing(standing, name):
-    assert not supported(getattr(triggers, name)(), 8)
-
-
+@pytest.mark.seconds(50)
 def test_an_invisible_trigger_keeps_no_accuracy(monkeypatch):
+    claim = triggers.CleanAccuracyKept()
+    assert supported(claim, claim.trials)
     monkeypatch.setattr(triggers, "_OPACITY", 1e-6)
-    assert not supported(triggers.CleanAccuracyKept(), 6)
+    assert not supported(claim, claim.trials)
 
 
 def test_conflict_and_projection_are_those_of_the_library(key):
@@ -91,12 +94,13 @@ def test_both_parts_of_what_a_trigger_is_optimised_on_are_heard(monkeypatch, key
     assert not parts_in_order(key)
 
 
-@pytest.mark.seconds(30)
+@pytest.mark.seconds(40)
 def test_early_stopping_is_not_as_robust_as_times_of_rows(monkeypatch):
-    search = robust_overfitting.learn_row_times
+    claim, search = robust_overfitting.LearnedTimesAreRobust(), robust_overfitting.learn_row_times
+    assert supported(claim, 48)
 
     def early(*own, **options) -> RowTimes:
         return search(*own, **options | {"steps": 0})
 
     monkeypatch.setattr(robust_overfitting, "learn_row_times", early)
-    assert not supported(robust_overfitting.LearnedTimesAreRobust(), 24)
+    assert not supported(claim, 48)

@@ -11,11 +11,12 @@ from tests.subjects.effects import supported
 )
 @pytest.mark.seconds(10)
 def test_a_vertex_an_eighth_too_large_is_noticed(monkeypatch, module, name, budget):
-    flow = module.representation_flow
+    claim, flow = getattr(module, name)(), module.representation_flow
+    assert supported(claim, budget)
 
     def larger(*own, **options):
         found = flow(*own, **options)
         return found._replace(vertex=1.12 * found.vertex)
 
     monkeypatch.setattr(module, "representation_flow", larger)
-    assert not supported(getattr(module, name)(), budget)
+    assert not supported(claim, budget)

@@ -54,3 +54,15 @@ class Family:
         if not found:
             raise SettingError("judge", found="no claim", rule="--subject and --source leave at least one")
         return stale_claims(found, self.part) if self.stale else found
+
+    def out_of_date(self, chosen: list[Any]) -> int:
+        """How many claims a commit should have judged: with a part, those whose own code has changed; else all stale.
+
+        Shared code changes beneath many at once. Their verdicts stay those of an earlier version until their turn.
+        """
+        from lemmata.engine.catalogue import State
+        from lemmata.engine.claims import state_of
+
+        if not self.stale:
+            return 0
+        return sum(state_of(claim) is State.OWN for claim in chosen) if self.part else len(chosen)

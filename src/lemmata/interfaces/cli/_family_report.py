@@ -10,12 +10,12 @@ from lemmata.errors import DataError
 from ._family_run import FamilyRun, of_package
 
 
-def tell(run: FamilyRun, stale: bool, as_json: bool) -> int:
+def tell(run: FamilyRun, out_of_date: int, as_json: bool) -> int:
     """Print the table of a finished run, or its record, write its page, and give the exit code."""
     held = run.together()
     record = _record(run, held)
     _show(run, record, held, as_json)
-    return _code(run, record, held, stale)
+    return _code(run, record, held, out_of_date)
 
 
 def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
     yield from (f"Not recorded: {note}" for note in record["notes"])
 
 
-def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], stale: bool) -> int:
+def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: int) -> int:
     """The exit code: 4 where anything failed, else the worst verdict that is not the expected one."""
     from ._console import err
     from ._verdicts import EXIT, amiss, worst
@@ -119,9 +119,9 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], stale: bool) 
         err.print(f"{broken} against a rule.", markup=False, highlight=False)
     if len(chosen) == 1 and held:
         return EXIT[held[0].status] or int(bool(broken))
-    out_of_date = stale and chosen and not options.write
+    out_of_date = 0 if options.write else out_of_date
     if out_of_date:
-        said = f"The catalogue was out of date in {len(chosen)} claims; `lemmata verify --stale --write` renews it."
+        said = f"The catalogue was out of date in {out_of_date} claims; `lemmata verify --stale --write` renews it."
         err.print(said, markup=False, highlight=False)
     code = worst(chosen, held)
     if options.continued and record["left"]:

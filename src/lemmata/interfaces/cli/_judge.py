@@ -27,8 +27,9 @@ def _judge(
     come first, verdicts that the ledger has of the same code are taken as they are, and a claim that hangs fails alone.
 
     Exit code 0 where every verdict is the expected one (a misprint entered as printed is expected to be refuted) and,
-    with --stale, the catalogue was up to date; 2 usage; 3 where claims were left; 4 where a claim raised, hung or gave
-    NaN, or could not be recorded; else that of the worst unexpected verdict, as of `lemmata verify`.
+    with --stale, the catalogue was up to date (with --part, in claims' own code); 2 usage; 3 where claims were left; 4
+    where a claim raised, hung or gave NaN, or could not be recorded; else that of the worst unexpected verdict, as of
+    `lemmata verify`.
     """
     family.check(claims)
     own.check()
@@ -45,9 +46,10 @@ def _judge(
     foreign = [claim.name for claim in chosen if not of_package(claim)]
     if foreign and own.write:
         raise SettingError(f"claim {foreign[0]}", rule="--write is for registered claims")
+    out_of_date = family.out_of_date(chosen)
     run = FamilyRun(chosen, own)
     _judged(run)
-    raise typer.Exit(tell(run, family.stale, as_json))
+    raise typer.Exit(tell(run, out_of_date, as_json))
 
 
 judge = with_options(_judge, Family, RunOptions)

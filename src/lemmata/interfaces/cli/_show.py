@@ -1,6 +1,7 @@
 """`lemmata show`: one claim, stated in full, with its last verdict."""
 
 import json
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
-    from lemmata.engine.catalogue import described, older
+    from lemmata.engine.catalogue import described, older, told_mutations, told_search, told_walk
 
     from ._console import out, plain
 
@@ -53,9 +54,10 @@ def show(
         for rule in record["rules"]:
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
-        _show_search(record["search"])
-        _show_walk(record["walk"])
-        _show_mutations(record["mutations"])
+        _show_beside("tightness (evidence from a search, never proof)", told_search, record["search"])
+        _show_beside("walked through its declared ranges", told_walk, record["walk"])
+        _show_places(record["walk"])
+        _show_beside("wrong neighbours, judged on the same trials", told_mutations, record["mutations"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
@@ -91,40 +93,22 @@ def _show_verdict(verdict: dict[str, Any] | None, older: str) -> None:
         out.print(f"  at {where}: {status}", markup=False, highlight=False)
 
 
-def _show_search(search: dict[str, Any] | None) -> None:
-    from lemmata.engine.catalogue import told_search
-
+def _show_beside(heading: str, told: Callable[[dict[str, Any]], str], found: dict[str, Any] | None) -> None:
+    """What is recorded beside a verdict, in a sentence under a heading; nothing where there is none."""
     from ._console import out
 
-    if search is None:
-        return
-    out.print("[bold]tightness[/bold] (evidence from a search, never proof)")
-    out.print(told_search(search), markup=False, highlight=False)
+    if found is not None:
+        out.print(f"[bold]{heading}[/bold]", highlight=False)
+        out.print(told(found), markup=False, highlight=False)
 
 
-def _show_walk(walk: dict[str, Any] | None) -> None:
-    from lemmata.engine.catalogue import told_walk
-
+def _show_places(walk: dict[str, Any] | None) -> None:
+    """The settings of a walk at which something was found."""
     from ._console import out
 
-    if walk is None:
-        return
-    out.print("[bold]walked through its declared ranges[/bold]")
-    out.print(told_walk(walk), markup=False, highlight=False)
-    for place in walk["where"]:
+    for place in walk["where"] if walk is not None else ():
         spelled = ", ".join(f"{name}={value}" for name, value in place["setting"].items())
         out.print(f"  {place['status']} at {spelled}: {place['reason']}", markup=False, highlight=False)
-
-
-def _show_mutations(mutations: dict[str, Any] | None) -> None:
-    from lemmata.engine.catalogue import told_mutations
-
-    from ._console import out
-
-    if mutations is None:
-        return
-    out.print("[bold]wrong neighbours, judged on the same trials[/bold]")
-    out.print(told_mutations(mutations), markup=False, highlight=False)
 
 
 def _records(name: str) -> list[dict[str, Any]]:

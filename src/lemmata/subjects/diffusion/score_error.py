@@ -221,6 +221,7 @@ class AbstractSaysNothing(Claim[Learned]):
     population = TrainedOnSquares()
     relation = AtLeast()
     control = Control("by more than 10^(5 n / 4)", lambda digits, problem: 2.5 * digits)
+    controls = "what a bound says of the error of a learned denoiser"
     trivial = "a bound may be as small as what it bounds"
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
@@ -263,7 +264,6 @@ class LabelMismatch(AbstractSaysNothing):
 
     title = "The bound on the label mismatch grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem G.5", note="how large it is")
-    controls = "what a bound says of the error of a learned denoiser"
     unexplained = "the size of the mismatch"
     reading = (
         "C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, R_H the least that Theorem G.4 allows. That the mismatch is "
@@ -300,7 +300,6 @@ class ScoreError(AbstractSaysNothing):
 
     title = "The bound on the error of the score grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem 6.5", note="how large it is")
-    controls = "what a bound says of the error of a learned denoiser"
     unexplained = "the error"
     reading = (
         "hidden constants 1, delta = 0.1, Lambda = sqrt(d), R_H the least that Theorem G.4 allows. That the error is "
