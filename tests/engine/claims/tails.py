@@ -14,10 +14,10 @@ class RareMean(Synthetic):
     control = Control("half as much again", lambda value, problem: 1.5 * value)
     trials = 256
     base: float = 0.0
-    stated: float = 1.0
+    said: float = 1.0
 
     def predict(self, problem):
-        return self.stated
+        return self.said
 
     def measure(self, problem, key):
         return self.base + 1e5 * (jax.random.uniform(key) < 1e-5)

@@ -16,7 +16,7 @@ def judged(claim):
     return verify(claim, progress=False, corners=0)
 
 
-@pytest.mark.parametrize("claim", [tails.RareMean(), tails.RareMean(base=1.0, stated=1.0), tails.RareShare()], ids=str)
+@pytest.mark.parametrize("claim", [tails.RareMean(), tails.RareMean(base=1.0, said=1.0), tails.RareShare()], ids=str)
 def test_a_sample_that_does_not_vary_decides_nothing(claim):
     verdict = judged(claim)
     assert verdict.status is Status.INCONCLUSIVE

@@ -83,7 +83,8 @@ def stretch(sample: np.ndarray) -> float:
     above the median. The largest deviation, squared, over what normal numbers give, 2 log(n) / n of all squares. And in
     samples below 200 how far the largest is above the median, in distances of the smallest: 1 for a symmetric law. The
     factor is the largest where 1/a is above 1; where fewer than 25 trials, or than a quarter, are above the median (a
-    rare event); and where the deviations d above the mean have (sum d)² / sum d² below n/8: few trials make them up.
+    rare event); and where the deviations d above the mean have (sum d)² / sum d² below n/8 and 32, so that few trials
+    make them up.
     """
     count = len(sample)
     deviations = np.sort(sample - np.median(sample))
@@ -97,7 +98,7 @@ def stretch(sample: np.ndarray) -> float:
     tail = float(np.log(above[1:] / above[0]).mean())
     reach = above[-1] / -deviations[0] if deviations[0] < 0 else np.inf
     upper = np.maximum(sample - np.mean(sample), 0.0)
-    if tail > 1 or (count < 100 and reach > 8) or upper.sum() ** 2 < (upper**2).sum() * count / 8:
+    if tail > 1 or (count < 100 and reach > 8) or upper.sum() ** 2 < (upper**2).sum() * min(count, 256) / 8:
         return _FARTHEST
     largest = share_of_largest(sample, above=True) * count / (2 * np.log(count))
     few = max(0.0, 100 / count - 0.5) * float(np.clip(reach - 1, 0, 1))
