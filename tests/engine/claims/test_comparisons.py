@@ -106,12 +106,11 @@ def test_infinite_bounds_count_for_nothing(relation, empty):
 
 def test_which_values_a_relation_cannot_judge():
     values = [1.0, np.nan, np.inf, -np.inf]
-    for relation in (AtMost(), AtLeast()):
-        assert relation.broken(sample(np.ones(4), values)).tolist() == [False, True, True, True]
-        assert relation.broken(sample(values, np.ones(4))).tolist() == [False, True, False, False]
-    for relation in (Witness(), Equal(), EqualInMean(over="problems"), Rate("n", RUNGS)):
-        assert relation.broken(sample(np.ones(4), values)).tolist() == [False, True, True, True]
-        assert relation.broken(sample(values, np.ones(4))).tolist() == [False, True, True, True]
+    everywhere = [False, True, True, True]
+    bounds = {AtMost(): [False, True, False, True], AtLeast(): [False, True, True, False]}
+    for relation in (*bounds, Witness(), Equal(), EqualInMean(over="problems"), Rate("n", RUNGS)):
+        assert relation.broken(sample(np.ones(4), values)).tolist() == everywhere, relation
+        assert relation.broken(sample(values, np.ones(4))).tolist() == bounds.get(relation, everywhere), relation
     pair = sample(np.ones((2, 2)), [[1.0, np.nan], [1.0, 1.0]])
     for relation in (AtMost(), Witness(), Equal()):
         assert relation.broken(pair).tolist() == [True, False]
@@ -180,15 +179,19 @@ def test_which_shapes_fit():
 # Constructions and intervals
 
 
+def tried_twice(successes, trials, again):
+    """The first tries of the first problems attain the value; second tries are what `again` says of the first."""
+    first = np.arange(trials) < successes
+    return sample(np.ones(trials), np.stack([first, again(first)], axis=1))
+
+
 def test_a_construction_with_a_probability():
     relation, trials = Witness(probability=0.5, resolution=0.1), 400
     assert relation.budget(LEVEL) is None
     told = {}
     for successes in range(0, trials + 1, 4):
-        measured = np.zeros(trials)
-        measured[:successes] = 1.0
-        judged = relation.judge(sample(np.ones(trials), measured), LEVEL)
-        low, high = failure_limits(trials - successes, trials, LEVEL)
+        judged = relation.judge(tried_twice(successes, trials, np.ones_like), LEVEL)
+        low, high = failure_limits(trials - successes, trials, LEVEL / 2)
         assert judged.interval == pytest.approx((1 - high, 1 - low))
         assert judged.estimate == pytest.approx(successes / trials)
         assert judged.holds is (False if 1 - low < 0.5 else True if 1 - high >= 0.4 else None)
@@ -196,6 +199,18 @@ def test_a_construction_with_a_probability():
     assert set(told) == {True, False, None}
     assert told[True].band == (0.4, 1.0)
     assert told[None].needed >= 2 * trials
+
+
+def test_a_construction_that_succeeds_on_some_problems_alone_does_not():
+    relation, trials = Witness(probability=0.5, resolution=0.1), 400
+    told = {}
+    for successes in range(200, trials + 1, 4):
+        judged = relation.judge(tried_twice(successes, trials, np.copy), LEVEL)
+        low, high = failure_limits(trials - successes, trials, LEVEL / 2)
+        assert judged.holds is (False if low > 0.25 else True if high <= 0.35 else None), successes
+        told[judged.holds] = judged
+    assert set(told) == {True, False, None}
+    assert "both tries fail in" in told[False].reason
 
 
 def test_an_interval_holds_its_ends_and_nothing_beyond():

@@ -175,15 +175,31 @@ def test_limits_of_rates_and_means_at_their_ends():
 
 def test_what_the_parts_of_a_verdict_come_to():
     yes, no, open_ = (Judgement(holds, 0.0, (0.0, 0.0), "told") for holds in (True, False, None))
-    good = Status.REFUTED
-    assert decide(yes, good, None, (), 9)[0] is Status.SUPPORTED
-    assert decide(yes, good, 0.5, (), 9)[0] is Status.SUPPORTED
-    assert decide(yes, good, 0.51, (), 9)[0] is Status.VACUOUS
-    assert decide(open_, good, 0.51, (), 9)[0] is Status.INCONCLUSIVE
-    assert decide(open_, good, 1.0, (), 9)[0] is Status.VACUOUS
-    assert decide(no, good, 1.0, (), 9)[0] is Status.REFUTED
-    for holds, said in ((yes, "the conclusion holds"), (no, "the conclusion fails"), (open_, "undecided")):
-        assert decide(holds, good, None, ("a",), 9) == (Status.OUTSIDE, f"{said} although 'a' is false here; told")
-    assert decide(open_, good, None, (), 9)[0] is Status.INCONCLUSIVE
-    for control in (Status.SUPPORTED, Status.INCONCLUSIVE):
-        assert decide(yes, control, None, (), 9)[0] is Status.INCONCLUSIVE
+    beyond = lambda share: (np.arange(100) < 100 * share)[:, None]
+    assert decide(yes, "", None, ())[0] is Status.SUPPORTED
+    assert decide(yes, "", beyond(0.5), ())[0] is Status.SUPPORTED
+    assert decide(yes, "", beyond(0.51), ())[0] is Status.VACUOUS
+    assert decide(open_, "", beyond(0.51), ())[0] is Status.INCONCLUSIVE
+    assert decide(open_, "", beyond(1.0), ())[0] is Status.VACUOUS
+    assert decide(no, "", beyond(1.0), ())[0] is Status.REFUTED
+    for holds, said, status in (
+        (yes, "the conclusion holds", Status.OUTSIDE),
+        (no, "the conclusion fails", Status.FAILS_OUTSIDE),
+        (open_, "undecided", Status.INCONCLUSIVE),
+    ):
+        assert decide(holds, "", None, ("a",)) == (status, f"{said} although 'a' is false here; told")
+    assert decide(open_, "", None, ())[0] is Status.INCONCLUSIVE
+    assert decide(no, "weak", None, ())[0] is Status.REFUTED
+    status, reason = decide(yes, "the control is not refuted", None, ())
+    assert (status, reason) == (Status.INCONCLUSIVE, "told; but the control is not refuted: they have no power")
+
+
+def test_one_component_that_is_mostly_beyond_the_trivial_value_is_vacuous():
+    yes, open_ = (Judgement(holds, 0.0, (0.0, 0.0), "told") for holds in (True, None))
+    second = lambda share: np.stack([np.zeros(100, bool), np.arange(100) < 100 * share], axis=1)
+    assert decide(yes, "", second(0.55), ())[0] is Status.SUPPORTED, "55 of 100 may be a rate of a half"
+    status, reason = decide(yes, "", second(0.7), ())
+    assert status is Status.VACUOUS
+    assert "component 2 of 2 is beyond the trivial value in 70% of the trials" in reason
+    assert decide(open_, "", second(0.99), ())[0] is Status.INCONCLUSIVE
+    assert decide(open_, "", second(1.0), ())[0] is Status.VACUOUS

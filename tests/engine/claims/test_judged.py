@@ -7,6 +7,7 @@ import pytest
 
 from lemmata.engine.claims import AtMost, Claim, Corner, Hypothesis, Outcome, Sample, Status, Trials, Verdict, Witness
 from lemmata.engine.claims._judge import corner_of, judge_trials, p_value, with_corners
+from lemmata.engine.claims._statistics import failure_limits
 from tests.engine.claims import synthetic
 
 LEVEL = 1e-3
@@ -77,27 +78,40 @@ def test_a_p_value_is_the_level_at_which_a_count_refutes():
     assert p_value(claim, Sample(np.ones(100), measured, np.ones(100))) == 1.0
 
 
-def test_trials_outside_the_hypotheses_are_dropped_up_to_a_half():
-    value = np.ones(200)
-    value[:60] = -1.0
-    measured = np.full(200, 0.8)
-    measured[:60] = 5.0  # none of them counts
-    verdict = judged(finished(np.ones(200), measured, value=value))
-    assert (verdict.status, verdict.judged) == (Status.SUPPORTED, 140)
-    assert verdict.dropped == {"positive": 60}
-    assert "'positive' in 60 of 200" in verdict.reason
-    for failing, status in ((100, Status.SUPPORTED), (101, Status.INAPPLICABLE)):
-        value = np.ones(200)
-        value[:failing] = -2.0
-        verdict = judged(finished(np.ones(200), np.full(200, 0.8), value=value))
-        assert verdict.status is status, failing
+def outside(failing, measured=0.8, trials=200, **options):
+    """Trials of which so many fail the first hypothesis and have this measurement."""
+    value, found = np.ones(trials), np.full(trials, 0.8)
+    value[:failing], found[:failing] = -2.0, measured
+    return finished(np.ones(trials), found, value=value, **options)
+
+
+def test_trials_outside_the_hypotheses_do_not_count_and_more_than_the_declared_share_fail():
+    verdict = judged(outside(10))
+    assert (verdict.status, verdict.judged) == (Status.SUPPORTED, 190)
+    assert verdict.dropped == {"positive": 10}
+    assert "'positive' in 10 of 200" in verdict.reason
+    declared = CLAIM.population.drops
+    most = max(count for count in range(100) if failure_limits(count, 200, 0.05)[0] <= declared)
+    assert judged(outside(most)).status is Status.SUPPORTED
+    for failing, status in ((most + 1, Status.FAILED), (100, Status.FAILED), (101, Status.INAPPLICABLE)):
+        assert judged(outside(failing)).status is status, failing
+    assert f"hypotheses drop {most + 1} of 200 problems" in judged(outside(most + 1)).reason
+    verdict = judged(outside(101))
     assert "hypotheses fail in 101 of 200 problems: 'positive' has median -2, asked > 0" in verdict.reason
     assert verdict.dropped == {"positive": 101}
     seldom = Hypothesis("small", np.where(np.arange(200) < 3, 2.0, 0.0), "<", np.ones(200))
-    verdict = judged(finished(np.ones(200), np.full(200, 0.8), value=value, others=[seldom]))
+    verdict = judged(outside(101, others=[seldom]))
     assert "101 of 200 problems: 'positive'" in verdict.reason, "the one that fails most often"
     assert verdict.dropped == {"small": 3, "positive": 101}
-    assert corner_of(CLAIM, verdict, finished(np.ones(200), np.full(200, 0.8), value=value)).gap == -np.inf
+    assert corner_of(CLAIM, verdict, outside(101)).gap == -np.inf
+
+
+def test_trials_that_are_dropped_and_contradict_are_a_selection():
+    """Four may be a rate of a twentieth and less; of sixty that all contradict the claim was chosen by its result."""
+    assert judged(outside(4, measured=5.0)).status is Status.SUPPORTED
+    verdict = judged(outside(60, measured=5.0))
+    assert verdict.status is Status.FAILED
+    assert "hypotheses drop 60 of 200 problems, and the conclusion fails in 60 of those" in verdict.reason
 
 
 def test_what_failed_is_said_and_nothing_else_is():
@@ -109,7 +123,7 @@ def test_what_failed_is_said_and_nothing_else_is():
     measured[[7, 8, 9]] = np.nan
     verdict = judged(finished(np.ones(100), measured))
     assert verdict.status is Status.FAILED
-    assert "3 trials gave values that are not finite; first: trial 7" in verdict.reason
+    assert verdict.reason == "the measurement is NaN in 3 of 100 trials; first: trial 7"
     verdict = judged(finished(np.ones(100), np.full(100, 0.8), errors=["trial 3: ValueError: no"], requested=101))
     assert verdict.status is Status.FAILED
     assert "1 of 101 trials raised; first: trial 3: ValueError: no" in verdict.reason
@@ -138,17 +152,23 @@ def test_a_control_that_holds_takes_the_support_away():
     assert (verdict.control.nearest, verdict.control.farthest) == pytest.approx((2.0, 10.0))
 
 
+class Bounded(synthetic.SureBound):
+    """A bound with a trivial value."""
+
+    def trivial(self, problem):
+        return np.ones(())
+
+
 def test_vacuity_is_told_from_the_trivial_value_or_from_infinity():
-    told = lambda trivial, predicted=1.0: judged(finished(np.full(100, predicted), np.full(100, 0.8), trivial=trivial))
-    assert told(2.0).vacuous == 0.0
-    assert told(2.0).status is Status.SUPPORTED
-    assert told(1.0).vacuous == 1.0
-    assert told(1.0).status is Status.VACUOUS
-    assert told(np.nan).vacuous is None
-    empty = judged(finished(np.full(100, np.inf), np.full(100, 0.8)))
+    trials = lambda trivial, predicted=1.0: finished(np.full(100, predicted), np.full(100, 0.8), trivial=trivial)
+    told = lambda trivial: judged(trials(trivial), Bounded())
+    assert (told(2.0).vacuous, told(2.0).status) == (0.0, Status.SUPPORTED)
+    assert (told(1.0).vacuous, told(1.0).status) == (1.0, Status.VACUOUS)
+    assert "the trivial value is NaN in 100 of 100 trials" in told(np.nan).reason
+    assert judged(trials(1.0)).vacuous is None, "the claim has no trivial value"
+    empty = judged(trials(np.nan, np.inf))
     assert (empty.vacuous, empty.status) == (1.0, Status.VACUOUS)
-    floor = dataclasses.replace(synthetic.SureFloor())
-    below = judged(finished(np.full(100, -np.inf), np.ones(100)), floor)
+    below = judged(finished(np.full(100, -np.inf), np.ones(100)), synthetic.SureFloor())
     assert below.vacuous == 1.0
 
 
@@ -177,8 +197,12 @@ def test_a_refuted_corner_decides_and_the_worst_is_named():
     ):  # fmt: skip
         found = with_corners(CLAIM, verdict_of(Status.SUPPORTED), corners)
         assert (found.status, found.reason) == (status, reason)
-    for own in (Status.REFUTED, Status.OUTSIDE):
-        assert with_corners(CLAIM, verdict_of(own), (bad,)).status is own
+    for own in (Status.REFUTED, Status.FAILS_OUTSIDE):
+        assert with_corners(CLAIM, verdict_of(own), (bad,)).status is own, "the case itself is named first"
+    beyond = Corner({"n": 7}, Status.FAILS_OUTSIDE, "beyond", gap=1.0)
+    for own in (Status.OUTSIDE, Status.SUPPORTED, Status.INCONCLUSIVE):
+        found = with_corners(CLAIM, verdict_of(own), (beyond,))
+        assert (found.status, found.reason) == (Status.FAILS_OUTSIDE, "at n=7: beyond")
 
 
 def test_corners_share_the_level():

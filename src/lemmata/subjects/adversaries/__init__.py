@@ -25,4 +25,5 @@ from ._triggers import Poisoned as Poisoned
 from ._triggers import Trigger as Trigger
 from ._triggers import attack_success as attack_success
 from ._triggers import poison as poison
+from ._triggers import poison_rows as poison_rows
 from ._triggers import square_trigger as square_trigger

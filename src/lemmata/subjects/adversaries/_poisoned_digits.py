@@ -6,12 +6,20 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Bool, Float, Int, Key
 from sklearn.datasets import load_digits
 
 from lemmata.architectures import TangentKernel, relu_network
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
-from lemmata.subjects.adversaries import Distilled, Poisoned, Trigger, attack_success, distil, inducing_outputs, poison
+from lemmata.subjects.adversaries import (
+    Distilled,
+    Poisoned,
+    Trigger,
+    attack_success,
+    distil,
+    inducing_outputs,
+    poison_rows,
+)
 
 KERNEL = TangentKernel(relu_network(1, bias_std=0.1))
 """The tangent kernel of a ReLU network with one hidden layer."""
@@ -41,7 +49,8 @@ class PoisonedDigits(eqx.Module):
         x, y: pixels, and indicators of the classes minus 1/10.
         test_x, test_digits: those that are called.
         start: rows of x, one a class.
-        key: of the choice of rows that are poisoned.
+        triggered: rows of x that are poisoned.
+        pattern: random pixels, uniform up to a half, for triggers over the whole image.
         share: of the rows that are poisoned.
         target: class of the trigger.
     """
@@ -51,13 +60,14 @@ class PoisonedDigits(eqx.Module):
     test_x: Float[Array, "t 64"]
     test_digits: Int[Array, " t"]
     start: Int[Array, " 10"]
-    key: Key[Array, ""]
+    triggered: Bool[Array, " n"]
+    pattern: Float[Array, " 64"]
     share: float = eqx.field(static=True)
     target: int = eqx.field(default=0, static=True)
 
     def poisoned(self, trigger: Trigger) -> Poisoned:
         """The digits with the trigger in some."""
-        return poison(self.x, self.y, trigger, self.target, self.share, self.key)
+        return poison_rows(self.x, self.y, trigger, self.target, self.triggered)
 
     def distilled(self, trigger: Trigger | None = None) -> Distilled:
         """One support image a class, distilled from the digits, poisoned where there is a trigger."""
@@ -99,7 +109,12 @@ class DigitsToPoison(Population[PoisonedDigits]):
         start = np.array([np.flatnonzero(digit[own] == c)[0] for c in range(10)])
         y = np.eye(10)[digit[own]] - 0.1
         rows_of = (jnp.asarray(x[own]), jnp.asarray(y), jnp.asarray(x[other]), jnp.asarray(digit[other]))
-        return PoisonedDigits(*rows_of, jnp.asarray(start), key, setting["poisoned"] / 100)
+        share = setting["poisoned"] / 100
+        triggered = (
+            jnp.zeros(len(own), bool).at[jax.random.permutation(key, len(own))[: round(share * len(own))]].set(True)
+        )
+        pattern = jax.random.uniform(jax.random.fold_in(key, 1), x.shape[1:]) / 2
+        return PoisonedDigits(*rows_of, jnp.asarray(start), triggered, pattern, share)
 
     def hypotheses(self, problem: PoisonedDigits) -> list[Hypothesis]:
         return [Hypothesis("the share that is poisoned", problem.share, "<", 0.5, "else the target is the rule")]

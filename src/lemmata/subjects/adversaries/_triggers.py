@@ -147,12 +147,35 @@ def poison(
         ShapeError: where labels and points differ in number, or the trigger does not fit the points.
         SettingError: for a target that is no class, or a fraction outside (0, 1).
     """
-    check_labels(x, y, "labels")
-    check_class(target, y.shape[1])
     if not 0 < fraction < 1:
         raise SettingError("fraction", found=fraction, rule="above 0, below 1")
     count = max(1, round(fraction * len(x)))
     triggered = jnp.zeros(len(x), bool).at[jax.random.permutation(key, len(x))[:count]].set(True)
+    return poison_rows(x, y, trigger, target, triggered)
+
+
+def poison_rows(
+    x: Float[Array, "n *point"],
+    y: Float[Array, "rows *classes"],
+    trigger: Trigger,
+    target: int,
+    triggered: Bool[Array, " n"],
+) -> Poisoned:
+    """The points with the trigger and the row of labels of the target class in the rows that are named.
+
+    Args:
+        x: points.
+        y: labels, one row a point, one column a class; the row of the target is the one largest in that column.
+        trigger: of the shape of a point.
+        target: class that triggered points are given.
+        triggered: which points.
+
+    Raises:
+        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is no class.
+    """
+    check_labels(x, y, "labels")
+    check_class(target, y.shape[1])
     along = triggered.reshape(-1, *(1,) * (x.ndim - 1))
     label = y[jnp.argmax(y[:, target])]
     return Poisoned(jnp.where(along, trigger(x), x), jnp.where(triggered[:, None], label, y), triggered)

@@ -125,8 +125,7 @@ class DistillingWeakensTriggers(Claim[PoisonedDigits]):
 
 def random_pattern(problem: PoisonedDigits) -> Trigger:
     """Uniform pixels up to a half over the whole image, seen at an opacity of 0.2."""
-    pattern = jax.random.uniform(jax.random.fold_in(problem.key, 1), problem.x.shape[1:]) / 2
-    return Trigger(jnp.ones_like(pattern), pattern, _FAINT)
+    return Trigger(jnp.ones_like(problem.pattern), problem.pattern, _FAINT)
 
 
 def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: float) -> Trigger:
@@ -138,7 +137,7 @@ def optimised(problem: PoisonedDigits, points: Float[Array, "10 64"], weight: fl
         weight: of the conflict.
     """
     start = random_pattern(problem)
-    clean = Poisoned(problem.x, problem.y, problem.poisoned(start).triggered)
+    clean = Poisoned(problem.x, problem.y, problem.triggered)
     found = optimise_trigger(KERNEL, clean, points, start, problem.target, weight=weight, steps=_STEPS, rate=0.02)
     return found.trigger
 

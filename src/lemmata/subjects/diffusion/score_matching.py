@@ -19,6 +19,10 @@ from lemmata.subjects.diffusion._diffusion import training_set
 
 ABOUT = {"tool": "statistics", "architecture": "diffusion model", "object": "score"}
 
+# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem: their standard error is about
+# 0.015, which the margins allow for each problem.
+_DRAWS = 2**13
+
 
 class TwoModels(eqx.Module):
     """Two random models (1 - t) A_a x + t b_a of a score or a denoiser, to be compared on noised data.
@@ -28,14 +32,15 @@ class TwoModels(eqx.Module):
         schedule: how it is forgotten.
         matrices: the A of both.
         shifts: the b of both.
-        key: randomness of the expectations that a prediction needs.
+        times, places: draws of (t, x(t)), over which a prediction is an average.
     """
 
     target: GaussianMixture
     schedule: Schedule
     matrices: Float[Array, "2 d d"]
     shifts: Float[Array, "2 d"]
-    key: Key[Array, ""]
+    times: Float[Array, " n"]
+    places: Float[Array, "n d"]
 
     def outputs(self, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "2 n d"]:
         """Both models at the points."""
@@ -46,9 +51,9 @@ class TwoModels(eqx.Module):
         rows = jax.vmap(lambda a, b, f: score_from_denoiser(self.schedule, a, b, f))
         return jax.vmap(lambda f: rows(t, x, f))(self.outputs(t, x))
 
-    def draw(self, key: Key[Array, ""], n: int = 512, first: float = 0.0) -> tuple[Array, Array, Array]:
-        """Times on [first, 1], places and clean data."""
-        return training_set(key, self.target, self.schedule, n, first=first)
+    def draw(self, key: Key[Array, ""]) -> tuple[Array, Array, Array]:
+        """Times on [0, 1], places and clean data."""
+        return training_set(key, self.target, self.schedule, 512)
 
     def at(self, function, t: Float[Array, " n"], x: Float[Array, "n d"]) -> Float[Array, "n d"]:
         """The target's score or denoiser at the points."""
@@ -64,28 +69,24 @@ class PairsOfModels(Population[TwoModels]):
         """The first model shrinks its input, the second is four times as large."""
         target_key, schedule_key, matrix_key, shift_key, key = jax.random.split(key, 5)
         d, sizes = setting["d"], jnp.asarray([0.25, 1.0])
+        target, schedule = sampled_mixture(target_key, d, setting["std"]), sampled_schedule(schedule_key)
         return TwoModels(
-            sampled_mixture(target_key, d, setting["std"]),
-            sampled_schedule(schedule_key),
+            target,
+            schedule,
             sizes[:, None, None] * jax.random.normal(matrix_key, (2, d, d)) / d**0.5,
             sizes[:, None] * jax.random.normal(shift_key, (2, d)) / d**0.5,
-            key,
+            *training_set(key, target, schedule, _DRAWS)[:2],
         )
 
     def hypotheses(self, problem: TwoModels) -> list[Hypothesis]:
         return [Hypothesis("components are normal (spread)", problem.target.std, ">", 0.0, "second moments are finite")]
 
 
-# Losses are of order 1. Predictions are means of 2^13 draws that belong to a problem: their standard error is about
-# 0.015, which the margins allow for each problem.
-_DRAWS = 2**13
-
-
 def _explicit_difference(problem: TwoModels, first: float) -> Array:
     """The difference of the losses (5) of two models, with the weight 1 - alpha², on [first, 1]."""
-    times, places, _ = problem.draw(problem.key, _DRAWS, first)
+    times, places = problem.times, problem.places
     gaps = jnp.sum((problem.outputs(times, places) - problem.at(problem.target.score, times, places)) ** 2, axis=2)
-    losses = jnp.mean(problem.schedule.variance(times) * gaps, axis=1)
+    losses = jnp.average(problem.schedule.variance(times) * gaps, axis=1, weights=times >= first)
     return losses[0] - losses[1]
 
 
@@ -145,7 +146,7 @@ class ExcessRisk(Claim[TwoModels]):
 
     def predict(self, problem: TwoModels) -> Array:
         """E |F - F*|² of both models."""
-        times, places, _ = problem.draw(problem.key, _DRAWS)
+        times, places = problem.times, problem.places
         gap = problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
         return jnp.mean(jnp.sum(gap**2, axis=2), axis=1)
 
@@ -158,7 +159,7 @@ class ExcessRisk(Claim[TwoModels]):
 
 def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 d"]]:
     """Times, places, and F - F* of both models there."""
-    times, places, _ = problem.draw(problem.key, 32)
+    times, places = problem.times[:32], problem.places[:32]
     return times, places, problem.outputs(times, places) - problem.at(problem.target.denoiser, times, places)
 
 
@@ -189,7 +190,7 @@ class LossWeight(Claim[TwoModels]):
 
     def measure(self, problem: TwoModels, key: Key[Array, ""]) -> Array:
         """The weighted squared distance of the scores, that of the data from their density."""
-        times, places, _ = problem.draw(problem.key, 32)
+        times, places = problem.times[:32], problem.places[:32]
         gap = problem.scores(times, places) - problem.at(problem.target.score, times, places)
         return loss_weight(problem.schedule, times) * jnp.sum(gap**2, axis=2)
 

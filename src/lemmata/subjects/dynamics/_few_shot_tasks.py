@@ -90,7 +90,7 @@ class FewShotTask(eqx.Module):
         params: of the model.
         texts, y: training rows, as many of each class.
         unseen, unseen_y: other rows.
-        key: of a fresh head.
+        start: a fresh head before training.
     """
 
     params: dict
@@ -98,7 +98,7 @@ class FewShotTask(eqx.Module):
     y: Float[Array, " n"]
     unseen: Int[Array, "m T"]
     unseen_y: Float[Array, " m"]
-    key: Key[Array, ""]
+    start: dict
 
     def prompt(self, words: WordPrompt = PROMPT) -> Way:
         """The model's own prediction of a masked word, by default `great` against `terrible`."""
@@ -106,7 +106,7 @@ class FewShotTask(eqx.Module):
 
     def fresh_head(self) -> Way:
         """No prompt, and a random head on the features of the first token."""
-        return Way(HEAD, HEAD.init(self.key, self.params), self.texts, self.unseen, self.y)
+        return Way(HEAD, self.start, self.texts, self.unseen, self.y)
 
     def accuracy(self, outputs: Float[Array, " m"]) -> Array:
         """The share of unseen texts whose class has the sign of the output."""
@@ -127,7 +127,7 @@ class FewShotTasks(Population[FewShotTask]):
         params = pre_trained(int(jax.random.randint(keys[0], (), 0, MODELS)))
         rows = [REVIEWS.task(own, count, setting["topic"])
                 for own, count in ((keys[1], 2 * setting["shots"]), (keys[2], _UNSEEN))]  # fmt: skip
-        return FewShotTask(params, *rows[0], *rows[1], keys[3])
+        return FewShotTask(params, *rows[0], *rows[1], HEAD.init(keys[3], params))
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
         least = jnp.minimum(jnp.sum(problem.y > 0), jnp.sum(problem.y < 0))

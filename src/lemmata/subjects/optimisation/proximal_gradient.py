@@ -11,7 +11,7 @@ one draw in 3^n. There the objective still falls (97a), by (n - 1) |step|² at l
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Kind, Rate, Source, Status
 from lemmata.engine.problems.prompts import Prompt, Prompts
@@ -222,11 +222,19 @@ class ConvergenceRate(Claim[Prompt]):
     predict = -1.0
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
-        """The distance to the minimum, which 4000 accelerated steps find, and rounding where the path has arrived."""
-        step, penalty = 1 / (2 * problem.prompt.shape[1]), problem.model.penalty
-        path = proximal_gradient(problem.prompt, problem.y, penalty, step, int(_STEPS[-1]))
-        best = accelerated_proximal_gradient(problem.prompt, problem.y, penalty, step, 4000)[-1]
-        least = lasso_objective(problem.prompt, problem.y, penalty, best)
-        found = path[jnp.asarray(_STEPS).astype(int)]
-        above = lasso_objective(problem.prompt, problem.y, penalty, found) - least
-        return jnp.maximum(above, jnp.finfo(float).eps * jnp.mean(problem.y**2))
+        """The distance to the minimum, and rounding where the path has arrived."""
+        return _above_minimum(problem)
+
+    def condition(self, problem: Prompt) -> Array:
+        """Distances are differences of objectives of the size of the mean square of y."""
+        return jnp.mean(problem.y**2) / _above_minimum(problem)[0]
+
+
+def _above_minimum(problem: Prompt) -> Float[Array, " s"]:
+    """l(rho_T) - min l after each number of steps, at least eps; 4000 accelerated steps find the minimum."""
+    step, penalty = 1 / (2 * problem.prompt.shape[1]), problem.model.penalty
+    path = proximal_gradient(problem.prompt, problem.y, penalty, step, int(_STEPS[-1]))
+    best = accelerated_proximal_gradient(problem.prompt, problem.y, penalty, step, 4000)[-1]
+    objectives = lasso_objective(problem.prompt, problem.y, penalty, path[jnp.asarray(_STEPS).astype(int)])
+    above = objectives - lasso_objective(problem.prompt, problem.y, penalty, best)
+    return jnp.maximum(above, jnp.finfo(float).eps * jnp.mean(problem.y**2))

@@ -23,7 +23,7 @@ ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object"
 
 _SOURCE = Source("lee2019", "(14)", "(15)", note="section 2.3.1")
 # Steps of size 1/(25 tr Theta): with descent instead of flow, exp(-x) is at most x exp(-x)/50 <= 0.0074 smaller.
-_RECORDS = (20, 80, 320)
+_RECORDS = (60, 80, 120)
 _SHORT = 25.0
 _WIDTH = 64
 _PAIRS, _MEMBERS = 4, 32
