@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from lemmata.engine.catalogue import distance_table, score_table, scores, told_mutations
 from lemmata.engine.claims import Status, drawn, load_file, mutate, mutation_record, registry
+from lemmata.engine.ledger import open_ledger
 from lemmata.errors import SettingError
 from lemmata.interfaces.cli import app
 
@@ -285,6 +286,21 @@ def test_the_command_prints_neighbours_scores_and_json(path):
     assert run(f"{path}:Mean", "--minutes", "0").exit_code == 3
     tables = run(f"{path}:Slack", f"{path}:Sharp", "--markdown").stdout.strip().splitlines()
     assert all(line.startswith("|") for line in tables if line)
+
+
+def test_trials_that_a_verdict_left_in_the_ledger_are_read(path, tmp_path):
+    ledger = tmp_path / "own.sqlite"
+    run = lambda *words: CliRunner().invoke(app, [*words, f"{path}:Sharp", "--ledger", str(ledger)])
+    assert run("verify", "--corners", "0").exit_code == 0
+    with open_ledger(ledger) as kept:
+        before = [dict(row) for row in kept.query("SELECT * FROM trials")]
+    assert run("mutate").exit_code == 0
+    with open_ledger(ledger) as kept:
+        assert [dict(row) for row in kept.query("SELECT * FROM trials")] == before
+    assert before
+    assert run("mutate", "--seed", "1").exit_code == 0
+    with open_ledger(ledger) as kept:
+        assert len(kept.query("SELECT * FROM trials")) == 2 * len(before), "another seed has other trials"
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from ._modules import GROUPS as GROUPS
 from ._modules import ROOTS as ROOTS
 from ._modules import part_of as part_of
 from ._mutations import distance_table as distance_table
+from ._mutations import is_weak as is_weak
 from ._mutations import mutated as mutated
 from ._mutations import score_table as score_table
 from ._mutations import scores as scores

@@ -14,6 +14,8 @@ SIZES = ("1.05", "1.25", "0.1", "0.2", "sign", "effect", "roles")
 WITHIN = ((0.01, 0.01), (0.05, 0.05), (0.1, 0.1), (0.25, 0.2), (1.0, 0.5), (9.0, 2.0))
 """Distances that are told apart: factors less 1 (and shares of the way to the control), and exponents."""
 
+_TOLD = WITHIN.index((0.25, 0.2))  # the last distance at which a claim is not weak
+
 ALONE = "in component"
 """Words of a mutation that is of one component."""
 
@@ -25,6 +27,17 @@ def mutated(entry: dict[str, Any]) -> dict[str, Any] | None:
         entry: the claim's entry of the catalogue.
     """
     return found_of(entry, "mutations")
+
+
+def is_weak(record: dict[str, Any] | None) -> bool:
+    """Whether the trials of a claim that counts in the score let a far neighbour pass.
+
+    Far is a factor 1.25, a quarter of the way to the control, or 0.2 in an exponent.
+
+    >>> is_weak({"left": "", "nearest": [{"part": None, "way": "x", "unit": "factor", "amount": 0.26}]})
+    True
+    """
+    return record is not None and not record["left"] and any(_place(own) > _TOLD for own in record["nearest"])
 
 
 def told_mutations(record: dict[str, Any] | None) -> str:
@@ -39,6 +52,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     >>> told = told_mutations({"counts": counts, "survivors": survivors, "nearest": nearest, "left": ""})
     >>> for part in told.split("; "):
     ...     print(part)
+    weak
     nearest refuted neighbours: x 1.031, x none up to 1000 in component 1
     1 of 3 mutations noticed
     not: x 1.25, 1 of components
@@ -49,7 +63,7 @@ def told_mutations(record: dict[str, Any] | None) -> str:
     told = [f"{noticed} of {made} mutations noticed"]
     near = [told_neighbour(own) for own in _farthest(record["nearest"])]
     if near:
-        told.insert(0, f"nearest refuted neighbours: {', '.join(near)}")
+        told.insert(0, f"{'weak; ' if is_weak(record) else ''}nearest refuted neighbours: {', '.join(near)}")
     whole = [what for what in record["survivors"] if ALONE not in what]
     alone = len(record["survivors"]) - len(whole)
     if record["survivors"]:

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ._mutations import mutated
+from ._mutations import is_weak, mutated
 from ._read import entries
 from ._records import records
 from ._states import prints, told_state
@@ -26,7 +26,7 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
 
     `tightness` is a word for the typical problem of the last verdict; `search` is the record of a search for the worst
     one, and `loose` says whether that needed less than a tenth of the constant. `walk` is the record of a walk through
-    the declared ranges, `mutations` that of its wrong neighbours.
+    the declared ranges, `mutations` that of its wrong neighbours, and `weak` says whether a far one of them passes.
 
     Args:
         entry: an entry of the catalogue, or that of a claim that is not in it.
@@ -43,6 +43,7 @@ def described(entry: dict[str, Any]) -> dict[str, Any]:
         "loose": is_loose(searched(entry)),
         "walk": walked(entry),
         "mutations": mutated(entry),
+        "weak": is_weak(mutated(entry)),
     }
 
 

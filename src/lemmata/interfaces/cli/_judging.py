@@ -1,6 +1,9 @@
 """How statements are judged, one or many: trials, level, seed, processes, ledger."""
 
 import dataclasses
+import functools
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +12,11 @@ import typer
 from lemmata.errors import SettingError
 
 from ._options import Dask, Jobs
+
+LedgerPath = Annotated[
+    Path | None, typer.Option("--ledger", metavar="PATH", help="Trials are kept and found here; default: platform's.")
+]
+"""Where a command keeps trials."""
 
 MOST_TRIALS = 10**7
 """The largest budget: at a thousand trials a second, which few claims reach, it takes three hours."""
@@ -26,9 +34,7 @@ class Judging:
     seed: Annotated[int, "Seed of all randomness."] = 0
     jobs: Jobs = 1
     dask: Dask = None
-    ledger: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Trials are kept and found here; default: platform's.")
-    ] = None
+    ledger: LedgerPath = None
 
     def check(self) -> None:
         """Refuse what no run takes."""
@@ -44,6 +50,31 @@ class Judging:
             )
         if not 0 < self.level < 0.5:
             raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
+
+
+class Kept:
+    """The ledger of a run: what runs its trials, and where its verdicts go.
+
+    Workers elsewhere do not see its file: their trials come back with the verdict.
+    """
+
+    def __init__(self, path: Path | None, seed: int, carried: bool = False):
+        from lemmata.engine.ledger import CarriedTrials, default_path, open_ledger, recorded_trials
+
+        self.path: Path = path or default_path()
+        with open_ledger(self.path) as ledger:
+            self.number = ledger.begin(shlex.join(["lemmata", *sys.argv[1:]]), seed)
+        self.run = functools.partial(recorded_trials, self.path, self.number)
+        if carried:
+            self.run = CarriedTrials(self.path, self.number)
+
+    def add(self, claim: Any, verdict: Any) -> None:
+        """Write a verdict."""
+        from lemmata.engine.claims import fingerprint_of
+        from lemmata.engine.ledger import open_ledger
+
+        with open_ledger(self.path) as ledger:
+            ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
 
 
 def named_claims(names: list[str] | None) -> list[Any]:

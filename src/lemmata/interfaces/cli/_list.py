@@ -12,6 +12,8 @@ from lemmata.errors import SettingError, UnknownNameError
 
 from ._subjects import Subjects, is_of, known_subjects
 
+WEAK = "weak"
+
 
 def list_claims(
     part: Annotated[
@@ -25,7 +27,7 @@ def list_claims(
     tool: Annotated[str, typer.Option(help="Only claims that rest on this mathematical tool.")] = "",
     architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
     about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
-    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict, or `weak` ones.")] = "",
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
     subject: Subjects = None,
     runs: Annotated[str, typer.Option(help="Only claims that run this public function: solvers.kernel_ridge.")] = "",
@@ -34,7 +36,8 @@ def list_claims(
 ) -> None:
     """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
 
-    Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed.
+    Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed. A claim
+    is weak where its trials let a statement pass that is a factor 1.25 away, or 0.2 in an exponent.
     """
     from lemmata.engine.catalogue import rows as all_rows
 
@@ -56,7 +59,7 @@ def list_claims(
         words = [word for row in known for word in _words(row)]
         raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
     rows = [row for row in rows if not places or is_of(places, row["name"])]
-    rows = [row for row in rows if all(_facet(row, facet) == word for facet, word in wanted.items())]
+    rows = [row for row in rows if all(_has(row, facet, word) for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
         plain(json.dumps(rows, indent=1))
@@ -67,7 +70,7 @@ def list_claims(
         if wanted.get("verdict") == "refuted" and (before is None or _accused(before) != _accused(row)):
             number = sum(_accused(other) == _accused(row) for other in rows)
             out.print(f"{_ACCUSED[_accused(row)]}: {number}", style="bold underline")
-        out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_tightness(row)}", highlight=False)
+        out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_weakness(row)}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
     for line in counts(rows):
@@ -127,6 +130,15 @@ def _tightness(row: dict[str, Any]) -> str:
     return f"  {'loose' if row['loose'] else 'tightness'} {search['ratio']:.2g}"
 
 
+def _weakness(row: dict[str, Any]) -> str:
+    return f", {WEAK}" if row["weak"] else ""
+
+
+def _has(row: dict[str, Any], facet: str, word: str) -> bool:
+    """Whether a claim has what an option asks for."""
+    return row["weak"] if (facet, word) == ("verdict", WEAK) else _facet(row, facet) == word
+
+
 def _facet(row: dict[str, Any], facet: str) -> str:
     """What a claim has under one of the options; the verdict is its status."""
     return row["status" if facet == "verdict" else facet]
@@ -147,7 +159,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
 
     from ._verdicts import EXIT
 
-    words = FACETS.get(facet) or ((*EXIT, NOT_JUDGED) if facet == "verdict" else ())
+    words = FACETS.get(facet) or ((*EXIT, NOT_JUDGED, WEAK) if facet == "verdict" else ())
     known = {_plain(each): each for each in words or dict.fromkeys(_facet(row, facet) for row in rows)}
     if _plain(word) in known:
         return known[_plain(word)]

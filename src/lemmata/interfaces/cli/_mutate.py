@@ -8,7 +8,7 @@ import typer
 
 from lemmata.errors import SettingError
 
-from ._judging import named_claims
+from ._judging import Kept, LedgerPath, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 
@@ -26,6 +26,7 @@ def mutate(
     level: Annotated[float, typer.Option(help="Probability of refuting a true statement.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of all trials.")] = 0,
     jobs: Jobs = 1,
+    ledger: LedgerPath = None,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Begin no claim after so long.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Keep what is found in the records of the sections.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables alone, as Markdown.")] = False,
@@ -35,7 +36,7 @@ def mutate(
 
     Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, exponents moved by 0.1 and 0.2, bounds made tighter, effects
     switched off, and roles exchanged. The score is the share of mutations that a verdict notices; vacuous and loose
-    claims and those that are not supported are left out of it.
+    claims and those that are not supported are left out of it. Trials that a verdict left in the ledger are read.
 
     Exit code 0 where all was done, 2 usage, 3 where claims were left for want of time, 4 where something failed.
     """
@@ -56,7 +57,7 @@ def mutate(
 
     jax.config.update("jax_enable_x64", True)
     known, found, failed = {claim.name: claim for claim in chosen}, {}, {}
-    asked = {"seed": seed, "budget": budget, "level": level}
+    asked = {"seed": seed, "budget": budget, "level": level, "run": Kept(ledger, seed).run}
     with workers(jobs) as executor:
         for name, own in _mutated(chosen, asked, executor, minutes):
             if isinstance(own, str):

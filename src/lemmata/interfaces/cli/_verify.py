@@ -1,17 +1,13 @@
 """`lemmata verify`: judge named statements on sampled problems. Exit codes say the verdict."""
 
-import functools
 import json
-import shlex
-import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lemmata.errors import SettingError
 
-from ._judging import Judging, named_claims
+from ._judging import Judging, Kept, named_claims
 from ._options import parse_settings, with_options
 from ._verdicts import EXIT, show_verdict, worst
 
@@ -59,7 +55,7 @@ def _verify(
         if len(chosen) > 1 and given:
             raise SettingError(option, found=f"{len(chosen)} claims", rule="settings belong to one claim")
     executor = at_end.enter_context(workers(own.jobs, own.dask))
-    kept = _Kept(own)
+    kept = Kept(own.ledger, own.seed, carried=own.dask is not None)
     alike: dict[str, Any] = {"budget": own.budget, "level": own.level, "seed": own.seed}
     if len(chosen) == 1:
         given = parse_settings(settings)
@@ -81,31 +77,6 @@ def _verify(
 
 
 verify = with_options(_verify, Judging)
-
-
-class _Kept:
-    """The ledger of a run: what runs its trials, and where its verdicts go.
-
-    Workers elsewhere do not see its file: their trials come back with the verdict.
-    """
-
-    def __init__(self, own: Judging):
-        from lemmata.engine.ledger import CarriedTrials, default_path, open_ledger, recorded_trials
-
-        self.path: Path = own.ledger or default_path()
-        with open_ledger(self.path) as ledger:
-            self.number = ledger.begin(shlex.join(["lemmata", *sys.argv[1:]]), own.seed)
-        self.run = functools.partial(recorded_trials, self.path, self.number)
-        if own.dask is not None:
-            self.run = CarriedTrials(self.path, self.number)
-
-    def add(self, claim: Any, verdict: Any) -> None:
-        """Write a verdict."""
-        from lemmata.engine.claims import fingerprint_of
-        from lemmata.engine.ledger import open_ledger
-
-        with open_ledger(self.path) as ledger:
-            ledger.add_verdict(self.number, fingerprint_of(claim), verdict.to_json())
 
 
 def _say_rules(claims: list[Any]) -> None:
