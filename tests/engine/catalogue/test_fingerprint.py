@@ -245,7 +245,7 @@ CHEAP = [name for name, claim in registry().items() if claim.traced]
 
 @pytest.mark.parametrize("name", CHEAP)
 def test_what_trials_execute_is_reached(name):
-    """Each function of lemmata that two trials of a claim call is among what its fingerprint reads."""
+    """Each function of lemmata that two trials of a claim call is among what the fingerprint of its trials reads."""
     (claim,) = find(name)
     called = set()
 
@@ -263,8 +263,7 @@ def test_what_trials_execute_is_reached(name):
     assert not trials.errors
     from lemmata.engine.catalogue._states import ASKED, ENGINE
 
-    roots = [files.Node(type(claim).__module__, type(claim).__name__), *(files.Node(*node) for node in ENGINE)]
-    reached = prints.reached(roots, ASKED)
+    reached = prints.reached([files.Node(type(claim).__module__, type(claim).__name__), files.Node(*ENGINE[0])], ASKED)
     missed = set()
     for file, qualified in called:
         module = ".".join(("lemmata", *file.removeprefix(f"{files.ROOT}/").removesuffix(".py").split("/")))
@@ -275,6 +274,18 @@ def test_what_trials_execute_is_reached(name):
             missed.add(node)
     assert missed == set()
     assert len(called) > 10
+
+
+def test_trials_outlive_a_change_of_how_they_are_judged():
+    from lemmata.engine.catalogue._states import ASKED, ENGINE
+
+    claim = files.Node("lemmata.subjects.tangent.ensembles", "EnsembleMean")
+    told = [{node.module for node in prints.reached([claim, *(files.Node(*node) for node in roots)], ASKED)}
+            for roots in (ENGINE[:1], ENGINE)]  # fmt: skip
+    judging = {f"lemmata.engine.claims.{name}" for name in ("_judge", "_controls", "_means", "_components")}
+    assert not judging & told[0]
+    assert judging <= told[1]
+    assert told[0] < told[1]
 
 
 ANSWERS = {

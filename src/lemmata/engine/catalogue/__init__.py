@@ -43,6 +43,7 @@ from ._states import claim_digests as claim_digests
 from ._states import compared as compared
 from ._states import prints as prints
 from ._states import told_state as told_state
+from ._states import trials_print as trials_print
 from ._tags import extended as extended
 from ._tags import give_tags as give_tags
 from ._tags import tag_of as tag_of

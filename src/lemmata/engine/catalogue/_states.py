@@ -42,6 +42,17 @@ def prints(module: str, class_name: str, besides: str = "") -> Fingerprint:
     return fingerprint(((module, class_name), *ENGINE), _own(module), ASKED, class_name + besides)
 
 
+def trials_print(module: str, class_name: str, besides: str = "") -> str:
+    """The digest of the code that a claim's trials run: what judges them is left out.
+
+    Args:
+        module: the full name of the claim's module.
+        class_name: of the claim.
+        besides: code that is not lemmata's.
+    """
+    return fingerprint(((module, class_name), ENGINE[0]), _own(module), ASKED, class_name + besides).whole
+
+
 @functools.cache
 def _own(section: str) -> frozenset[str]:
     """The file of a section and the private files beside it that no other file there, and nothing else, imports."""

@@ -20,6 +20,7 @@ from ._entries import is_stale as is_stale
 from ._entries import record_of as record_of
 from ._entries import recorded as recorded
 from ._entries import state_of as state_of
+from ._entries import trials_print_of as trials_print_of
 from ._entries import verdict_from as verdict_from
 from ._entries import words_of as words_of
 from ._entries import write_record as write_record

@@ -81,7 +81,8 @@ def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
         return ""
     rows = np.asarray(against.measured).reshape(*against.measured.shape[: 1 + (relation.replicates > 1)], count)
     for place in range(count):
-        alone = Sample(predicted[:, place], rows[..., place], np.ones(against.trials))
+        own = {"predicted": predicted[:, place], "measured": rows[..., place], "condition": np.ones(against.trials)}
+        alone = dataclasses.replace(against, **own, silent=None)
         if relation.judge(alone, level / count).holds is not False:
             return f"the control is not refuted in component {place + 1} of {count}"
     return ""

@@ -22,6 +22,7 @@ from lemmata.engine.catalogue import (
     prints,
     records,
     runs_of,
+    trials_print,
     write_records,
 )
 
@@ -37,17 +38,32 @@ def prints_of(cls: type[Claim]) -> Fingerprint:
 
     Of a claim outside lemmata its own code is its whole file, and not what the file imports.
     """
+    return prints(cls.__module__, cls.__name__, _besides(cls))
+
+
+@functools.cache
+def _besides(cls: type[Claim]) -> str:
+    """The file of a claim outside lemmata."""
     measures = filter(None, (getattr(cls, name) for name in ("measure", "measure_at")))
     file = inspect.getsourcefile(next(measures, cls))
-    besides = ""
-    if file is not None and cls.__module__.partition(".")[0] != "lemmata":
-        besides = Path(file).read_text(encoding="utf-8")
-    return prints(cls.__module__, cls.__name__, besides)
+    if file is None or cls.__module__.partition(".")[0] == "lemmata":
+        return ""
+    return Path(file).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _trials_print(cls: type[Claim]) -> str:
+    return trials_print(cls.__module__, cls.__name__, _besides(cls))
 
 
 def fingerprint_of(claim: Claim) -> str:
     """The hash of all code that a claim's verdict rests on."""
     return prints_of(type(claim)).whole
+
+
+def trials_print_of(claim: Claim) -> str:
+    """The hash of the code that a claim's trials run: trials outlive a change of how they are judged."""
+    return _trials_print(type(claim))
 
 
 def state_of(claim: Claim) -> State:

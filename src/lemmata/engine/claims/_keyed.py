@@ -20,7 +20,7 @@ from lemmata.workers import ATTEMPTS, Lost, end_with_parent, finished, share_cor
 
 from ._apart import received, run_came_back, sent, sent_run
 from ._claim import Claim, Status
-from ._entries import fingerprint_of
+from ._entries import fingerprint_of, trials_print_of
 from ._family import LEVEL
 from ._trials import Trials, run_trials
 from ._verdict import Verdict
@@ -324,7 +324,7 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
                 return
             try:
                 claim = received(found)
-                fingerprint_of(claim)  # a ledger asks for it, and reading the code is no part of a trial
+                fingerprint_of(claim), trials_print_of(claim)  # a ledger asks; reading the code is no part of a trial
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 
-from lemmata.engine.claims import Claim, Trials, fingerprint_of
+from lemmata.engine.claims import Claim, Trials, trials_print_of
 
 from ._file import open_ledger
 from ._recorded import Row, recorded_trials
@@ -46,7 +46,7 @@ class CarriedTrials:
         """What a worker gets: the trials of this claim, code and seed that are known."""
         where = "claim = ? AND fingerprint = ? AND seed = ?"
         with open_ledger(self.path) as ledger:
-            known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, fingerprint_of(claim), seed)
+            known = ledger.query(f"SELECT * FROM trials WHERE {where}", claim.name, trials_print_of(claim), seed)
         return CarriedTrials(None, self.run, [dict(row) for row in known])
 
     def add(self, other: "CarriedTrials") -> None:

@@ -27,6 +27,7 @@ from lemmata.engine.claims import (
     p_e_value,
     recorded,
     shared,
+    trials_print_of,
     verdict_from,
 )
 
@@ -84,7 +85,7 @@ def known_of(
     counts = _counts(ledger)
     found = []
     for claim in claims:
-        key = (claim.name, fingerprint_of(claim))
+        key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
         setting = json.dumps(claim.population.settings().default, sort_keys=True)
         own = [row for row in verdicts.get(key, []) if row["setting"] == setting]
         if fresh:
@@ -97,14 +98,14 @@ def known_of(
         standing = [verdict for verdict in standing if _complete(claim, verdict, budget, level, corners)]
         judged = None if is_stale(claim) else recorded(claim)
         last = _read(ledger, claim, own[-1]) if own else judged
-        trials = sum(count for (name, code, text, _), count in counts.items() if (name, code, text) == (*key, setting))
+        trials = sum(count for (name, code, text, _), count in counts.items() if (name, code, text) == (*ran, setting))
         cost = costs().get(type(claim).__name__)
         seconds = [row["seconds"] for row in own] or ([] if cost is None else [cost])
         found.append(Known(
             claim, own_seed, standing[-1] if standing else None, last,
             len({row["seed"] for row in own if row["whole"]}),
             max(trials, judged.judged if judged else 0),
-            counts.get((*key, setting, own_seed), 0), max(seconds, default=None),
+            counts.get((*ran, setting, own_seed), 0), max(seconds, default=None),
         ))  # fmt: skip
     return found
 
@@ -130,7 +131,7 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
     each session gives the e-value of its p-value, of the first verdict that its seed had. Sessions have different
     seeds, so that their trials are independent.
     """
-    key = (claim.name, fingerprint_of(claim))
+    key, ran = (claim.name, fingerprint_of(claim)), (claim.name, trials_print_of(claim))
     space = claim.population.settings()
     default = json.dumps(space.default, sort_keys=True)
     allowed = allowed_misses(claim.relation)
@@ -142,15 +143,15 @@ def evidence_of(ledger: Ledger, claim: Claim) -> float:
         )  # fmt: skip
         return joined(p_e_value(p) for p in {row["seed"]: row["p"] for row in found}.values())
     sessions = [row["seed"] for row in ledger.query(
-        "SELECT DISTINCT seed FROM trials WHERE claim = ? AND fingerprint = ? ORDER BY seed", *key
+        "SELECT DISTINCT seed FROM trials WHERE claim = ? AND fingerprint = ? ORDER BY seed", *ran
     )]  # fmt: skip
     missed = total = 0
     others = []
     for seed in sessions:
-        count, trials = _misses(ledger, claim, key, default, seed)
+        count, trials = _misses(ledger, claim, ran, default, seed)
         missed, total = missed + count, total + trials
         corners = [json.dumps(corner, sort_keys=True) for corner in space.corners(CORNERS, seed)]
-        told = [_misses(ledger, claim, key, corner, seed) for corner in corners]
+        told = [_misses(ledger, claim, ran, corner, seed) for corner in corners]
         told = [count_e_value(*own, allowed) for own in told if own[1]]
         others += [sum(told) / len(told)] if told else []
     return shared(count_e_value(missed, total, allowed), [joined(others)] if others else [])

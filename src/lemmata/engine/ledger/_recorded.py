@@ -18,8 +18,8 @@ from lemmata.engine.claims import (
     Trials,
     compiled,
     executed,
-    fingerprint_of,
     root_key,
+    trials_print_of,
 )
 from lemmata.errors import DataError
 
@@ -33,8 +33,8 @@ def recorded_trials(
 ) -> Trials:  # fmt: skip
     """Trials of a claim at a setting: those that the ledger knows are read, the others run and written as they finish.
 
-    A trial is known by its claim, the fingerprint of the code behind it, its setting, seed and number, and for claims
-    in JAX by how many trials its compiled call took, on which last digits depend.
+    A trial is known by its claim, the fingerprint of the code that it runs, its setting, seed and number, and for
+    claims in JAX by how many trials its compiled call took, on which last digits depend.
 
     Args:
         path: of the ledger.
@@ -48,7 +48,7 @@ def recorded_trials(
     """
     with open_ledger(path) as ledger:
         finished, rows = Trials(trials), []
-        base = {"claim": claim.name, "fingerprint": fingerprint_of(claim), "seed": seed, "run": run}
+        base = {"claim": claim.name, "fingerprint": trials_print_of(claim), "seed": seed, "run": run}
         base["setting"] = json.dumps(setting, sort_keys=True)
         source = _traced if claim.traced else _untraced
         try:
@@ -169,7 +169,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     Raises:
         DataError: the ledger has no such trial of the code as it is.
     """
-    base = {"claim": claim.name, "fingerprint": fingerprint_of(claim), "setting": setting, "seed": seed, "run": 0}
+    base = {"claim": claim.name, "fingerprint": trials_print_of(claim), "setting": setting, "seed": seed, "run": 0}
     known = _known(ledger, base, None, number + 1).get(number)
     if known is None:
         other = ledger.query(
