@@ -72,6 +72,21 @@ def test_two_measurements_of_a_problem_tell_its_own_mean_from_noise():
     assert EqualInMean(resolution=0.05).judge(sample(np.ones(400), 1 + own), LEVEL).holds is False
 
 
+def test_a_mean_that_only_an_unseen_tail_could_save_is_told_apart_and_not_refuted():
+    """24 of 48 numbers are 0, as accuracies of two models on the same rows: a quarter has a heavy tail by its index."""
+    numbers = np.repeat([0.0, 0.005, -0.005, 0.01, -0.01, 0.02, -0.02, 0.03, -0.03], [24, 3, 3, 3, 3, 3, 3, 3, 3])
+    relation = EqualInMean(margin=0.01, resolution=0.01, relative=False, over="problems")
+    told = lambda stated: relation.judge(sample(np.full(48, stated), 0.8 + numbers), LEVEL)
+    assert (told(0.8).holds, told(0.8).told_apart) == (True, False)
+    assert (told(0.84).holds, told(0.84).apart, told(0.84).told_apart) == (None, True, True)
+    assert "its tail may hold what the trials have not seen" in told(0.84).reason
+    assert (told(0.815).holds, told(0.825).told_apart) == (None, False), "the interval reaches the band"
+    pair = relation.judge(sample(np.full((48, 2), [0.84, 0.815]), 0.8 + np.stack([numbers, numbers], axis=1)), LEVEL)
+    assert pair.told_apart
+    constant = relation.judge(sample(np.full(48, 0.84), np.full(48, 0.8)), LEVEL)
+    assert (constant.holds, constant.told_apart) == (None, False), "a sample that does not vary tells nothing"
+
+
 # Ladders
 
 

@@ -13,12 +13,17 @@ from ._verdict import ControlVerdict
 
 
 def status_of(judgement: Judgement) -> Status:
-    """What a judgement alone amounts to."""
-    return {True: Status.SUPPORTED, False: Status.REFUTED, None: Status.INCONCLUSIVE}[judgement.holds]
+    """What a judgement of a control, or of another wrong neighbour, comes to."""
+    if judgement.told_apart:
+        return Status.REFUTED
+    return Status.SUPPORTED if judgement.holds else Status.INCONCLUSIVE
 
 
 def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, each: bool) -> tuple[ControlVerdict, str]:
     """What the trials say about the control, and where they have no power against it; empty where they have.
+
+    Nobody is accused by a control: the ordinary interval of a mean speaks against one, while a statement is refuted by
+    limits that also hold for tails which no trial has shown.
 
     Args:
         claim: the claim.
@@ -37,7 +42,7 @@ def control_of(claim: Claim, sample: Sample, false: np.ndarray, level: float, ea
     near, far = (float(known.min()), float(known.max())) if known.size else (None, None)
     wrong = relation.against(against)
     share, weak = judged.violating, ""
-    if judged.holds is not False:
+    if not judged.told_apart:
         weak = f"the control is not refuted by {sample.trials} trials"
     elif each and wrong is not None:
         touched, moved = _moved(relation, sample, false)
@@ -83,6 +88,6 @@ def _weak_mean(relation: Relation, against: Sample, level: float) -> str:
     for place in range(count):
         own = {"predicted": predicted[:, place], "measured": rows[..., place], "condition": np.ones(against.trials)}
         alone = dataclasses.replace(against, **own, silent=None)
-        if relation.judge(alone, level / count).holds is not False:
+        if not relation.judge(alone, level / count).told_apart:
             return f"the control is not refuted in component {place + 1} of {count}"
     return ""

@@ -252,16 +252,17 @@ def judge_means(
     """Judge each column mean against ±margin; several columns share the level (Bonferroni)."""
     verdicts, band = [], (-margin - resolution, margin + resolution)
     for number, column in enumerate(columns.T):
-        own = None if ends is None else (ends[0][:, number], ends[1][:, number])
+        known = None if ends is None else (ends[0][:, number], ends[1][:, number])
         share = level / columns.shape[1]
-        mean = mean_against(column, share, -margin - ROUNDING, margin + ROUNDING, resolution, exact, own)
+        mean = mean_against(column, share, -margin - ROUNDING, margin + ROUNDING, resolution, exact, known)
         text = (
             f"{what} {column.mean():.3g}, interval [{mean.interval[0]:.3g}, {mean.interval[1]:.3g}], "
             f"supported within ±{margin + resolution:g}, refuted outside ±{margin:g}"
         )
         text = f"{text}; {mean.note}" if mean.note else text
-        verdicts.append(Judgement(mean.holds, float(column.mean()), mean.interval, text, band, mean.needed))
-    worst = min(verdicts, key=lambda v: {False: 0, None: 1, True: 2}[v.holds])
+        own = Judgement(mean.holds, float(column.mean()), mean.interval, text, band, mean.needed, apart=mean.apart)
+        verdicts.append(own)
+    worst = min(verdicts, key=lambda v: ({False: 0, None: 1, True: 2}[v.holds], not v.apart))
     if worst.holds is None:
         needed = max(v.needed for v in verdicts if v.holds is None)
         return dataclasses.replace(worst, reason=f"{worst.reason}; {needed} trials could settle it", needed=needed)

@@ -183,7 +183,8 @@ class Rate(AbstractLadder):
             f"stated {'at most ' if self.upper else ''}{exponent:.3f}, supported within {decides}; "
             f"{constants}{f'; {mean.note}' if mean.note else ''}{dropped}"
         )
-        found = Judgement(mean.holds, float(exponent + excess.mean()), shown, reason, band, mean.needed)
+        estimate = float(exponent + excess.mean())
+        found = Judgement(mean.holds, estimate, shown, reason, band, mean.needed, apart=mean.apart)
         if bend and found.holds:
             found = dataclasses.replace(found, holds=None, reason=f"{reason}; {bend}", needed=2 * sample.trials)
         allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
@@ -251,7 +252,7 @@ class Limit(AbstractLadder):
         share = level / (3 if exact or self.replicates > 1 else 2)
         last = judge_means(difference[:, -1:], share, self.margin, self.resolution, what, exact)
         allowed = 2 * (self.margin + self.resolution) if self.spread is None else self.spread
-        if last.holds is not False:
+        if not last.told_apart:
             return spread_over_problems(last, own[:, :, -1], allowed, share, exact, "differences")
         before = max(len(self.rungs) - 3, 0)
         left = (self.rungs[-1] / self.rungs[before]) ** -self.slowest
@@ -262,7 +263,8 @@ class Limit(AbstractLadder):
         )
         if low > 0:
             return dataclasses.replace(last, reason=f"{last.reason}; {since} of it and has not")
-        return dataclasses.replace(last, holds=None, reason=f"{last.reason}; {since} of it, and may have: extend it")
+        text = f"{last.reason}; {since} of it, and may have: extend it"
+        return dataclasses.replace(last, holds=None, apart=False, reason=text)
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The difference at the last rung."""
@@ -348,7 +350,8 @@ class Order(AbstractLadder):
         if not unsure:
             k, part = turned[0], (steps[:, turned[0]] < 0).mean()
             text = f"the step from {self.along} = {self.rungs[k]:g} is reversed in {part:.0%} of the ladders"
-        return Judgement(None, estimate, lowest, f"{text}; {needed} trials could settle it", band, needed)
+        apart = any(interval[1] < 0 for interval in intervals)
+        return Judgement(None, estimate, lowest, f"{text}; {needed} trials could settle it", band, needed, apart=apart)
 
     def gaps(self, sample: Sample) -> np.ndarray:
         """The largest step of the wrong sign."""

@@ -20,12 +20,14 @@ class Mean:
         needed: trials that could settle it, where it is undecided.
         interval: the confidence interval that decides.
         note: why the sample cannot tell, where it cannot.
+        apart: the interval is outside the band, although limits for heavier tails than are seen are not.
     """
 
     holds: bool | None
     needed: int | None
     interval: tuple[float, float]
     note: str = ""
+    apart: bool = False
 
 
 def mean_against(
@@ -56,7 +58,7 @@ def mean_against(
         return Mean(True, None, interval)
     if holds is False:
         note = note or "its tail may hold what the trials have not seen"
-    return Mean(None, 2 * len(sample) if needed is None else needed, interval, note)
+    return Mean(None, 2 * len(sample) if needed is None else needed, interval, note, apart=holds is False)
 
 
 def untold(sample: np.ndarray, exact: bool = False) -> str:

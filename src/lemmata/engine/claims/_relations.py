@@ -72,6 +72,8 @@ class Judgement:
         reason: the figures in a sentence.
         needed: trials that could settle it, where it is undecided.
         violating: the share of trials that alone contradict the statement; None where a single trial cannot.
+        apart: the interval is outside the band, and only a tail that no trial has shown could bring the mean back:
+            too little to refute a statement, and enough to know that the trials tell it from another one.
     """
 
     holds: bool | None
@@ -81,6 +83,12 @@ class Judgement:
     band: tuple[float, float] | None = None
     needed: int | None = None
     violating: float | None = None
+    apart: bool = False
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the trials speak against the statement, as they must against a control."""
+        return self.holds is False or self.apart
 
 
 class Relation(abc.ABC):

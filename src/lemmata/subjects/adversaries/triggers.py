@@ -208,7 +208,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
     title = "An optimised trigger succeeds more often, and where its pixels stand counts"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
     population = DigitsToPoison(corner=10)
-    relation = Order("pattern", (0.0, 1.0, 2.0))
+    relation = Order("pattern", (0.0, 1.0, 2.0), over="problems")
     control = Control("less often", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"
     unexplained = "whether the conflict adds to it: on six splits it did not, at a weight at which it is lowered"

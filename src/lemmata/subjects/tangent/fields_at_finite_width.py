@@ -46,7 +46,7 @@ _SEQUENCES = Drawn(
 )
 # The mean square error is C/m (1 + c/m) as for vectors; from m = 16 to 256 the slope turns by
 # log(1 + c/16)/(2 log 16), below 0.05 for c up to 5.
-_RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12)
+_RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12, replicates=2)
 
 
 class ConvolutionWidth(AbstractTangentWidth):
