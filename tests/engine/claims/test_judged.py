@@ -106,6 +106,14 @@ def test_trials_outside_the_hypotheses_do_not_count_and_more_than_the_declared_s
     assert corner_of(CLAIM, verdict, outside(101)).gap == -np.inf
 
 
+def test_at_another_setting_more_may_be_dropped_and_then_nothing_is_said():
+    at = lambda setting, **options: judge_trials(CLAIM, setting, outside(60, **options), 3, LEVEL, 1.5).status
+    default = CLAIM.population.settings().default
+    assert at(default) is Status.FAILED
+    assert at({"n": default["n"] + 1}) is Status.INAPPLICABLE
+    assert at({"n": default["n"] + 1}, measured=5.0) is Status.FAILED, "what is dropped contradicts the claim"
+
+
 def test_trials_that_are_dropped_and_contradict_are_a_selection():
     """Four may be a rate of a twentieth and less; of sixty that all contradict the claim was chosen by its result."""
     assert judged(outside(4, measured=5.0)).status is Status.SUPPORTED

@@ -32,7 +32,7 @@ def judge_trials(claim: Claim, setting: dict, finished: Trials, seed: int, level
             status, reason = Status.FAILED, f"every trial raised; first: {finished.errors[0]}"
         return Verdict(*facts, status, reason, interrupted=finished.interrupted)
     dropped, violated = _dropped(results), _violated(results)
-    unjudged = _unjudged(claim, finished)
+    unjudged = _unjudged(claim, setting, finished)
     if unjudged is not None:
         return Verdict(*facts, *unjudged, dropped=dropped, violated=violated, interrupted=finished.interrupted)
     kept = np.asarray(results.holds)
@@ -165,8 +165,12 @@ def _violated(results: Outcome) -> tuple[str, ...]:
     return tuple(h.name for h in results.hypotheses if h.standing is Standing.VIOLATED)
 
 
-def _unjudged(claim: Claim, finished: Trials) -> tuple[Status, str] | None:
-    """Why these trials say nothing about the statement, where that is so."""
+def _unjudged(claim: Claim, setting: dict, finished: Trials) -> tuple[Status, str] | None:
+    """Why these trials say nothing about the statement, where that is so.
+
+    A sampler answers for what it drops at its default setting; at another one the hypotheses may fail more often, and
+    then nothing is said of it.
+    """
     executed, results = len(finished.numbers), finished.stacked
     assert results is not None  # the caller has looked
     if finished.errors:
@@ -187,7 +191,8 @@ def _unjudged(claim: Claim, finished: Trials) -> tuple[Status, str] | None:
         return Status.FAILED, f"{told}, and the conclusion fails in {lost} of those: {_failing(results)}"
     allowed = claim.population.drops
     if failure_limits(outside, executed, _CHANCE)[0] > allowed:
-        return Status.FAILED, f"{told}, where the sampler may drop {allowed:.0%}: {_failing(results)}"
+        said = f"{told}, where the sampler may drop {allowed:.0%}: {_failing(results)}"
+        return (Status.FAILED if setting == claim.population.settings().default else Status.INAPPLICABLE), said
     for fault in faults(claim, results):
         return Status.FAILED, fault.told(finished.numbers)
     return None
