@@ -85,7 +85,8 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
     stated = Kind.OWN
     population = ResolvedFields()
-    relation = Rate("n", (8.0, 16.0, 32.0))
+    # from 8 to 32 points the slopes of single operators differ by a quarter, up and down
+    relation = Rate("n", (8.0, 16.0, 32.0), spread=0.4)
     control = Control("by n^(-1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how the colour at a coordinate depends on the pixels of the image"
     unexplained = "what training does to it"

@@ -143,7 +143,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     stated = Kind.OWN
     population = NestedNetworks()
     # Second order movements are means of lognormals: few terms count at small widths, which bends the slope a little.
-    relation = Rate(along="m", rungs=NestedNetworks().widths, margin=0.05, resolution=0.15)
+    relation = Rate(along="m", rungs=NestedNetworks().widths, margin=0.05, resolution=0.15, spread=0.6)
     control = Control("the distance falls as m^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = _CONTROLS
     unexplained = "the constant; the distance from the kernel of infinite width, which falls as m^(-1/2)"
