@@ -198,6 +198,8 @@ class ChanceOnRandomLabels(Claim[Rows]):
     error on new rows with such labels is that of chance: test error minus training error is
 
         1/2.
+
+    That new rows are at chance holds for any network, since their labels are coins.
     """
 
     title = "Networks fit random labels and stay at chance on new rows"
