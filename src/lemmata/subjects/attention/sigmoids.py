@@ -222,33 +222,36 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 class TilesAreExact(Claim[CutHead]):
     """Sigmoid attention with the bias -log n, computed for a block of queries at a time with weights that are computed
     again for the derivative, has the outputs and the derivatives by queries, keys and values that the whole matrix of
-    weights gives: for any block, lengths that are no multiple of it, and causal heads.
+    weights gives: for any block, for lengths that are no multiple of it, for heads that see all tokens and for causal
+    ones.
     """
 
     title = "Tiles compute the same outputs and derivatives"
     source = Source(_KEY, "Abstract, memory", note="that nothing is approximated")
     population = CutHeads()
-    relation = Equal(block=-1)
-    control = Control("the other kind of causality", lambda found, problem: _with_tiles(problem, not problem.causal))
+    relation = Equal(block=1)
+    control = Control("with the bias -log(n + 1)", lambda found, problem: _whole(problem, len(problem.q) + 1))
     controls, unexplained = "outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
-        return _with_tiles(problem, problem.causal)
+        """A row for the head that sees all tokens, a row for the causal one."""
+        heads = [functools.partial(tiled_attention, block=problem.block, causal=causal) for causal in (False, True)]
+        return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
     def measure(self, problem: CutHead, key: Key[Array, ""]) -> Array:
         """Automatic differentiation through the whole matrix."""
-        n, d = problem.q.shape
-        seen = jnp.tri(n) if problem.causal else jnp.ones((n, n))
-        head = lambda q, k, v: (seen / (1 + n * jnp.exp(-q @ k.T / d**0.5))) @ v
-        return _outputs_and_derivatives(head, problem)
+        return _whole(problem, len(problem.q))
 
     def condition(self, problem: CutHead) -> Array:
         return jnp.asarray(10.0 * problem.q.size)
 
 
-def _with_tiles(problem: CutHead, causal: bool) -> Array:
-    head = functools.partial(tiled_attention, block=problem.block, causal=causal)
-    return _outputs_and_derivatives(head, problem)
+def _whole(problem: CutHead, m: int) -> Array:
+    """With the bias -log m and the whole matrix of weights, both heads."""
+    n, d = problem.q.shape
+    weights = lambda q, k: 1 / (1 + m * jnp.exp(-q @ k.T / d**0.5))
+    heads = [lambda q, k, v, seen=seen: (seen * weights(q, k)) @ v for seen in (jnp.ones((n, n)), jnp.tri(n))]
+    return jnp.stack([_outputs_and_derivatives(head, problem) for head in heads])
 
 
 def _outputs_and_derivatives(head, problem: CutHead) -> Array:

@@ -1,5 +1,7 @@
 """Noised data: targets under schedules, looked at in times and places, or drawn from."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -158,12 +160,15 @@ class NoisedDraws(Population[Sampled]):
 
     Args:
         largest: dimension.
+        std: of a component by default.
     """
 
     largest: int = 8
+    std: float = STD.default
 
     def settings(self) -> Space:
-        return Space(d=Integer(2, 1, self.largest, "dimension of the data"), std=STD)
+        std = dataclasses.replace(STD, default=self.std)
+        return Space(d=Integer(2, 1, self.largest, "dimension of the data"), std=std)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Sampled:
         target_key, schedule_key, data_key, noise_key = jax.random.split(key, 4)

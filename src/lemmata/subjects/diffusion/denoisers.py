@@ -6,12 +6,14 @@ assumes normal noise; it leaves unexplained the denoiser of data of unknown law.
 with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha = exp(-G(t)/2), G the integral of the schedule g.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Key
+from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import AtMost, Claim, Control, Equal, Rate, Source
-from lemmata.engine.problems.schedules import score_from_denoiser
+from lemmata.engine.problems.schedules import Schedule, score_from_denoiser
 from lemmata.engine.problems.targets import GaussianMixture
 from lemmata.subjects.diffusion._diffusion import Diffused, NoisedCubes, NoisedMixtures, NoisedSpheres
 
@@ -97,10 +99,27 @@ def _without_alpha(jacobian: Array, problem: Diffused) -> Array:
     return jacobian / problem.schedule.scale(problem.times)[:, None, None]
 
 
-class DenoiserJacobian(Claim[Diffused]):
-    """The derivative in x of the denoiser F*(t, x) = E[x(0) | x(t) = x] is
+def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array, x: Array) -> Float[Array, "d d"]:
+    """Cov(x(0) | x(t) = x) by Bayes' rule: in each component precisions add, and between two components
+    P(c) P(k) (m_c - m_k)(m_c - m_k)'/2 is added over all pairs of posterior means m.
+    """
+    alpha, v = schedule.scale(t), schedule.variance(t)
+    inside = 1 / (1 / target.std**2 + alpha**2 / v)
+    means = inside * (target.means / target.std**2 + alpha * x / v)
+    # up to what all components share, twice -log of N(mu, std² I) and of N(alpha x(0), v I) at the posterior mean
+    gaps = jnp.sum((means - target.means) ** 2, axis=1) / target.std**2 + jnp.sum((x - alpha * means) ** 2, axis=1) / v
+    odds = target.weights * jnp.exp((gaps.min() - gaps) / 2)
+    apart = means[:, None] - means
+    pairs = odds[:, None] * odds / odds.sum() ** 2
+    return inside * jnp.eye(len(x)) + jnp.einsum("ck,cki,ckj->ij", pairs, apart, apart) / 2
 
-        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x),   alpha = exp(-G(t)/2):
+
+class DenoiserJacobian(Claim[Diffused]):
+    """For data from a mixture of normals of one variance, x(t) given x(0) normal with mean alpha x(0) and variance
+    1 - alpha², alpha = exp(-G(t)/2), G the integral of the schedule, the derivative in x of the denoiser
+    F*(t, x) = E[x(0) | x(t) = x] is
+
+        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x):
 
     it is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source is a bound on
     posterior covariances. A user's data are taken as they are: the first 32 rows, scaled into the unit ball and
@@ -118,7 +137,8 @@ class DenoiserJacobian(Claim[Diffused]):
     def predict(self, problem: Diffused) -> Array:
         assert isinstance(problem.target, GaussianMixture)
         factor = problem.schedule.scale(problem.times) / problem.schedule.variance(problem.times)
-        return factor[:, None, None] * _each(problem, problem.target.covariance)
+        covariance = functools.partial(_posterior_covariance, problem.target)
+        return factor[:, None, None] * _each(problem, covariance)
 
     def measure(self, problem: Diffused, key: Key[Array, ""]) -> Array:
         """Automatic differentiation of the denoiser."""

@@ -28,7 +28,8 @@ from ._samplers import train_score as train_score
 ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object": "sampler"}
 
 _FORWARD_STEPS = 128
-_PAIRS = (16.0, 128.0)
+_PAIRS = (16.0, 45.0, 128.0)
+_RIDGE = 0.3
 
 
 def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
@@ -150,9 +151,9 @@ class StartFromNoise(Claim[Sampled]):
 
     title = "The price of starting from noise"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
-    population = NoisedDraws()
+    population = NoisedDraws(std=0.9)  # the bound is attained at s = 1, where only the means are apart
     relation = AtMost()
-    control = Control("it shrinks by exp(-G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())))
+    control = Control("it shrinks by exp(-0.6 G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())) ** 0.2)
     controls = "the distance of the noised data from pure noise"
     unexplained = "what the reverse equation makes of that distance"
 
@@ -172,35 +173,45 @@ class StartFromNoise(Claim[Sampled]):
         return _distance_at_start(problem)
 
 
+def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, Array, Array]) -> Array:
+    """The energy distance of what the flow of a learned score makes of the start to draws of x(0.02)."""
+    score = learn_score(problem.schedule, *pairs, ridge=_RIDGE)
+    return energy_distance(probability_flow(score, problem.schedule, start, first=FIRST, steps=32), problem.first)
+
+
 @eqx.filter_jit
-def _learned_distances(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
+def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
     data_key, start_key = jax.random.split(key)
     drawn = training_set(data_key, problem.target, problem.schedule, int(_PAIRS[-1]), HORIZON, FIRST)
     start = jax.random.normal(start_key, problem.last.shape)
-    scores = [learn_score(problem.schedule, *(a[: int(n)] for a in drawn)) for n in _PAIRS]
-    flow = lambda score: probability_flow(score, problem.schedule, start, steps=32)
-    return jnp.stack([energy_distance(flow(score), problem.first) for score in scores])
+    few, some, all_pairs = (_distance_learned(problem, start, tuple(a[: int(n)] for a in drawn)) for n in _PAIRS)
+    again = jnp.arange(int(_PAIRS[-1])) % int(_PAIRS[0])
+    repeated = _distance_learned(problem, start, tuple(a[again] for a in drawn))
+    return jnp.stack([few, some, all_pairs + jnp.maximum(0.0, few - repeated)])
 
 
 class LearnedSampler(Claim[Sampled]):
-    """A score learned by kernel ridge regression on n pairs of noised and clean data makes samples that near the data:
+    """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
+    data, and let D(n) be the energy distance between draws of x(0.02) and what its probability flow, stopped at
+    t = 0.02, makes of N(0, I). From 16 to 45 and on to 128 pairs D falls in the mean over problems, and it falls by
+    more than repetition explains: with D' the distance where the first 16 pairs stand 8 times each, the mean of
 
-        the energy distance between what the flow makes of N(0, I) and the data falls as n grows
+        D(16),   D(45),   D(128) + max(0, D(16) - D')
 
-    from 16 to 128 pairs, at a ridge that stays as it is.
+    falls at either step.
     """
 
     title = "A learned score's samples near the data"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
     population = NoisedDraws(largest=4)
-    relation = Order("n", _PAIRS)
+    relation = Order("n", _PAIRS, over="problems")
     control = Control("it rises", lambda sign, problem: -sign)
     controls = "the law of samples made with a learned score"
     unexplained = "the rate; the best regularisation"
     traced = False
-    trials = 48
+    trials = 128
     predict = -1.0
 
     def measure(self, problem: Sampled, key: Key[Array, ""]) -> Array:
-        """The energy distance at each n, the same noise for all."""
-        return _learned_distances(problem, key)
+        """The same noise for all; the pairs of a rung are the first ones of the next."""
+        return _ladder(problem, key)

@@ -164,8 +164,10 @@ def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 
 
 
 class LossWeight(Claim[TwoModels]):
-    """With s = (alpha F - x) / (1 - alpha²) and the weight lambda(t) = (1 - alpha²)² / alpha², the loss (5) of the
-    score s is the loss of the denoiser F, at every time and place:
+    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha =
+    exp(-G(t)/2) with G the integral of the schedule, p_t the density of x(t), and F*(t, x) = E[x(0) | x(t) = x]. For
+    any model F, with s = (alpha F - x) / (1 - alpha²) and the weight lambda(t) = (1 - alpha²)² / alpha², the loss (5)
+    of the score s is the loss of the denoiser F, at every time and place:
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 

@@ -107,12 +107,14 @@ class AnySmallStart(Claim[SmallStart]):
 
 
 class StepsApart(Claim[SmallStart]):
-    """When the j-th eigenvalue of W Gamma W' is 1/2, the next one is of the order
+    """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0, and let a matrix W of
+    d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th eigenvalue of
+    W Gamma W' is 1/2, the next one is of the order
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s of a random start. The largest over j < d has the exponent of the closest pair: steps separate like
-    a power of the scale where modes are apart, and never where two are equal.
+    in the scale s. The largest over j < d has the exponent of the closest pair: steps separate like a power of the
+    scale where modes are apart, and never where two are equal.
     """
 
     title = "Steps separate by the ratio of their modes"

@@ -90,7 +90,7 @@ class ShiftedLabels(Population[ConditionalSamples]):
 
     def settings(self) -> Space:
         return Space(
-            rows=Integer(40, 10, 400, "rows"), columns=Integer(3, 1, 6, "columns of z"),
+            rows=Integer(40, 10, 400, "rows of the source"), columns=Integer(3, 1, 6, "columns of z"),
             ridge=Real(0.3, 0.001, 10.0, "ridge", corners=(0.2, 0.6)),
             wider=Real(3.0, 1.5, 10.0, "deviation of the target's labels", corners=(2.5, 4.0)),
         )  # fmt: skip
@@ -98,14 +98,16 @@ class ShiftedLabels(Population[ConditionalSamples]):
     def sample(self, setting: dict, key: Key[Array, ""]) -> ConditionalSamples:
         rng, n = generator_of(key), setting["rows"]
         direction = rng.normal(size=(1, setting["columns"]))
-        direction /= np.linalg.norm(direction)
-        y_s, y_t = rng.normal(size=(n, 1)), setting["wider"] * rng.normal(size=(n, 1))
+        y_s, y_t = rng.normal(size=(n, 1)), setting["wider"] * rng.normal(size=(n + 5, 1))
         z_s, y_s, z_t, y_t = map(jnp.asarray, (y_s @ direction, y_s, y_t @ direction, y_t))
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
         ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
-        return [Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift")]
+        return [
+            Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift"),
+            Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operators are equal"),
+        ]
 
 
 class NormalConditionals(eqx.Module):
@@ -126,11 +128,6 @@ class NormalConditionals(eqx.Module):
         """R of either."""
         return self.noises**2 + self.slopes**2 * self.ridge / (1 + self.ridge)
 
-    @property
-    def variances(self) -> Float[Array, ""]:
-        """The difference of the two R."""
-        return jnp.asarray(np.abs(np.diff(self.residuals))[0])
-
     def draw(self, key: Key[Array, ""], rows: int) -> ConditionalSamples:
         """So many pairs from each."""
         rng = generator_of(key)
@@ -140,17 +137,17 @@ class NormalConditionals(eqx.Module):
 
 
 class SpreadPairs(Population[NormalConditionals]):
-    """Random slopes; the target's noise is the larger one."""
+    """Random slopes; the target's noise is the larger one, and so may be its slope."""
 
     def settings(self) -> Space:
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
-        return Space(ridge=Real(0.1, 0.01, 1.0, "ridge"), wider=wider)
+        return Space(ridge=Real(1.0, 0.01, 2.0, "ridge"), wider=wider)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NormalConditionals:
-        """Slopes between -1 and 1, noise of the source about 1."""
+        """Slopes between -1 and 1, and between -3 and 3 in the target; noise of the source about 1."""
         rng = generator_of(key)
         noises = np.array([1.0, setting["wider"]]) * rng.uniform(0.9, 1.1, 2)
-        return NormalConditionals(rng.uniform(-1, 1, 2), noises, setting["ridge"])
+        return NormalConditionals(np.array([1.0, 3.0]) * rng.uniform(-1, 1, 2), noises, setting["ridge"])
 
     def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
         return [Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "else a root has no slope")]

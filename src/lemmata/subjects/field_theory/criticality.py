@@ -28,6 +28,7 @@ ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object":
 
 _KEY = "roberts2022principles"
 _NETWORKS = 100
+_LOOKED_AT = (1e-3, 1e5)  # beta² K
 
 
 def generator(key: Key[Array, ""]) -> np.random.Generator:
@@ -35,25 +36,45 @@ def generator(key: Key[Array, ""]) -> np.random.Generator:
     return np.random.default_rng(np.asarray(jax.random.key_data(key)))
 
 
-def critical_point(problem: GatedUnit) -> np.ndarray:
-    """C_b, C_W and K* where chi_parallel = chi_perpendicular, by panels of Gauss-Legendre rules."""
+def _panels(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights for N(0, 1), a Gauss-Legendre rule in each panel."""
     nodes, weights = np.polynomial.legendre.leggauss(8)
-    edges = np.linspace(-12.0, 12.0, 97)
-    z = (edges[:-1, None] + 0.25 * (nodes + 1.0) / 2.0).reshape(-1)
-    weights = np.tile(0.125 * weights, 96) * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    half = np.diff(edges)[:, None] / 2.0
+    z = (edges[:-1, None] + half * (nodes + 1.0)).reshape(-1)
+    return z, (half * weights).reshape(-1) * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
 
-    def moments(kernel: float) -> tuple[float, float, float]:
-        value, slope = problem.parts(np.sqrt(kernel) * z)
-        return weights @ value**2, weights @ slope**2, weights @ (value**2 * (z**2 - 1.0)) / (2.0 * kernel)
+
+def _moments(problem: GatedUnit, kernel: float, rule: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+    """E[s²], E[s'²] and E[s² (z² - K)]/(2 K²)."""
+    z, weights = rule
+    value, slope = problem.parts(np.sqrt(kernel) * z)
+    return weights @ value**2, weights @ slope**2, weights @ (value**2 * (z**2 - 1.0)) / (2.0 * kernel)
+
+
+def critical_point(problem: GatedUnit) -> np.ndarray:
+    """C_b, C_W and K* where chi_parallel = chi_perpendicular, by panels of one width."""
+    rule = _panels(np.linspace(-12.0, 12.0, 97))
 
     def gap(log_kernel: float) -> float:
-        _, slope, parallel = moments(np.exp(log_kernel))
+        _, slope, parallel = _moments(problem, np.exp(log_kernel), rule)
         return parallel / slope - 1.0
 
     low = np.log(1.0 / problem.beta**2)
     kernel = float(np.exp(float(brentq(gap, low, low + 3.5, xtol=1e-14))))  # pyright: ignore
-    second, slope, _ = moments(kernel)
+    second, slope, _ = _moments(problem, kernel, rule)
     return np.array([kernel - second / slope, 1.0 / slope, kernel])
+
+
+def critical_points_seen(problem: GatedUnit) -> int:
+    """How often chi_parallel - chi_perpendicular changes its sign on a grid of K, twenty to a power of ten.
+
+    The panels are narrow near 0, where a large K makes the unit bend.
+    """
+    half = np.geomspace(1e-4, 12.0, 48)
+    rule = _panels(np.concatenate([-half[::-1], [0.0], half]))
+    kernels = np.geomspace(*_LOOKED_AT, 161) / problem.beta**2
+    gaps = [parallel / slope - 1.0 for _, slope, parallel in (_moments(problem, k, rule) for k in kernels)]
+    return int(np.sum(np.diff(np.sign(gaps)) != 0))
 
 
 def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
@@ -65,12 +86,14 @@ def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
 
 
 class CriticalPointOfGates(Claim[GatedUnit]):
-    """GELU and SWISH, s(u) = u gate(beta u), have one critical point with K* > 0: at
+    """GELU and SWISH, s(u) = u gate(beta u), have a critical point with K* > 0: at
 
         C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    z ~ N(0, K*),
 
     the kernel K* is fixed and both susceptibilities are 1. K* and C_b are 1/beta² times what they are at beta = 1, C_W
-    is the same: (0.1729, 1.9831, 3.5616) are C_b, C_W and K* of GELU, (0.5551, 1.9880, 14.3202) of SWISH.
+    is the same: (0.1729, 1.9831, 3.5616) are C_b, C_W and K* of GELU, (0.5551, 1.9880, 14.3202) of SWISH. It is the
+    only one among the kernels from 0.001/beta² to 100,000/beta²: there, on a grid of twenty to a power of ten, the
+    difference of the two sides of the third equation changes its sign once.
     """
 
     title = "The critical points of GELU and SWISH"
@@ -78,19 +101,21 @@ class CriticalPointOfGates(Claim[GatedUnit]):
     population = GATED_UNITS
     relation = Equal()
     traced = False
-    control = Control("at nine tenths of the kernel", lambda found, problem: _scaled(problem, 0.9))
+    control = Control(
+        "at nine tenths of the kernel, and two of them", lambda found, problem: np.append(_scaled(problem, 0.9), 2.0)
+    )
     controls = "the variances of weights and biases at which signals neither explode nor vanish"
     unexplained = "whether networks of these variances train best"
     # The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*.
-    condition = (300.0, 100.0, 100.0)
+    condition = (300.0, 100.0, 100.0, 1.0)
 
     def predict(self, problem: GatedUnit) -> np.ndarray:
         point = critical_point_of(problem.gate)
         scale = problem.beta**-2
-        return np.array([point.bias_variance * scale, point.weight_variance, point.kernel * scale])
+        return np.array([point.bias_variance * scale, point.weight_variance, point.kernel * scale, 1.0])
 
     def measure(self, problem: GatedUnit, key: Key[Array, ""]) -> np.ndarray:
-        return critical_point(problem)
+        return np.append(critical_point(problem), float(critical_points_seen(problem)))
 
 
 class GradientsOffCriticality(Claim[SmoothNetwork]):

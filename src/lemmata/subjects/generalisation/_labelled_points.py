@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
 from lemmata.engine.claims import Hypothesis, Integer, Population, Space
+from lemmata.engine.problems.generators import generator_of
 
 
 class GeneralPoints(eqx.Module):
@@ -47,6 +48,25 @@ class GeneralPositions(Population[GeneralPoints]):
             Hypothesis("points", n, ">=", d, "fewer span less than the space"),
             Hypothesis.unchecked("every d points are independent", "all subsets would have to be looked at"),
         ]
+
+
+class DrawnPositions(Population[GeneralPoints]):
+    """Normal points around a normal centre; how many, and in how many dimensions, is drawn for each problem."""
+
+    settings = Space(
+        d=Integer(4, 2, 6, "largest dimension", corners=(3, 5)),
+        n=Integer(10, 4, 16, "largest number of points", corners=(8, 11)),
+    ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
+        """From 2 dimensions on, and from as many points as dimensions on."""
+        rng = generator_of(key)
+        d = int(rng.integers(2, setting["d"] + 1))
+        drawn = rng.normal(size=(int(rng.integers(d, setting["n"] + 1)) + 1, d))
+        return GeneralPoints(jnp.asarray(drawn[:-1] + drawn[-1]))
+
+    def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
+        return GeneralPositions().hypotheses(problem)
 
 
 class SineNodes(eqx.Module):

@@ -77,7 +77,7 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
     """Over uniformly random labels of 2 m points and m draws from them with replacement, every learner has an expected
     error of at least
 
-        (1/2) (1 - 1/(2 m))^m > 1/4
+        (1/2) (1 - 1/(2 m))^m >= 1/4
 
     over the 2 m points: labels that were not seen are a coin toss. Learners that repeat what they have seen attain it.
     """
@@ -198,6 +198,8 @@ class ChanceOnRandomLabels(Claim[Rows]):
     error on new rows with such labels is that of chance: test error minus training error is
 
         1/2.
+
+    That new rows are at chance holds for any network, since their labels are coins.
     """
 
     title = "Networks fit random labels and stay at chance on new rows"

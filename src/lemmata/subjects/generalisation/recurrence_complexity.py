@@ -47,8 +47,8 @@ def _from_power(problem: Recurrence) -> Float[Array, ""]:
 
 
 class RecurrenceComplexityAbove(Claim[Recurrence]):
-    """The Rademacher complexity on n sequences of white inputs of the readouts Re <c, x(T)>, |c| <= B, of the stable
-    recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at most
+    """The Rademacher complexity on n sequences of white inputs of variance 1 of the readouts Re <c, x(T)>, |c| <= B, of
+    the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at most
 
         B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 

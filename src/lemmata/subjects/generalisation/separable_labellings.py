@@ -11,7 +11,7 @@ from scipy.optimize import nnls
 
 from lemmata.engine.claims import Claim, Control, Equal, EqualInMean, Hypothesis, Kind, Source
 from lemmata.engine.problems.generators import generator_of
-from lemmata.subjects.generalisation._labelled_points import GeneralPoints, GeneralPositions
+from lemmata.subjects.generalisation._labelled_points import DrawnPositions, GeneralPoints, GeneralPositions
 
 from ._labellings import cover_count, halfspace_labellings, shattered_points
 
@@ -35,13 +35,13 @@ class SeparableLabellings(Claim[GeneralPoints]):
         C(N, d) = 2 sum_{i<d} binom(N - 1, i)
 
     of the 2^N labellings of N points in general position in d dimensions: all of them for N <= d, half for N = 2 d, and
-    fewer than 2 N^d always.
+    at most 2 N^d always.
     """
 
     title = "Cover's count of separable labellings"
     source = Source("cover1965", note="the function-counting theorem")
     stated = Kind.THEOREM
-    population = GeneralPositions()
+    population = DrawnPositions()
     relation = Equal()
     control = Control(
         "as many as Sauer's lemma allows, sum_{i<=d} binom(N, i)",

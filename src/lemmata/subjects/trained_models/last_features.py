@@ -119,9 +119,10 @@ class FeaturesGatherByClass(AbstractLastFeatures):
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
     """Let d = (sum_j s_j)² / sum_j s_j² be the participation ratio of the eigenvalues s of the covariance of the last
-    features over training rows: in how many directions they vary. A network that has brought its training error to at
-    most half of that of guessing has d at most 0.95 times what it was at the parameters that training began with, in at
-    least nine of ten models.
+    features over training rows: in how many directions they vary. A network of one layer of hyperbolic tangents,
+    trained with a decay of the weights of at least 0.005 on classes of which none is drawn at random, that has brought
+    its training error to at most half of that of guessing has d at most 0.95 times what it was at the parameters that
+    training began with, in at least nine of ten models.
     """
 
     title = "Directions of the last features"
