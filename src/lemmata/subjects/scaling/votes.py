@@ -165,11 +165,10 @@ class VotesForTheRival(Claim[TwoAnswers]):
     def predict(self, problem: TwoAnswers) -> Array:
         return -jnp.log1p(-((jnp.sqrt(problem.rival) - jnp.sqrt(problem.right)) ** 2))
 
-    def measure(self, problem: TwoAnswers, key: Key[Array, ""]) -> Array:
-        """Each number of votes is twice the one before."""
-        votes, (p1, p2) = np.asarray(self.relation.rungs), (float(problem.right), float(problem.rival))
-        logs = np.log([_right_wins(p1, p2, int(count)) for count in (*votes, 2 * votes[-1])])
-        return jnp.asarray((logs[:-1] - logs[1:] - np.log(2) / 2) / votes)
+    def measure_at(self, problem: TwoAnswers, key: Key[Array, ""], votes: float) -> Array:
+        p1, p2, count = float(problem.right), float(problem.rival), int(votes)
+        ratio = _right_wins(p1, p2, count) / _right_wins(p1, p2, 2 * count)
+        return (jnp.log(ratio) - jnp.log(2.0) / 2) / votes
 
 
 def _none_accepted(problem: Verified) -> Float[Array, ""]:
