@@ -7,7 +7,7 @@ import pytest
 
 from lemmata.subjects.machines import induced_posterior, pool_grams, rectify_grams, replace_gram
 from lemmata.subjects.machines._grams_of_images import RandomImages, arc_cosine
-from lemmata.subjects.machines.convolutional_tops import PooledSites, StiffMachines
+from lemmata.subjects.machines.convolutional_tops import PooledSites, Sites, StiffMachines
 
 
 def test_the_arc_cosine_of_right_angles_and_of_equal_points():
@@ -35,6 +35,16 @@ def test_means_over_two_sites_that_are_equal_or_opposite():
     expected = {"dropped": [4.0, 0.0], "independent": [4.5, 4.5], "dependent": [5.0, 9.0]}
     for word, values in expected.items():
         np.testing.assert_allclose(pool_grams(problem.carried, residuals=word).variance, values, atol=1e-12)
+
+
+def test_inducing_points_span_the_sites_where_all_are_spanned():
+    population = Sites(spanned=True)
+    for seed in range(6):
+        problem = population.sample(population.settings.resolve(None), jax.random.key(seed))
+        p = problem.inducing
+        own, cross = problem.joint[:p, :p], problem.joint[p:, :p]
+        np.testing.assert_allclose(cross @ np.linalg.solve(own, cross.T), problem.joint[p:, p:], atol=1e-9)
+        assert np.abs(own - np.eye(p)).max() > 0.1
 
 
 def test_stiff_gram_matrices_step_along_the_slope_of_the_bound():

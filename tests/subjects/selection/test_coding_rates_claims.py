@@ -63,6 +63,9 @@ def test_half_of_the_feature_clouds_are_even(key):
     moments = np.einsum("tni,tnj->tij", problems.features, problems.features) / setting["n"]
     even = np.abs(moments - np.eye(setting["d"])).max(axis=(1, 2)) < 1e-9
     assert 30 <= even.sum() <= 70
+    all_even = jax.vmap(lambda own: FeatureClouds(even=True).sample(setting, own))(jax.random.split(key, 100))
+    moments = np.einsum("tni,tnj->tij", all_even.features, all_even.features) / setting["n"]
+    assert np.abs(moments - np.eye(setting["d"])).max() < 1e-9
 
 
 def test_curves_of_pools_are_those_of_ridge_regression():

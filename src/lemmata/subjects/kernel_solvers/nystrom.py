@@ -196,8 +196,8 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
 
         D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1,
 
-    with probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I), so that kernel
-    ridge regression with features has at most a constant times the risk of the kernel's. Here delta = 0.1.
+    with probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here
+    delta = 0.1.
     """
 
     title = "Random features against the effective dimension"

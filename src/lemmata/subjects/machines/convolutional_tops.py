@@ -17,6 +17,7 @@ from lemmata.engine.claims import (
     AtMost,
     Claim,
     Control,
+    Equal,
     Hypothesis,
     Integer,
     Kind,
@@ -167,8 +168,12 @@ class Sites(Population[PooledSites]):
     """A third each of spanned sites, of images all of whose sites are equal, and of overlapping patches.
 
     The features of spanned sites are sums of those of inducing points; the others stand behind a ReLU.
+
+    Args:
+        spanned: spanned sites alone.
     """
 
+    spanned: bool = eqx.field(static=True, default=False)
     settings = Space(
         n=Integer(2, 1, 6, "images", corners=(2, 3)),
         sites=Integer(6, 2, 30, "sites of an image", corners=(4, 8)),
@@ -179,9 +184,10 @@ class Sites(Population[PooledSites]):
         """Normal features, windows of three where they overlap."""
         draw = np.random.default_rng(np.asarray(jax.random.key_data(key)))
         n, sites, p = setting["n"], setting["sites"], setting["inducing"]
-        kind = draw.integers(3)
+        kind = 0 if self.spanned else draw.integers(3)
         if kind == 0:
-            points = np.concatenate([np.eye(p), draw.normal(size=(n * sites, p))])
+            inducing = np.linalg.qr(draw.normal(size=(p, p)))[0] * draw.uniform(0.5, 2.0, p)
+            points = np.concatenate([inducing, draw.normal(size=(n * sites, p)) @ inducing])
             return PooledSites(points @ points.T, p, n)
         signals = draw.normal(size=(n, 1 if kind == 1 else sites + 2, 2)) + np.zeros((n, sites + 2, 2))
         windows = np.concatenate([signals[:, i : i + sites] for i in range(3)], axis=2)
@@ -203,7 +209,7 @@ class PoolingByInducingPoints(Claim[PooledSites]):
 
         m K_ii^-1 m',
 
-    is at most that; it is equal where features of sites are sums of those of inducing points.
+    is at most that.
     """
 
     title = "Pooling by inducing points explains at most the variance"
@@ -228,6 +234,35 @@ class PoolingByInducingPoints(Claim[PooledSites]):
 
     def condition(self, problem: PooledSites) -> Array:
         return jnp.asarray(problem.spread * problem.inducing)
+
+
+class PoolingOfSpannedSites(Claim[PooledSites]):
+    """Where features of an image's sites are sums of those of inducing points, the variance of their mean over sites is
+
+        m K_ii^-1 m',
+
+    m the mean over sites of their covariances K_ti with the inducing points.
+    """
+
+    title = "Inducing points that span the sites explain all of the variance"
+    source = Source(_KEY, "Abstract, top layers", note="global average pooling, where nothing is lost")
+    stated = Kind.OWN
+    population = Sites(spanned=True)
+    relation = Equal()
+    control = Control("a hundredth more", lambda exact, problem: 1.01 * exact)
+    controls = "the variance of pooled images"
+    unexplained = "what inducing points leave out that do not span the sites"
+    traced = False
+
+    def predict(self, problem: PooledSites) -> Array:
+        return jnp.asarray(problem.exact)
+
+    def measure(self, problem: PooledSites, key: Key[Array, ""]) -> Array:
+        return _pooled(problem.carried, residuals="dropped").variance
+
+    def condition(self, problem: PooledSites) -> Array:
+        """Of the inducing Gram matrix, and of sums over pairs of sites that cancel."""
+        return jnp.asarray(problem.spread * problem.inducing * problem.mean_variance / problem.exact)
 
 
 class DependentRest(Claim[PooledSites]):

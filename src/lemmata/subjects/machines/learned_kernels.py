@@ -99,8 +99,7 @@ _KEY = "yang2023theory"
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
     """As nu grows, the Gram matrix of the last layer of a machine of ReLU layers approaches that of an infinitely wide
-    ReLU network, K(K(...K(G_0))), at the rate 1/nu: kernel ridge regression with the network's kernel is the machine at
-    nu = infinity.
+    ReLU network, K(K(...K(G_0))), at the rate 1/nu.
     """
 
     title = "Stiff machines are kernel methods"

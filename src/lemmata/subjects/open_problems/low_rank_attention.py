@@ -2,8 +2,8 @@
 
 This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
 prompts than M has entries, beside that of descent on M itself. The answer depends on how M is parameterised and where
-descent begins; there is no bias of descent on attention as such. It leaves unexplained several heads and layers, values
-that are trained too, and what low rank is worth on new prompts.
+descent begins. It leaves unexplained several heads and layers, values that are trained too, and what low rank is worth
+on new prompts.
 """
 
 from collections.abc import Callable
@@ -74,11 +74,10 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
 class LargerFactorsFindHigherRank(Claim[TaughtHead]):
     """On fewer prompts than M has entries, answered by a head of rank one, the form M = A B' that 600 steps of gradient
     descent of size 1 on the factors find has the higher rank the larger the factors were at first: the mean of
-    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 3/100 and to 1/5. All three fit the answers, to a
-    thousandth of their variance in most draws: the bias towards low rank is one of the start, not of descent.
+    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 3/100 and to 1/5.
     """
 
-    title = "Descent on large factors of a head's form has no bias towards low rank"
+    title = "The larger the factors of a head's form start, the higher the rank that descent finds"
     source = Source("foundation2025", "Section 7.1", note="for one head, in the size of its factors")
     population = RankOneTeachers()
     relation = Order("standard deviation", (1e-3, 0.03, 0.2))

@@ -198,9 +198,9 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
-    """Where the minimiser x* of a convex loss has |x*|_inf < 1/lambda, AdamW with decay lambda on full gradients, steps
-    tending to 0, ends at x* itself, as without decay: |x - x*|, in units of the distance of the ridge solution, tends
-    to 0.
+    """Where the minimiser x* of a strictly convex quadratic f has |x*|_inf < 1/lambda, AdamW with decay lambda on full
+    gradients, steps tending to 0, ends at x* itself: |x - x*|, in units of the distance of the minimiser of
+    f(x) + lambda |x|²/2 from x*, tends to 0.
     """
 
     title = "Inside its box decoupled decay does not shrink"
@@ -219,15 +219,16 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
 
 
 class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
-    """Adam on f(x) + lambda |x|²/2, the decay in the gradient, ends at the ridge solution, the minimiser of that sum:
-    its distance from there, in units of the distance between the ridge solution and the minimiser of f, tends to 0.
+    """For a strictly convex quadratic f and lambda > 0, Adam on full gradients of f(x) + lambda |x|²/2, steps tending
+    to 0, ends at the ridge solution, the minimiser of that sum: its distance from there, in units of the distance
+    between the ridge solution and the minimiser of f, tends to 0.
     """
 
     title = "Coupled decay ends at the ridge solution"
     source = Source("loshchilov2019", note="the other side of the distinction")
     population = DecayedQuadratics(reach=0.7)
-    relation = _NEAR
-    control = Control("a tenth of the way back to the minimiser of f", lambda value, problem: value + 0.1)
+    relation = Limit("steps", _STEPS, margin=0.005, resolution=0.005, relative=False)
+    control = Control("a fiftieth of the way back to the minimiser of f", lambda value, problem: value + 0.02)
     controls = "where full-batch training with an L2 penalty ends"
     unexplained = "which of the two generalises better"
     trials = 64

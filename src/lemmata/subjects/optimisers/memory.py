@@ -35,6 +35,8 @@ class StoredNumbers(Claim[StoredMatrix]):
 
     Adam 2 m n, Lion m n, AdEMAMix 3 m n, Adam-mini m n + m, Adafactor m + n, Shampoo m² + n²,
     SOAP 2 m n + 2 m² + 2 n².
+
+    Adafactor has no momentum here, and factors the second moments of every matrix.
     """
 
     title = "How many numbers optimisers store"

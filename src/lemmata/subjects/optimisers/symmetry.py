@@ -144,7 +144,7 @@ def _shampoo() -> optax.GradientTransformation:
 
 
 def _adafactor() -> optax.GradientTransformation:
-    return optax.adafactor(_RATE, min_dim_size_to_factor=2)
+    return optax.adafactor(_RATE, min_dim_size_to_factor=2, eps=0.0)
 
 
 class SgdCommutesWithRotations(AbstractCommutes):
@@ -248,9 +248,9 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
 
 class AdafactorCommutesWithSidePermutations(AbstractCommutes):
-    """Adafactor commutes with permutations of the rows and of the columns of a weight matrix and with changes of sign
-    of single entries, and does not notice a factor of the loss. It does not commute with permutations of all entries,
-    as Adam does.
+    """Adafactor with eps = 0 commutes with permutations of the rows and of the columns of a weight matrix and with
+    changes of sign of single entries, and does not notice a factor of the loss. It does not commute with permutations
+    of all entries, as Adam does.
     """
 
     title = "Adafactor sees rows and columns, but not their order"

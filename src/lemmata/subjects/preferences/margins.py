@@ -28,8 +28,7 @@ class DpoMargin(Claim[LabelledPair]):
 
         h = log(q/(1 - q)) / beta:
 
-    beta h is the logit of the label. A larger beta makes the transition sharper and asks for a shorter margin; at q = 1
-    the margin is infinite for every beta.
+    beta h is the logit of the label.
     """
 
     title = "The margin of a logistic preference loss is the logit of the label over beta"
@@ -44,10 +43,9 @@ class DpoMargin(Claim[LabelledPair]):
         return jnp.log(problem.probability / (1 - problem.probability)) / problem.beta
 
     def measure(self, problem: LabelledPair, key: Key[Array, ""]) -> Array:
-        """Newton's method with automatic derivatives, from 0, in units of 1/beta."""
-        q = problem.probability
-        loss = lambda scaled: -q * jax.nn.log_sigmoid(scaled) - (1 - q) * jax.nn.log_sigmoid(-scaled)
-        return _newton(loss, 20) / problem.beta
+        """Newton's method with automatic derivatives, from 0."""
+        q, beta = problem.probability, problem.beta
+        return _newton(lambda h: -q * jax.nn.log_sigmoid(beta * h) - (1 - q) * jax.nn.log_sigmoid(-beta * h), 20)
 
     def condition(self, problem: LabelledPair) -> Array:
         """That of a logit."""

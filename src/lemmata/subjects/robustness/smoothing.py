@@ -229,18 +229,21 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 
 
 class SmoothedSlope(Claim[IntervalRule]):
-    """For a function f with values in [0, 1] and z standard normal the smoothed function x -> E f(x + sigma z) has the
-    Lipschitz constant 1/(sigma sqrt(2 pi)), and x -> Phi^-1(E f(x + sigma z)) the Lipschitz constant 1/sigma. Both are
-    attained by the indicators of half-spaces.
+    """Let f be the indicator of a union of intervals of one coordinate of the input, half-lines among them, and z
+    standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2 pi)), and
+    x -> Phi^-1(E f(x + sigma z)), where it is finite, the Lipschitz constant 1/sigma; Phi is the normal distribution
+    function. Half-lines attain both.
     """
 
     title = "How fast a smoothed function changes"
-    source = Source("salman2019smoothing", note="main results, the first with the sharp constant")
+    source = Source(
+        "salman2019smoothing", note="main results, for indicators of intervals; the first with the sharp constant"
+    )
     population = IntervalRules()
     relation = AtMost()
     control = Control("nine tenths of the slopes", lambda slopes, problem: 0.9 * slopes)
     controls = "how much an average under noise can change"
-    unexplained = "functions that are no half-spaces, which change more slowly"
+    unexplained = "functions of several coordinates, and ones with values between 0 and 1"
     trivial = "f itself may jump"
     condition = (10000.0, 10000000.0)  # a quotient over a thousandth of the scale, of quantiles up to that of 1e-12
 

@@ -75,7 +75,7 @@ class UnbiasedPassAtK(Claim[Attempted]):
 
         1 - C(n - c, k) / C(n, k),   k <= n,
 
-    has the mean 1 - (1 - p)^k. The plug-in 1 - (1 - c/n)^k is concave in c, and too low in the mean.
+    has the mean 1 - (1 - p)^k.
     """
 
     title = "The unbiased estimator of pass at k"

@@ -7,8 +7,10 @@ leaves unexplained answers that depend on each other, and where a verifier's mis
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float, Key
+from scipy import stats
 
 from lemmata.engine.claims import (
     Claim,
@@ -133,24 +135,47 @@ class PluralityExponent(Claim[TwoAnswers]):
         return (jnp.log(ratio) - jnp.log(2.0) / 2) / votes
 
 
+def _right_wins(p1: float, p2: float, votes: int) -> float:
+    """The probability that the answer of probability p1 has more votes than the one of p2: exact sums."""
+    cast = np.arange(votes + 1)  # votes for one of the two
+    return float(stats.binom.pmf(cast, votes, p1 + p2) @ stats.binom.sf(cast // 2, cast, p1 / (p1 + p2)))
+
+
 class VotesForTheRival(Claim[TwoAnswers]):
-    """Where a wrong answer is the most frequent one, p1 < p2, more votes make the plurality worse: the probability that
-    the right answer has more votes than the wrong one falls with their number.
+    """Where a wrong answer is the most frequent one, of probability p2 > p1 in one sample, the probability that the
+    right one, of probability p1, gets more of K votes falls once there are many, as exp(-c K)/sqrt(K),
+
+        c = -log(1 - (sqrt(p2) - sqrt(p1))²).
+
+    Measured is (log P(K) - log P(2K))/K less log(2)/(2K), the part of the square root.
     """
 
     title = "Votes amplify a frequent mistake"
     source = Source("emergence2026", "Figure 17.14", note="where the right answer is not the most frequent one")
     population = VotedAnswers(right_leads=False)
-    relation = Order("votes", (21.0, 41.0, 81.0, 161.0))
-    control = Control("it rises", lambda sign, problem: -sign)
+    relation = Limit("votes", (80.0, 160.0, 320.0, 640.0), margin=0.02, resolution=0.03)
+    control = Control(
+        "Hoeffding's exponent (p2 - p1)²/2", lambda rate, problem: (problem.rival - problem.right) ** 2 / 2
+    )
     controls = "the accuracy of self-consistency on problems that are mostly answered wrongly"
-    unexplained = "small numbers of votes, where ties are frequent"
+    unexplained = "small numbers of votes, with which the right answer may win more often at first"
     trials = 48
     traced = False  # the exact sums are SciPy's
-    predict = -1.0
+
+    def predict(self, problem: TwoAnswers) -> Array:
+        return -jnp.log1p(-((jnp.sqrt(problem.rival) - jnp.sqrt(problem.right)) ** 2))
 
     def measure_at(self, problem: TwoAnswers, key: Key[Array, ""], votes: float) -> Array:
-        return jnp.asarray(1 - plurality_error(float(problem.right), float(problem.rival), int(votes)))
+        p1, p2, count = float(problem.right), float(problem.rival), int(votes)
+        ratio = _right_wins(p1, p2, count) / _right_wins(p1, p2, 2 * count)
+        return (jnp.log(ratio) - jnp.log(2.0) / 2) / votes
+
+
+def _none_accepted(problem: Verified) -> Float[Array, ""]:
+    """The probability that no attempt is accepted and that the one at random is right."""
+    p, t = problem.success, problem.accepts_right
+    rejected = p * (1 - t) + (1 - p) * (1 - problem.accepts_wrong)
+    return rejected ** (problem.attempts - 1) * p * (1 - t)
 
 
 class VerifierCeiling(Claim[Verified]):
@@ -170,12 +195,12 @@ class VerifierCeiling(Claim[Verified]):
         success=uniform(0.15, 0.3),
         accepts_right=uniform(0.6, 0.95),
         accepts_wrong=uniform(0.1, 0.3),
-        attempts=Integer(8, 2, 1000, "attempts", corners=(4, 12)),
+        attempts=Integer(3, 2, 1000, "attempts", corners=(2, 6)),
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "the accuracy is that some attempt is right",
-        lambda value, problem: 1 - (1 - problem.success) ** problem.attempts,
+        "none is right where the verifier accepts none: the second term is missing",
+        lambda value, problem: value - _none_accepted(problem),
     )
     controls = "the accuracy of verified attempts"
     unexplained = "mistakes of a verifier that depend on each other"
@@ -184,8 +209,7 @@ class VerifierCeiling(Claim[Verified]):
     def predict(self, problem: Verified) -> Array:
         p, t = problem.success, problem.accepts_right
         accepted = p * t + (1 - p) * problem.accepts_wrong
-        none = (1 - accepted) ** problem.attempts
-        return (1 - none) * p * t / accepted + none * p * (1 - t) / (1 - accepted)
+        return (1 - (1 - accepted) ** problem.attempts) * p * t / accepted + _none_accepted(problem)
 
     def measure(self, problem: Verified, key: Key[Array, ""]) -> Array:
         right_key, accept_key = jax.random.split(key)

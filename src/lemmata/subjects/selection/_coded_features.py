@@ -58,9 +58,11 @@ class FeatureClouds(Population[CodedFeatures]):
     Args:
         trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which
             the best set leaves out where the distortion is small.
+        even: equal second moments in all problems.
     """
 
     trap: bool = eqx.field(default=False, static=True)
+    even: bool = eqx.field(default=False, static=True)
     free = ("features",)
     settings = Space(
         n=Integer(9, 6, 40, "vectors", corners=(8, 10)),
@@ -81,7 +83,7 @@ class FeatureClouds(Population[CodedFeatures]):
         values, vectors = jnp.linalg.eigh(drawn.T @ drawn / n)
         even = drawn @ (vectors / jnp.sqrt(values)) @ vectors.T
         special = self._trapped(drawn, setting["count"]) if self.trap else even
-        features = jnp.where(uniform[d] < 0.5, special, drawn * 4 ** -uniform[:d])
+        features = jnp.where((uniform[d] < 0.5) | self.even, special, drawn * 4 ** -uniform[:d])
         entropies = jax.random.uniform(keys[2], (n,))
         eps = 10 ** -(uniform[d + 1] + self.trap)
         return CodedFeatures(features, eps, entropies, setting["labelled"], setting["count"])
@@ -91,7 +93,13 @@ class FeatureClouds(Population[CodedFeatures]):
         return jnp.concatenate([0.75 * axes.sum(axis=0, keepdims=True), axes, drawn[count + 1 :] / 4])
 
     def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
-        return [
+        coded = [
             Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at 0 no number of nats is enough"),
             Hypothesis("the vectors' squared lengths", jnp.sum(problem.features**2), ">", 0.0, "nothing to code"),
         ]
+        if not self.even:
+            return coded
+        moments = problem.features.T @ problem.features / len(problem.features)
+        least, *_, most = jnp.linalg.eigvalsh(moments)
+        equal = Hypothesis("how unequal the second moments are", most / least - 1, "<", 1e-9, "equality needs it")
+        return [*coded, equal]

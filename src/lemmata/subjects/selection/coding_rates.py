@@ -121,10 +121,7 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     the least number of nats at which a normal vector with second moments Z'Z/n can be told with the smaller squared
     error
 
-        sum over j of a_j t/(a_j + t)  <=  min(eps², tr Z'Z/n),
-
-    and equal to it where all a_j are equal. It is the information of the vector with itself plus normal noise of
-    variance t in each coordinate, from which the best guess has that error.
+        sum over j of a_j t/(a_j + t).
     """
 
     title = "The coding rate is at least the least number of bits"
@@ -146,6 +143,35 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
     def trivial(self, problem: CodedFeatures) -> Array:
         """log(1 + a) <= a."""
         return jnp.trace(problem.gram) / problem.noise / 2
+
+    def condition(self, problem: CodedFeatures) -> Array:
+        return problem.spread / problem.rate(problem.noise)
+
+
+class CodingRateOfEvenClouds(Claim[CodedFeatures]):
+    """Where Z'Z/n = a I, the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)), t = eps²/d, of n feature vectors of
+    dimension d is the least number of nats at which a normal vector with second moments a I can be told with the
+    squared error
+
+        d a t/(a + t).
+    """
+
+    title = "Where all directions have equal second moments, the coding rate is the least number of bits"
+    source = Source(_KEY, "Abstract, minimal bits", note="where it is attained")
+    population = FeatureClouds(even=True)
+    relation = Equal()
+    control = Control("a hundredth more", lambda rate, problem: 1.01 * rate)
+    controls = "the least number of nats for a squared error"
+    unexplained = "how far a code of finite length stays above it"
+
+    def predict(self, problem: CodedFeatures) -> Array:
+        return problem.rate(problem.noise)
+
+    def measure(self, problem: CodedFeatures, key: Key[Array, ""]) -> Array:
+        """The rate-distortion function by its water level."""
+        values, noise = _moments(problem), problem.noise / len(problem.features)
+        a = jnp.mean(values)
+        return least_nats(values, len(values) * a * noise / (a + noise))
 
     def condition(self, problem: CodedFeatures) -> Array:
         return problem.spread / problem.rate(problem.noise)

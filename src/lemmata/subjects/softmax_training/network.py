@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
+from lemmata.engine.claims import Claim, Control, Equal, Hypothesis, Integer, Population, Real, Source, Space
 from lemmata.engine.problems.sampled import draws, paired_signs, points_in_ball
 from lemmata.networks import SoftmaxNetwork
 
@@ -190,7 +190,7 @@ class TangentKernelGram(Claim[MovedNetwork]):
     source = Source("gu2024softmax", "Definition 3.6")
     population = MovedNetworks()
     relation = Equal(block=-1)  # <x_i, x_j> and the sums over units cancel
-    control = Control("the Gram matrix is H, without the factor m", lambda m_h, problem: m_h / problem.weight.shape[1])
+    control = Control("a thousandth larger", lambda m_h, problem: 1.001 * m_h)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: MovedNetwork) -> Array:
@@ -206,36 +206,39 @@ class TangentKernelGram(Claim[MovedNetwork]):
 
 
 class TangentKernelSemidefinite(Claim[MovedNetwork]):
-    """The tangent kernel H of a softmax network with k outputs at n inputs, the n k x n k matrix of inner products of
-    the gradients of its outputs in the hidden weights W, is positive semidefinite at every W: its smallest eigenvalue
-    is at least 0, to rounding of its largest.
+    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units and
+    signs a_l in R^m. With shares S_i at inputs x_i and v_lr = a_lr 1 - a_l, its tangent kernel
 
-    Judged as 1 + lambda_min / lambda_max >= 1. Where n k exceeds the number of weights, H is singular.
+        H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
+
+    has the quadratic form u' H u = |grad_W sum_il u_il F_l(x_i)|² / m, so that it is positive semidefinite at every W.
     """
 
     title = "The tangent kernel is positive semidefinite"
     source = Source("gu2024softmax", "Section 3.1, remark below Definition 3.6")
     population = MovedNetworks(n=8, d=2, pairs=3)  # fewer weights than rows of H
-    relation = AtLeast()
-    control = Control("lambda_min is at least lambda_max / 10^6", lambda one, problem: one + 1e-6)
+    relation = Equal()
+    control = Control("a thousandth larger", lambda form, problem: 1.001 * form)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
-    predict = 1.0
 
     def hypotheses(self, problem: MovedNetwork) -> list[Hypothesis]:
         return [Hypothesis("some input is not 0", jnp.abs(problem.x).max(), ">", 0.0, "H scales with |x_i| |x_j|")]
 
-    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
-        size = problem.sign.shape[0] * len(problem.x)
-        values = jnp.linalg.eigvalsh(problem.network.tangent(problem.params, problem.x).reshape(size, size))
-        return 1 + values[0] / values[-1]
+    def predict(self, problem: MovedNetwork) -> Array:
+        """The form at u, for which the targets stand."""
+        tangent = problem.network.tangent(problem.params, problem.x)
+        return jnp.einsum("il,litj,jt->", problem.y, tangent, problem.y)
 
-    def trivial(self, problem: MovedNetwork) -> Array:
-        """Of a symmetric matrix with a positive trace: the trace bounds lambda_min from below by -(n k - 1) times."""
-        return jnp.asarray(2.0 - problem.sign.shape[0] * len(problem.x))
+    def measure(self, problem: MovedNetwork, key: Key[Array, ""]) -> Array:
+        """Automatic differentiation of equation (1)."""
+        along = lambda weight: jnp.sum(problem.y * naive_outputs(weight, problem.sign, problem.x))
+        return jnp.sum(jax.grad(along)(problem.weight) ** 2) / problem.weight.shape[1]
 
     def condition(self, problem: MovedNetwork) -> Array:
-        """Eigenvalues are computed to n k eps of the largest."""
-        return jnp.asarray(1.0 * problem.sign.shape[0] * len(problem.x))
+        """Gradients are at most 2 m |S_i| |x_i| long, and sums over points and outputs cancel."""
+        lengths = jnp.linalg.norm(problem.shares, axis=1) * jnp.linalg.norm(problem.x, axis=1)
+        longest = 4 * problem.weight.shape[1] * (lengths @ jnp.abs(problem.y).sum(axis=1)) ** 2
+        return problem.rounding * longest / self.predict(problem)
 
 
 class SymmetricInitialisation(Claim[MovedNetwork]):

@@ -15,7 +15,21 @@ import numpy as np
 from jaxtyping import Array, Float, Key
 from scipy.special import roots_jacobi
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, EqualInMean, Kind, Source
+from lemmata.engine.claims import (
+    AtLeast,
+    AtMost,
+    Claim,
+    Control,
+    Equal,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Kind,
+    Population,
+    Real,
+    Source,
+    Space,
+)
 from lemmata.engine.problems.random_units import unit_rows
 from lemmata.engine.problems.softmax_kernels import KernelPoints
 from lemmata.engine.problems.sphere_kernels import (
@@ -227,26 +241,45 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
         return mean_smallest(problem, key, _DRAWS)
 
 
+class WideSpheres(Population[SphereKernel]):
+    """Spheres of many dimensions with twice as many points, weights as in `SphereKernels`."""
+
+    settings = Space(
+        d=Integer(64, 32, 128, "dimension", corners=(48, 64)),
+        n=Integer(128, 64, 256, "points", corners=(128, 160)),
+        sigma=Real(0.8, 0.2, 1.0, "largest standard deviation of the weights"),
+    ).where("n is at least 2 d", lambda s: s["n"] >= 2 * s["d"])
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> SphereKernel:
+        return SphereKernels().sample(setting, key)
+
+    def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
+        return [
+            *SphereKernels().hypotheses(problem),
+            Hypothesis("the dimension", problem.d, ">=", 32, "an edge of a spectrum is one of many dimensions"),
+            Hypothesis("points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the edge is hard"),
+        ]
+
+
 class EigenvalueInHighDimension(Claim[SphereKernel]):
-    """At n independent uniform points x_i of the unit sphere of R^d, n and d both large, the smallest eigenvalue of the
-    matrix with entries t exp(sigma² t), t = <x_i, x_j>, is near
+    """At n >= 2 d independent uniform points x_i of the unit sphere of R^d, d >= 32, the mean of the smallest
+    eigenvalue of the matrix with entries t exp(sigma² t), t = <x_i, x_j>, is within 7 % of
 
         max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l),
 
     kappa_q the eigenvalues, of multiplicity N_q, of the kernel on the sphere, so that N is its effective dimension:
-    with rotation invariant features of these variances it is the left edge of the spectrum. For n/d -> gamma it tends
-    to (1 - gamma^(1/2))_+² + exp(sigma²) - 1, a theorem of El Karoui. Judged at d = 64, n = 128.
+    with rotation invariant features of these variances it is the left edge of the spectrum. Judged at d = 64, n = 128.
     """
 
     title = "The smallest eigenvalue on the sphere in high dimension"
     source = _SOURCE
     stated = Kind.OWN
-    population = SphereKernels(d=64, n=128, most=256)
-    # The ratio is 0.998 to 1.011 at d = 64; fluctuations of an edge fall as n^(-2/3).
-    relation = EqualInMean(margin=0.02, resolution=0.03)
+    population = WideSpheres()
+    # The least eigenvalue is off the edge by n^(-2/3) in order, 0.04 at n = 128 and 0.06 at n = 64.
+    relation = EqualInMean(margin=0.04, resolution=0.03)
     control = Control("nine tenths of it", lambda edge, problem: 0.9 * edge)
     controls = _CONTROLS
-    unexplained = "the remainder: 14 % at n = 16, d = 32"
+    unexplained = "the remainder; as many points as dimensions or fewer: 14 % at n = 16, d = 32"
     trials = 64
 
     def predict(self, problem: SphereKernel) -> Array:

@@ -175,9 +175,8 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
         m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1),
 
     c_ij the bias -2 (e_ij - 1)(e_ii + e_jj - 1), e_ij = exp(sigma² <x_i, x_j>), and V_q, V'_q the limits of m times the
-    variance of u'H_ll v_q and u'H_ll' v_q, l != l'. So lambda is below that of the limit, mostly as outputs repel each
-    other: the mean of a cluster of eigenvalues is analytic, and this is its second order. Judged at k = 2 by
-    2 f(256) - f(128), f(m) = m (mean over networks - lambda_1), which removes the next order.
+    variance of u'H_ll v_q and u'H_ll' v_q, l != l'. Judged for three points at 0, 60 and 120 degrees on a great circle
+    at k = 2, by 2 f(256) - f(128), f(m) = m (mean over networks - lambda_1), which removes the next order.
     """
 
     title = "The shift of the smallest eigenvalue at finite width"

@@ -69,7 +69,7 @@ class NoisySpheres(Population[NoisyTargets]):
 
     settings = Space(
         n=Integer(60, 30, 300, "training rows", corners=(40, 80)),
-        d=Integer(12, 3, 100, "inputs", corners=(8, 16)),
+        d=Integer(12, 3, 100, "inputs", corners=(4, 18)),
         noise=Real(0.5, 0.2, 3.0, "standard deviation of the noise", corners=(0.4, 1.0)),
     )
 
@@ -90,7 +90,7 @@ class NoisySpheres(Population[NoisyTargets]):
 
 
 _ROWS = (0.4, 0.7, 0.9, 1.0, 1.1, 1.4, 2.4)
-_OCTAVES = (0.0, 0.4, 1.0)
+_OCTAVES = (0.0, 0.07, 0.4, 1.0)
 
 
 class OptimalRidgeIsMonotone(Claim[RowLadder]):
@@ -125,7 +125,7 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 class RandomFeaturesPeak(Claim[NoisyTargets]):
     """The fit of smallest norm on N random ReLU features to n noisy rows has its largest error on new rows at N = n,
     whatever the dimension d of the inputs: on average of logarithms, the larger of the errors with N = n 2^-r and
-    N = n 2^r features falls along r = 0, 0.4, 1.
+    N = n 2^r features falls along r = 0, 0.07, 0.4, 1.
     """
 
     title = "Random features without a ridge peak where they are as many as rows"

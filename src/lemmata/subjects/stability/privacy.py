@@ -175,8 +175,9 @@ class PrivateGap(Claim[Channel]):
 
 
 class GaussianCurve(Claim[GaussianRelease]):
-    """A statistic that moves by at most D between neighbouring data sets is released with normal noise of standard
-    deviation s in each coordinate. The least delta for which this is (eps, delta)-differentially private is
+    """A statistic that moves by at most D between neighbouring data sets, and by D between some two, is released with
+    normal noise of standard deviation s in each coordinate. The least delta for which this is (eps,
+    delta)-differentially private is
 
         delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
 

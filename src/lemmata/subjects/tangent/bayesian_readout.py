@@ -21,8 +21,6 @@ from lemmata.subjects.tangent._drawn_networks import drawn_parameters
 
 ABOUT = {"tool": "Gaussian processes", "architecture": "dense network", "object": "estimator"}
 
-_WIDTH = 16
-
 
 class NoisyValues(eqx.Module):
     """Noisy values of a function at points, and other points where it is asked for.
@@ -98,14 +96,14 @@ class NoisyFunctions(Population[NoisyValues]):
 
 
 class RandomReadouts(Population[NoisyFeatures]):
-    """Sixteen units of a random network at standard normal points with standard normal values."""
+    """Units of a random network at standard normal points with standard normal values."""
 
-    settings = _space(8)
+    settings = Space(**_space(8).variables, m=Integer(6, 1, 64, "units", corners=(2, 32)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisyFeatures:
         """Values, and the features of an independent network."""
         value_key, network_key = jax.random.split(key)
-        drawn, network = _drawn(setting, value_key), hidden_network(_WIDTH)
+        drawn, network = _drawn(setting, value_key), hidden_network(setting["m"])
         (params,) = drawn_parameters([network], setting["d"], network_key)
         known, asked = (features(network, params, points) for points in (drawn.x, drawn.others))
         return NoisyFeatures(known, asked, drawn.y, drawn.noise)

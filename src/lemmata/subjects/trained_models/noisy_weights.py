@@ -133,7 +133,10 @@ class PacBayesFromTheStart(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("a third of that bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
-    unexplained = "the error of the model without the noise; starts that are far from where training ends"
+    unexplained = (
+        "the error of the model without the noise; starts that are far from where training ends; "
+        "why the bound without its divergence holds on these models, too"
+    )
     traced = False
 
     def passes(self, problem: Trained) -> float:

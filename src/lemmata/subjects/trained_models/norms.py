@@ -199,7 +199,7 @@ class LinearRademacherBound(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("a quarter of that bound", lambda bound, problem: bound / 4)
     controls = "the error on new rows of every linear model of this length and these margins at once"
-    unexplained = "classes that overlap, on which it says nothing; networks"
+    unexplained = "classes that overlap, on which it says nothing; networks; why the bound without R holds here, too"
     traced = False
 
     def passes(self, problem: Trained) -> float:
