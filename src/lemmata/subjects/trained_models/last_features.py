@@ -10,19 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Real, Source, Space
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._last_features import last_features, readout_places
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from ._gauge import AbstractGauge
 from ._outputs import training_outputs
+from ._polish import objective_of
 from .start import at_start, begun
 
 ABOUT = {"tool": "statistics", "architecture": "dense network", "object": "spectrum"}
 
 _GATHERED, _FEWER = 0.9, 0.95
 _LEARNED = 0.5
+_DECAYED = 0.005
 _MOST = 512  # features, each of which costs a product
 _FEWEST = 2
 
@@ -75,19 +77,21 @@ class AbstractLastFeatures(AbstractGauge):
         width = max((min(layer.shape) for layer in problem.model.layers if len(layer.shape) == 2), default=1)
         return 1.0 * min(max(width, 64), _MOST)
 
-    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found = [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
-        found += begun(problem)
-        if not all(bool(own.holds) for own in found):
-            return found
-        error = float(
-            problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
-        )
-        learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
-        seen = both_features(problem)
-        name = f"a last matrix of 2 to {_MOST} features that training has changed"
-        changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
-        return [*found, learned, Hypothesis(name, float(changed), ">=", 1.0, "a linear model has its inputs")]
+
+def learned_features(problem: Trained) -> list[Hypothesis]:
+    """The conditions under which last features may be compared with those of the start."""
+    found = [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    found += begun(problem)
+    if not all(bool(own.holds) for own in found):
+        return found
+    error = float(
+        problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
+    )
+    learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
+    seen = both_features(problem)
+    name = f"a last matrix of 2 to {_MOST} features that training has changed"
+    changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
+    return [*found, learned, Hypothesis(name, float(changed), ">=", 1.0, "a linear model has its inputs")]
 
 
 def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
@@ -109,12 +113,26 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     controls = "how far training gathers the last features by class"
     trivial = "the spread at the start is the null itself"
 
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return learned_features(problem)
+
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(_GATHERED * spread_within(_features(problem)[0], problem.y))
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
         """The features of the trained weights."""
         return jnp.asarray(spread_within(_features(problem)[1], problem.y))
+
+
+class DecayedNetworks(TrainedNetworks):
+    """Trained networks of a decay at which last features turn to few directions, on classes of which none is random."""
+
+    def settings(self) -> Space:
+        variables = {name: own for name, own in super().settings().variables.items() if name != "noise"}
+        return Space(**variables | {"decay": Real(self.decay, _DECAYED, 0.05, "decay of the weights")})
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        return super().sample({**setting, "noise": 0.0}, key)
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
@@ -126,10 +144,16 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
     """
 
     title = "Directions of the last features"
+    population = DecayedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(12, 20), unseen=False)
     source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
     control = Control("at most half of that", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
     trivial = "the directions at the start are the null itself"
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        why = "with less of it, features of some networks turn to more directions than they began with"
+        decayed = Hypothesis("the decay of the weights", objective_of(problem).decay, ">=", _DECAYED, why)
+        return [*learned_features(problem), decayed]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(_FEWER * directions(_features(problem)[0]))
