@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Real, Source, Space
+from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Population, Real, Source, Space
 from lemmata.subjects.trained_models import Trained
 from lemmata.subjects.trained_models._last_features import last_features, readout_places
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
@@ -27,6 +27,7 @@ _LEARNED = 0.5
 _DECAYED = 0.005
 _MOST = 512  # features, each of which costs a product
 _FEWEST = 2
+_NETWORKS = TrainedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(12, 20), unseen=False)
 
 
 def spread_within(features: Float[np.ndarray, "n h"], y: Float[np.ndarray, "n C"]) -> float:
@@ -67,7 +68,7 @@ class AbstractLastFeatures(AbstractGauge):
     """A statement about the last features, beside those of the start."""
 
     stated = Kind.OWN
-    population = TrainedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(12, 20), unseen=False)
+    population = _NETWORKS
     relation = AtMost(delta=0.1)
     trials = 320  # one of twenty-five misses
     unexplained = "the error on new rows; whether features of another start would look the same"
@@ -124,15 +125,18 @@ class FeaturesGatherByClass(AbstractLastFeatures):
         return jnp.asarray(spread_within(_features(problem)[1], problem.y))
 
 
-class DecayedNetworks(TrainedNetworks):
+class DecayedNetworks(Population[Trained]):
     """Trained networks of a decay at which last features turn to few directions, on classes of which none is random."""
 
     def settings(self) -> Space:
-        variables = {name: own for name, own in super().settings().variables.items() if name != "noise"}
-        return Space(**variables | {"decay": Real(self.decay, _DECAYED, 0.05, "decay of the weights")})
+        variables = {name: own for name, own in _NETWORKS.settings().variables.items() if name != "noise"}
+        return Space(**variables | {"decay": Real(_NETWORKS.decay, _DECAYED, 0.05, "decay of the weights")})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
-        return super().sample({**setting, "noise": 0.0}, key)
+        return _NETWORKS.sample({**setting, "noise": 0.0}, key)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return _NETWORKS.hypotheses(problem)
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
@@ -144,7 +148,7 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
     """
 
     title = "Directions of the last features"
-    population = DecayedNetworks(hidden=16, noise=0.0, decay=0.01, rows=100, widths=(12, 20), unseen=False)
+    population = DecayedNetworks()
     source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
     control = Control("at most half of that", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
