@@ -21,6 +21,7 @@ from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal
+from ._tables import Reading as Reading
 from ._tables import read_table as read_table
 
 

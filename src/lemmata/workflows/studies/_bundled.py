@@ -8,7 +8,8 @@ from lemmata.errors import MissingFileError
 
 from ._columns import shortened
 
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
+SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
+"""Extensions that messages name; those of all kinds that are read stand in `_sources`."""
 
 
 @dataclasses.dataclass(frozen=True)

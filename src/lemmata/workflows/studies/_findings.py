@@ -41,8 +41,8 @@ class Finding:
     """Something in the table that changes what a study of it means.
 
     Args:
-        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail" or
-            "numbers".
+        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail",
+            "numbers" or "missing".
         columns: the columns that it speaks about.
         text: a sentence or two: what was found, why it matters, what to do.
     """
