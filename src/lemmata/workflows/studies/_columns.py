@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
@@ -381,11 +381,6 @@ def odd_numbers(column: pl.Series) -> str:
         if like and len(like) * share > len(odd) / 2:
             return f"{remedy} (such as {shortened(like[0])!r})"
     return ""
-
-
-def shortened(text: str, most: int = 120) -> str:
-    """The text, or its beginning and its length where it is longer than a message should hold."""
-    return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:

@@ -9,7 +9,9 @@ import polars as pl
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
-from ._columns import Inputs, Targets, count, listing, numeric_hint, shortened, spread
+from lemmata.errors import shortened
+
+from ._columns import Inputs, Targets, count, listing, numeric_hint, spread
 from ._copies import equal_rows, first_equal
 
 CHANCE = 1e-9

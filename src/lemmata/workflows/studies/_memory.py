@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, shortened
 
-from ._columns import listing, shortened
+from ._columns import listing
 from ._findings import Finding
 
 MOST_COLUMNS = 50_000

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, SettingError, UnknownNameError
+from lemmata.errors import DataError, SettingError, UnknownNameError, shortened
 
 from ._calendar import first_days
-from ._columns import count, listing, plain_column, shortened, stripped, with_dates
+from ._columns import count, listing, plain_column, stripped, with_dates
 from ._findings import Finding, identifiers
 from ._memory import Table
 from ._numbers import as_numbers, check_decimal, decimal_mark

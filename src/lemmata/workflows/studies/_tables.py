@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, LemmataError, file_error
+from lemmata.bundled import SETS, SUFFIXES, Bundled
+from lemmata.errors import DataError, LemmataError, file_error, shortened
 
 from ._archives import read_archive
-from ._bundled import SETS, SUFFIXES, Bundled
-from ._columns import count, listing, shortened, stripped
+from ._columns import count, listing, stripped
 from ._findings import Finding
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
