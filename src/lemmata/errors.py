@@ -118,3 +118,8 @@ def file_error(cause: Exception) -> type[DataError]:
 
 class ClaimError(LemmataError, ValueError):
     """A claim breaks the grammar: it names no source, has the wrong shapes, or does not refute its control."""
+
+
+def shortened(text: str, most: int = 120) -> str:
+    """The text, or its beginning and its length where it is longer than a message should hold."""
+    return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"

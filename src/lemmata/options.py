@@ -51,6 +51,8 @@ class StudyOptions:
     drop_column: Annotated[tuple[str, ...], "Leave a column out; repeatable."] = ()
     keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
+    na: Annotated[tuple[str, ...], "What stands where a cell is missing; repeatable. '' for empty cells alone."] = ()
+    decimal: Annotated[str | None, "The mark before decimals, . or ,; default: by the cells."] = None
     max_rows: Annotated[int | None, "Use at most this many rows, drawn at random; default: all."] = None
     quick: Annotated[bool, "Measure fewer sizes and splits, and leave the theory out."] = False
     claims: Annotated[

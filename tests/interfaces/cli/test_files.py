@@ -154,3 +154,18 @@ def test_a_reader_who_leaves(words):
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+@pytest.mark.parametrize(
+    "words", [["study", "no/such.csv"], ["compare", "no/such.csv"], ["model", "a.py:f", "no/such.csv"]]
+)
+def test_a_missing_file_is_refused_before_anything_is_loaded(words):
+    code = (
+        "import sys; from lemmata.interfaces.cli import main\n"
+        f"sys.argv = ['lemmata', *{words}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    print(end.code)\n"
+        "print(*{'jax', 'polars', 'sklearn', 'altair'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["2"], done.stderr
+    assert "there is no file no/such.csv" in done.stderr

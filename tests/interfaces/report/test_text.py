@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from lemmata.interfaces.report import clean, number, told, told_asked, told_interval, told_rows
+from lemmata.interfaces.printable import clean
+from lemmata.interfaces.report import number, told, told_asked, told_interval, told_rows
 from lemmata.interfaces.report._text import script_json, slug
 from lemmata.intervals import Interval
 from lemmata.workflows.records import rows

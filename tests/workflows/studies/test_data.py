@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from lemmata.bundled import SETS
 from lemmata.errors import DataError, MemoryPlanError, SettingError
 from lemmata.workflows.studies import _data, load_dataset
-from lemmata.workflows.studies._bundled import SETS
 from lemmata.workflows.studies._calendar import WEEKDAYS
 from lemmata.workflows.studies._overview import describe
 from lemmata.workflows.studies._roles import _one_name

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lemmata.bundled import NO_NAMES, Bundled
 from lemmata.workflows.records import StoredRecord
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Job:
         load: makes of options and of what the command line names what `run` takes; refuses what can be refused.
         run: makes the record of that, of options, a progress, the time of the start and an executor.
         say: prints on a console what a record holds.
+        names: what the last thing that the command line names may be besides a file.
     """
 
     record: type[StoredRecord]
@@ -42,6 +44,7 @@ class Job:
     load: Callable[..., Any]
     run: Callable[..., Any]
     say: Callable[..., None]
+    names: Bundled = NO_NAMES
 
     def __call__(
         self, told: Any, *data: str, directory: Path, as_json: bool, jobs: int = 1, dask: str | None = None
@@ -57,6 +60,7 @@ class Job:
             dask: the address of a scheduler that deals it instead.
 
         Raises:
+            MissingFileError: the data are the path of no file.
             Exit: with code 130 after Ctrl-C; what was finished is written.
         """
         import time
@@ -66,10 +70,12 @@ class Job:
         from ._files import prepare_directory, write_text
         from ._progress import StageProgress
 
+        self.names.look(data[-1])  # before anything is loaded
         started, file = time.monotonic(), self.record.file
         with StageProgress(err) as progress:
             begin(progress)
-            from lemmata.interfaces.report import clean, write_page
+            from lemmata.interfaces.printable import clean
+            from lemmata.interfaces.report import write_page
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))

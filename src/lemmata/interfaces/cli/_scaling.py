@@ -88,9 +88,9 @@ def _record(found: "AbstractFinding") -> dict[str, Any]:
 
 def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str, Any]:
     """n, loss and, where there is one, d of each run."""
-    from lemmata.workflows.studies import Bundled, read_table
+    from lemmata.workflows.studies import Bundled, Reading, read_table
 
-    frame = read_table(str(data), limit_bytes=_BYTES, seed=0, bundled=Bundled()).frame
+    frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
     if frame.height == 0:
         raise DataError(f"{data} has no rows", rule="one run a row")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lemmata.bundled import SETS
 from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import StudyRecord
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 def _study(
     told: StudyOptions,
     data: Annotated[
-        str, typer.Argument(help="digits, breast_cancer, wine, diabetes, iris, or a CSV/TSV/Parquet/NPZ file.")
+        str,
+        typer.Argument(
+            help="digits, breast_cancer, wine, diabetes, iris, or a file: CSV and other texts, Excel, Parquet,"
+            " Feather, JSON lines, NPZ."
+        ),
     ],
     jobs: Jobs = 1,
     dask: Dask = None,
@@ -58,7 +63,7 @@ def _run(dataset: "Dataset", *how: Any) -> StudyRecord:
     return run_study(dataset, *how)
 
 
-_JOB = Job(StudyRecord, "report", _load, _run, print_summary)
+_JOB = Job(StudyRecord, "report", _load, _run, print_summary, SETS)
 study = with_options(_study, StudyOptions)
 
 

@@ -129,6 +129,8 @@ def load(table: object, told: StudyOptions) -> Dataset:
         keep_columns=told.keep,
         group=told.group,
         time=told.time,
+        na=told.na,
+        decimal=told.decimal,
         max_rows=told.max_rows,
         seed=told.seed,
     )

@@ -16,7 +16,6 @@ from ._page import svg_of as svg_of
 from ._pages import write_page as write_page
 from ._prose import prose as prose
 from ._text import bounds_of as bounds_of
-from ._text import clean as clean
 from ._text import number as number
 from ._text import told as told
 from ._text import told_asked as told_asked

@@ -7,13 +7,14 @@ from typing import Any
 import altair as alt
 
 from lemmata.files import replace_text
+from lemmata.interfaces.printable import clean
 from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
 from . import _views as views
 from ._curves import Frame, curve_layers, curve_rows, drawn_models, frame, learning_curve_chart, level
 from ._described import learning_curve
 from ._page import drawn, shipped, template
-from ._text import MISSING, clean, told, told_asked, told_interval, told_rows
+from ._text import MISSING, told, told_asked, told_interval, told_rows
 from ._theme import colour, configured
 
 

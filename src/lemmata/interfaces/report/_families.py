@@ -7,10 +7,11 @@ from typing import Any
 import altair as alt
 
 from lemmata.files import replace_text
+from lemmata.interfaces.printable import clean
 from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult
 
 from ._page import drawn, shipped, template
-from ._text import MISSING, clean, number
+from ._text import MISSING, number
 from ._theme import colour, colour_of, configured, ticks
 
 FLOOR = 1e-4

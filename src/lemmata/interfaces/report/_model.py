@@ -8,10 +8,11 @@ import altair as alt
 
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
+from lemmata.interfaces.printable import clean
 from lemmata.workflows.records.examinations import ExaminationRecord, Gauge, GaugeInterval
 
 from ._page import drawn, template
-from ._text import MISSING, clean, number
+from ._text import MISSING, number
 from ._theme import COLOURS, configured
 
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

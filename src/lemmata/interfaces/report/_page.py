@@ -16,13 +16,14 @@ from markupsafe import Markup
 
 from lemmata.errors import DataError
 from lemmata.files import replace_text
+from lemmata.interfaces.printable import clean
 from lemmata.workflows.records.studies import StudyRecord
 
 from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
-from ._text import clean, number, script_json, told, told_asked, told_interval, told_marks, verdict
+from ._text import number, script_json, told, told_asked, told_interval, told_marks, verdict
 from ._theme import themed
 
 WIDE = {"width": 500, "height": 290}

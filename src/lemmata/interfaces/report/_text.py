@@ -1,6 +1,5 @@
 """Numbers and names as a reader should see them, and text that is safe inside a page."""
 
-import dataclasses
 import json
 import math
 import re
@@ -12,37 +11,7 @@ from lemmata.workflows.records import ASKED, FARTHEST, HORIZON, rows, spell, spe
 from lemmata.workflows.records.studies import Answers, Interval, StudyRecord, Unit
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-# Controls, surrogates, and the marks that reorder or hide text: they would be invisible or change what is read.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]")
 MISSING = "–"
-
-
-def clean(value: Any, lines: bool = False) -> Any:
-    """A record with every unprintable character of every string made visible: BEL becomes ␇, U+202E its number.
-
-    Args:
-        value: a string, or strings in lists, dictionaries (keys too) and dataclasses.
-        lines: keep line breaks; otherwise they become spaces, as tabs do.
-    """
-    if isinstance(value, str):
-        return _UNPRINTABLE.sub(lambda match: "\n" if lines and match.group() == "\n" else _visible(match), value)
-    if isinstance(value, dict):
-        return {clean(str(key)): clean(item, lines) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(item, lines) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **parts)
-    return value
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if chr(code) in "\n\r\t":
-        return " "
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
 def number(value: Any, digits: int = 3) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.files import replace_text
+from lemmata.interfaces.printable import clean
 
 from ._page import template
-from ._text import clean
 
 _MOST = 300  # characters of a reason in the table of a chapter; the whole reason stands where a verdict is unexpected
 

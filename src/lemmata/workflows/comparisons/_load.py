@@ -14,6 +14,7 @@ from lemmata.options import ComparisonOptions
 from lemmata.workflows.studies import (
     SETS,
     Bundled,
+    Reading,
     Table,
     assign_roles,
     encode_targets,
@@ -67,7 +68,7 @@ def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions(
             arrays = {name: np.asarray(part) for name, part in zip(("x", "y", "mask"), data, strict=False)}
             return _from_arrays("the arrays", arrays, options, limit, [])
         data = data[:2]
-    table = read_table(data, limit_bytes=limit // 4, seed=options.seed, bundled=_NAMES)
+    table = read_table(data, Reading(limit // 4, options.seed), _NAMES)
     if options.id is not None:
         found = long_form(table, options)
         return _finished(table.name, *found, options, limit, table.rows)

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, MemoryPlanError, UnknownNameError
+from lemmata.errors import DataError, MemoryPlanError, UnknownNameError, shortened
 from lemmata.options import ComparisonOptions
-from lemmata.workflows.studies import Table, listing, plain_column, shortened, with_dates
+from lemmata.workflows.studies import Table, listing, plain_column, with_dates
 
 MOST_CELLS = 2**27
 

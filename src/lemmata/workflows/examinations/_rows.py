@@ -10,7 +10,7 @@ import polars as pl
 
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, MissingFileError, UnknownNameError
-from lemmata.workflows.studies import read_arrays, read_table
+from lemmata.workflows.studies import Reading, read_arrays, read_table
 
 Pair = tuple[np.ndarray, np.ndarray | None]
 HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")
@@ -170,7 +170,7 @@ def _limit() -> int:
 
 
 def _table(data: object) -> tuple[str, pl.DataFrame, str | None]:
-    table = read_table(data, limit_bytes=_limit(), seed=0)
+    table = read_table(data, Reading(_limit(), 0))
     if table.rows > table.frame.height:
         rule, remedy = f"at most {_limit():,} bytes", "an NPZ file with some of the rows as x and y"
         raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)

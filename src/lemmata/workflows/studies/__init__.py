@@ -2,15 +2,14 @@
 
 from typing import Any
 
+from lemmata.bundled import SETS as SETS
+from lemmata.bundled import Bundled as Bundled
 from lemmata.workflows.records.studies import StudyRecord as StudyRecord
 
 from ._archives import read_arrays as read_arrays
-from ._bundled import SETS as SETS
-from ._bundled import Bundled as Bundled
 from ._columns import encode_targets as encode_targets
 from ._columns import listing as listing
 from ._columns import plain_column as plain_column
-from ._columns import shortened as shortened
 from ._columns import with_dates as with_dates
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
@@ -21,6 +20,7 @@ from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal
+from ._tables import Reading as Reading
 from ._tables import read_table as read_table
 
 

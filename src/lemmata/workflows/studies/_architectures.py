@@ -10,10 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 from lemmata.architectures import Gelu, TangentKernel, erf_network, fully_connected, relu_network
-from lemmata.errors import SettingError, UnknownNameError
+from lemmata.errors import SettingError, UnknownNameError, shortened
 from lemmata.kernels import RBF, AbstractKernel, Compose, Laplace, Linear, Matern, Polynomial, SoftmaxTangent
-
-from ._columns import shortened
 
 FIXED = ("linear", "rbf", "laplace", "matern-3/2", "matern-5/2", "softmax")
 DEFAULT = ("linear", "rbf", "relu-1", "relu-3", "erf-2", "softmax")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float64
 
-from lemmata.errors import DataError, SettingError
+from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
@@ -24,7 +24,7 @@ POOLED = OTHER, f"{OTHER} (pooled)"
 SAMPLED = 1000
 """Cells of a text that are looked at to tell what it holds, from its first to its last."""
 
-_DECIMAL_COMMA = re.compile(r"[+-]?\d[\d. ]*,\d+([eE][+-]?\d+)?")
+_WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
 _WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
@@ -99,7 +99,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
             remedy=f"flatten it into plain columns, or leave it out with --drop-column {column.name!r}",
         )
     if column.dtype == pl.String:
-        column = _stripped(column)
+        column = stripped(column)
         numbers = column.cast(pl.Float64, strict=False)
         if numbers.null_count() > column.null_count():
             return column
@@ -108,7 +108,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
     return numbers.set(~numbers.is_finite().fill_null(True), None)
 
 
-def _stripped(column: pl.Series) -> pl.Series:
+def stripped(column: pl.Series) -> pl.Series:
     """Text without blanks around it, null where nothing is left."""
     column = column.str.strip_chars()
     return column.set(column == "", None)
@@ -121,7 +121,7 @@ def with_dates(column: pl.Series) -> pl.Series:
     """
     if column.dtype != pl.String:
         return column
-    texts = _stripped(column)
+    texts = stripped(column)
     known = texts.drop_nulls()
     first = str(known[0]) if len(known) else ""
     read = []
@@ -374,18 +374,13 @@ def odd_numbers(column: pl.Series) -> str:
     """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
     odd, share = _not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
-        (_DECIMAL_COMMA, "write decimal points instead of decimal commas"),
+        (_WITH_COMMA, "say whether the comma stands before decimals, --decimal , or sets thousands apart, --decimal ."),
         (_WITH_UNIT, "keep the number alone, without its unit"),
     ):
         like = [text for text in odd if pattern.fullmatch(text)]
         if like and len(like) * share > len(odd) / 2:
             return f"{remedy} (such as {shortened(like[0])!r})"
     return ""
-
-
-def shortened(text: str, most: int = 120) -> str:
-    """The text, or its beginning and its length where it is longer than a message should hold."""
-    return text if len(text) <= most else f"{text[: most // 2]}… ({len(text)} characters)"
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:

@@ -16,9 +16,18 @@ from ._columns import MOST_CATEGORIES, Inputs, count, encode_targets, listing, r
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
-from ._roles import FEWEST_ROWS, Roles, assign_roles, plain_frame, role_notes, usable_rows, without_identifiers
+from ._roles import (
+    FEWEST_ROWS,
+    Roles,
+    assign_roles,
+    plain_frame,
+    role_notes,
+    usable_rows,
+    without_identifiers,
+    without_target,
+)
 from ._sampling import drawn, group_codes, how_drawn
-from ._tables import read_table
+from ._tables import Reading, read_table
 
 MOST_CELLS = 10**8
 """Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
@@ -140,14 +149,17 @@ def load_dataset(
     group: str | None = None,
     time: str | None = None,
     max_rows: int | None = None,
+    na: Sequence[str] = (),
+    decimal: str | None = None,
     limit_bytes: int = READ_BYTES,
     seed: int = 0,
 ) -> Dataset:
     """Load a bundled set, a file or a table in memory, check it, and turn it into numbers.
 
     Args:
-        data: "digits", "breast_cancer", "wine", "diabetes", "iris"; the path of a CSV, TSV, Parquet or NPZ file; a
-            pandas or polars data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
+        data: "digits", "breast_cancer", "wine", "diabetes", "iris"; the path of a text file with a header (.csv, .tsv,
+            .txt, also packed), of a spreadsheet, or of a Parquet, Feather, JSON lines or NPZ file; a pandas or polars
+            data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
         target: the column to predict; optional for bundled sets, pairs and NPZ files with an array y.
         task: "classification" or "regression"; by default text, booleans, and integers with at most 20 distinct values
             and 5 rows to each value are classes, everything else is regression.
@@ -158,6 +170,8 @@ def load_dataset(
         time: a column of dates or numbers; training rows come before held-out ones.
         max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default all rows of up
             to 100 million encoded cells.
+        na: texts that stand in a text file where a cell is missing; by default NA, NULL, ? and the like.
+        decimal: the mark before decimals in texts, "." or ","; by default the cells tell.
         limit_bytes: bytes that the table may take in memory; of a larger file rows are drawn while it is read.
         seed: decides which rows are drawn.
 
@@ -174,16 +188,19 @@ def load_dataset(
     >>> round(iris.baseline_error, 6)
     0.666667
     """
-    table = read_table(data, limit_bytes=limit_bytes, seed=seed, group=group)
+    table = read_table(data, Reading(limit_bytes, seed, group, tuple(na) or None, decimal))
     roles = assign_roles(table, target, drop_columns, keep_columns, group, time)
     notes = [*table.notes, *role_notes(roles, drop_columns)]
-    whole, dated, firsts = plain_frame(table, roles)
+    plain = plain_frame(table, roles, decimal)
+    whole, dated = plain.frame, plain.dated
+    notes += plain.notes
     roles, findings = without_identifiers(whole, roles, dated)
+    findings = [*_about(table.findings, roles), *plain.findings, *without_target(whole, roles), *findings]
     frame, index = usable_rows(whole, roles, drop_missing, notes)
     available = frame.height if table.kept is None else round(frame.height * table.rows / table.frame.height)
     frame, index = _subsample(frame, index, max_rows, roles, seed, notes)
     targets = encode_targets([frame[name] for name in roles.targets], roles.label, task)
-    inputs = raw_inputs(frame.select(roles.inputs), firsts)
+    inputs = raw_inputs(frame.select(roles.inputs), plain.firsts)
     earliest = first_equal(inputs.values)
     numbers = tuple(name for name, own in zip(inputs.names, inputs.categories, strict=True) if own is None)
     findings += examine_columns(whole.select(roles.inputs), dated, roles.group, roles.time, numbers)
@@ -218,6 +235,12 @@ def load_dataset(
         available=available,
         pooled=inputs.pooled,
     )
+
+
+def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:
+    """Findings about columns that are in use."""
+    used = {*roles.inputs, *roles.asked, *roles.targets}
+    return [own for own in findings if used & set(own.columns)]
 
 
 def _imputed(inputs: Inputs) -> list[str]:

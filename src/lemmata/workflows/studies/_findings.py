@@ -9,7 +9,9 @@ import polars as pl
 from scipy.special import gammaln
 from scipy.stats import rankdata
 
-from ._columns import Inputs, Targets, count, listing, numeric_hint, shortened, spread
+from lemmata.errors import shortened
+
+from ._columns import Inputs, Targets, count, listing, numeric_hint, spread
 from ._copies import equal_rows, first_equal
 
 CHANCE = 1e-9
@@ -41,8 +43,8 @@ class Finding:
     """Something in the table that changes what a study of it means.
 
     Args:
-        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail" or
-            "numbers".
+        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail",
+            "numbers" or "missing".
         columns: the columns that it speaks about.
         text: a sentence or two: what was found, why it matters, what to do.
     """

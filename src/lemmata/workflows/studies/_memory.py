@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError
+from lemmata.errors import DataError, shortened
 
-from ._columns import listing, shortened
+from ._columns import listing
+from ._findings import Finding
 
 MOST_COLUMNS = 50_000
+MOST_DENSE = 10**8
+"""Cells that a sparse matrix may have when it is filled."""
 _REFUSED = {
     "c": ("complex", "store real and imaginary parts as two arrays"),
     "V": ("structured or of raw bytes", "store each field as an array of its own"),
@@ -31,6 +34,7 @@ class Table:
         notes: what reading did that the user should know.
         default_target: the target column when the user names none; None where one must be named.
         kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
+        findings: what was found while it was read.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Table:
     notes: tuple[str, ...] = ()
     default_target: str | None = None
     kept: np.ndarray | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def check_names(source: object, names: Sequence[str]) -> None:
@@ -133,8 +138,27 @@ def _series(name: str, cells: Any) -> pl.Series:
     return pl.Series(name, plain_array("the table", name, values))
 
 
+def _dense(x: Any) -> Any:
+    """A sparse matrix as an array; anything else as it is.
+
+    Raises:
+        DataError: the array would have too many cells.
+    """
+    if not (hasattr(x, "toarray") and hasattr(x, "nnz")):
+        return x
+    rows, columns = x.shape
+    if rows * columns > MOST_DENSE:
+        raise DataError(
+            "the sparse matrix is too large to be filled",
+            found=f"{rows:,} x {columns:,} cells",
+            rule=f"at most {MOST_DENSE:,} cells",
+            remedy="keep the columns that occur most often, or project it first: sklearn.decomposition.TruncatedSVD",
+        )
+    return x.toarray()
+
+
 def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
-    inputs = _frame(x)
+    inputs = _frame(x := _dense(x))
     notes: tuple[str, ...] = ()
     if inputs is None:
         table = arrays_table(source, {prefix: np.asarray(x)}, [])

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, SettingError, UnknownNameError
+from lemmata.errors import DataError, SettingError, UnknownNameError, shortened
 
 from ._calendar import first_days
-from ._columns import count, listing, plain_column, shortened, with_dates
+from ._columns import count, listing, plain_column, stripped, with_dates
 from ._findings import Finding, identifiers
 from ._memory import Table
+from ._numbers import as_numbers, check_decimal, decimal_mark
 
 FEWEST_ROWS = 20
+_MANY_LOST = 0.05
+"""Share of rows without a target that is told among what to know before relying on a study."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,14 +74,14 @@ def _kept(group: str | None, time: str | None) -> str:
 
 
 def _one_name(option: str, name: object) -> str | None:
-    """The name of a column; a number names the column that is called so.
+    """The name of a column; a number, or a name of several levels, names the column that is called so.
 
     Raises:
         SettingError: a list or an array.
     """
     if name is None or isinstance(name, str):
         return name
-    if isinstance(name, int | float):
+    if isinstance(name, int | float | tuple):  # numbers, and names of several levels
         return str(name)
     raise SettingError(
         f"--{option} is not the name of a column",
@@ -126,11 +129,36 @@ def _target_columns(table: Table, target: str | None) -> tuple[list[str], str]:
     )
 
 
-def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str], dict[str, float]]:
-    """All columns that are needed, as numbers or text; which were dates or times; of dates the first (`first_days`)."""
+@dataclasses.dataclass(frozen=True)
+class Plain:
+    """The columns that are needed, as numbers or text.
+
+    Args:
+        frame: the columns.
+        dated: those that were dates or times.
+        firsts: of dates the first (`first_days`).
+        notes: how numbers were read.
+        findings: words among numbers that were read as missing.
+    """
+
+    frame: pl.DataFrame
+    dated: list[str]
+    firsts: dict[str, float]
+    notes: list[str]
+    findings: list[Finding]
+
+
+def plain_frame(table: Table, roles: Roles, decimal: str | None = None) -> Plain:
+    """All columns that are needed, as numbers or text.
+
+    Args:
+        table: as it was read.
+        roles: of its columns.
+        decimal: the mark before decimals; None where the cells show it.
+    """
     enough(table.frame.height, table.name)
     needed = list(dict.fromkeys([*roles.inputs, *roles.asked, *roles.targets]))
-    read = [with_dates(table.frame[name]) for name in needed]
+    read, notes, findings = _as_numbers([with_dates(table.frame[name]) for name in needed], decimal)
     frame = pl.DataFrame(
         [plain_column(column, "target" if column.name in roles.targets else "column") for column in read]
     )
@@ -142,7 +170,32 @@ def plain_frame(table: Table, roles: Roles) -> tuple[pl.DataFrame, list[str], di
                 rule="times are dates or numbers",
                 remedy="write dates as YYYY-MM-DD",
             )
-    return frame, [column.name for column in read if column.dtype.is_temporal()], first_days(read)
+    return Plain(
+        frame, [column.name for column in read if column.dtype.is_temporal()], first_days(read), notes, findings
+    )
+
+
+def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Series], list[str], list[Finding]]:
+    """The columns with texts that are numbers as numbers, and what was made of them."""
+    check_decimal(decimal)
+    texts = {column.name: stripped(column) for column in read if column.dtype == pl.String}
+    mark = decimal or decimal_mark(texts.values())
+    found = {name: own for name, column in texts.items() if (own := as_numbers(column, mark)) is not None}
+    rewritten = [repr(shortened(name)) for name, own in found.items() if own.decimal]
+    notes = [f"numbers have a decimal {_MARKS[mark]} in {listing(rewritten)}"] if mark and rewritten else []
+    findings = [_words_read(name, own.words) for name, own in found.items() if own.words]
+    return [found[column.name].column if column.name in found else column for column in read], notes, findings
+
+
+def _words_read(name: str, words: dict[str, int]) -> Finding:
+    """That words among numbers were read as missing."""
+    told = listing([f"{word!r} ({count(number, 'cell')})" for word, number in words.items()])
+    verb = "is" if len(words) == 1 else "are"
+    text = f"{told} in {name!r} {verb} read as missing, since the other cells are numbers."
+    return Finding("missing", (name,), text)
+
+
+_MARKS = {",": "comma", ".": "point"}
 
 
 def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> tuple[Roles, list[Finding]]:
@@ -165,6 +218,18 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
             )
         )
     return (dataclasses.replace(roles, inputs=left) if left else roles), findings
+
+
+def without_target(frame: pl.DataFrame, roles: Roles) -> list[Finding]:
+    """That many rows have no target: they are no part of the study."""
+    lost = frame.select(pl.any_horizontal(pl.col(roles.targets).is_null())).to_series().sum()
+    if lost < _MANY_LOST * frame.height:
+        return []
+    text = (
+        f"{lost:,} of {frame.height:,} rows have no {roles.label!r} and are left out. If they differ from the others, "
+        "the study says nothing about rows like them."
+    )
+    return [Finding("missing", tuple(roles.targets), text)]
 
 
 def enough(rows: int, name: str, after: str = "") -> None:

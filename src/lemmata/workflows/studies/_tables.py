@@ -5,37 +5,62 @@ import dataclasses
 import itertools
 import math
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from lemmata.errors import DataError, LemmataError, file_error
+from lemmata.bundled import SETS, SUFFIXES, Bundled
+from lemmata.errors import DataError, LemmataError, file_error, shortened
 
 from ._archives import read_archive
-from ._bundled import SETS, SUFFIXES, Bundled
-from ._columns import shortened
+from ._columns import count, listing, stripped
+from ._findings import Finding
 from ._memory import Table, check_names, check_width, table_in_memory
+from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
+from ._sources import KINDS, PACKED, Source, in_utf8, source_of, with_tabs
 
 HEAD = 2**20
 """Bytes from the start of a CSV file that must hold its first line."""
-MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?"]
+MISSING_MARKS = ["", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "Null", "null", "None", "?", "#N/A", "<NA>"]
+_COUNTED = 2**28
+"""Bytes of a text up to which cells that were read as missing are counted."""
 
 
-def read_table(
-    data: object, *, limit_bytes: int, seed: int, group: str | None = None, bundled: Bundled = SETS
-) -> Table:
-    """Read `data`: a table in memory, the name of a bundled set, or the path of a CSV, TSV, Parquet or NPZ file.
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """How a file is read.
+
+    Args:
+        limit_bytes: the bytes that the table may take in memory.
+        seed: decides which rows are kept of a table that is too large.
+        group: a column; of a table that is too large, whole groups are kept.
+        na: texts that stand where a cell is missing; None for `MISSING_MARKS`.
+        decimal: the mark before decimals; None where the cells show it.
+    """
+
+    limit_bytes: int
+    seed: int
+    group: str | None = None
+    na: tuple[str, ...] | None = None
+    decimal: str | None = None
+
+
+def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
+    """Read `data`: a table in memory, the name of a bundled set, or the path of a file.
+
+    Files are texts with a header (separated by commas, tabs, semicolons, bars or blanks; in UTF-8, UTF-16 or
+    Windows-1252), Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ; texts also packed (gz, bz2, xz,
+    zip).
 
     A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
     note says the plan in bytes and how many rows were kept.
 
     Args:
         data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
-        limit_bytes: the bytes that the table may take in memory.
-        seed: decides which rows are kept of a table that is too large.
-        group: a column; of a table that is too large, whole groups are kept.
+        how: a file is read.
         bundled: the names that DATA may be, and what its caller takes beside them, for messages.
 
     Raises:
@@ -73,26 +98,23 @@ def read_table(
             rule=f"DATA is a single {bundled.rule}",
             remedy=f"name a file inside it ({', '.join(SUFFIXES)})",
         )
-    return _file(data, path, limit_bytes, seed, group)
+    return _file(data, path, how)
 
 
-def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
+def _file(data: str, path: Path, how: Reading) -> Table:
     suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise DataError(
-            f"{data} is of an unknown kind",
-            found=f"extension {suffix!r}",
-            rule=f"the extension is one of {', '.join(SUFFIXES)}",
-            remedy="save the table as CSV or Parquet",
-        )
     try:
-        if path.stat().st_size == 0:
+        if suffix in (*KINDS, *PACKED) and path.stat().st_size == 0:
             raise DataError(f"{data} is empty", found="0 bytes", rule="a table has a header and at least 20 rows")
-        if suffix in (".csv", ".tsv"):
-            return _csv(path, limit_bytes, seed, group)
-        if suffix == ".npz":
-            return read_archive(path, limit_bytes)
-        return _parquet(path, limit_bytes, seed, group)
+        source = source_of(path, how.limit_bytes)
+        if source is None:
+            raise DataError(
+                f"{data} is of an unknown kind",
+                found=f"extension {suffix!r}",
+                rule=f"the extension is one of {', '.join((*KINDS, *PACKED))}",
+                remedy="save the table as CSV or Parquet",
+            )
+        return _READ[source.kind](source, how)
     except LemmataError:
         raise
     except OSError as error:
@@ -107,31 +129,44 @@ def _file(data: str, path: Path, limit_bytes: int, seed: int, group: str | None)
         raise DataError(
             f"{data} cannot be understood as {suffix[1:].upper()}",
             found=reason,
-            rule="every row has the fields of the header, in UTF-8 text"
-            if suffix in (".csv", ".tsv")
+            rule="every row has the fields of the header"
+            if KINDS.get(suffix) == "text"
             else "the file is complete and of the kind its extension says",
             remedy="repair the file, or save it again as Parquet",
         ) from error
 
 
-def _csv(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
-    skipped, separator, header, notes = _header(path)
-    frame = pl.scan_csv(
-        path,
-        separator=separator,
-        infer_schema_length=None,
-        null_values=MISSING_MARKS,
-        glob=False,
-        skip_lines=skipped,
-        encoding="utf8",
-    )
-    size = path.stat().st_size
+def _text(source: Source, how: Reading) -> Table:
+    try:
+        return _csv(with_tabs(in_utf8(source, how.limit_bytes), how.limit_bytes), how)
+    except pl.exceptions.PolarsError as error:  # what is no UTF-8 may come late in the file
+        if "utf" not in str(error).lower() or source.content is not None:
+            raise
+        return _csv(with_tabs(in_utf8(source, how.limit_bytes, whole=True), how.limit_bytes), how)
+
+
+def _csv(source: Source, how: Reading) -> Table:
+    skipped, separator, header, notes = _header(source)
+    missing = MISSING_MARKS if how.na is None else ["", *how.na]
+
+    def scan(marks: list[str], texts: Iterable[str] = ()) -> pl.LazyFrame:
+        return pl.scan_csv(
+            source.readable, separator=separator, infer_schema_length=None, null_values=marks, glob=False,
+            skip_lines=skipped, encoding="utf8", schema_overrides=dict.fromkeys(texts, pl.String),
+        )  # fmt: skip
+
+    frame = scan(missing)
     own = frame.collect_schema().names()  # polars' names, by place: the user's are those of the header
+    group = how.group
     if group in header and len(own) == len(header):
         group = own[header.index(group)]
-    read, rows, more, kept = _collect(
-        path.name, frame, limit_bytes, seed, planned=lambda _rows, _columns: 2 * size, group=group
-    )
+    asked = dataclasses.replace(how, group=group)
+    planned = lambda _rows, _columns: 2 * source.size
+    read, rows, more, kept = _collect(source.path.name, frame, asked, planned)
+    if "," in (how.decimal, decimal_mark(read.select(pl.col(pl.String)))):  # 1.234 is a whole number, too
+        real = read.select(pl.selectors.float()).columns
+        read = _collect(source.path.name, scan(missing, real), asked, planned)[0] if real else read
+    findings = _read_as_missing(scan([""]), read, header) if how.na is None and source.size < _COUNTED else ()
     if read.width == len(header):
         read.columns = header
     counter = header[0] if header[0] == "column 1 (unnamed)" else None
@@ -140,32 +175,48 @@ def _csv(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
         if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
             read = read.drop(counter)
             notes = (*notes, "dropped the unnamed first column, which only counts the rows")
-    return Table(path.name, read, rows, notes + more, kept=kept)
+    notes = (*source.notes, *notes, *more)
+    return Table(source.path.name, read, rows, notes, kept=kept, findings=findings)
 
 
-def _header(path: Path) -> tuple[int, str, list[str], tuple[str, ...]]:
+def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str]) -> tuple[Finding, ...]:
+    """Words that may be values of a text column, and were read as missing."""
+    texts = [column.name for column in read.select(pl.col(pl.String)) if column.null_count()]
+    texts = [name for name in texts if as_numbers(stripped(read[name]), None) is None]
+    if not texts:
+        return ()
+    marks = [mark for mark in MISSING_MARKS if mark]
+    cells = whole.select(pl.col(texts).cast(pl.String).str.strip_chars()).collect()
+    found = {
+        name: dict(cells[name].filter(cells[name].is_in(marks)).value_counts(sort=True).iter_rows()) for name in texts
+    }
+    named = dict(zip(read.columns, header, strict=True)) if read.width == len(header) else {}
+    told = [
+        f"{mark!r} in {named.get(name, name)!r} ({count(number, 'cell')})"
+        for name, own in found.items() for mark, number in own.items()
+    ]  # fmt: skip
+    if not told:
+        return ()
+    text = (
+        f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If that is a value, give --na ''."
+    )
+    return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
+
+
+def _header(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     """Blank lines at the start, separator and column names: polars renames duplicates and takes numbers as names."""
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-    if b"\0" in head:
-        raise DataError(
-            f"{path} is not text",
-            found="a zero byte near its start",
-            rule="a CSV file is UTF-8 text",
-            remedy="save the table as CSV in UTF-8, or as Parquet",
-        )
+    path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)
     if not any(line.strip() for line in lines):
         raise DataError(f"{path} is empty", found="only blank lines", rule="a table has a header and at least 20 rows")
     skipped = next(i for i, line in enumerate(head.removeprefix(b"\xef\xbb\xbf").split(b"\n")) if line.strip())
     lines = list(itertools.dropwhile(lambda line: not line.strip(), lines))
-    separators = "\t,;|" if path.suffix.lower() == ".tsv" else ",;\t|"
+    separators = "\t,;|" if source.suffix in (".tsv", ".tab") else ",;\t|"
     # A line that is cut off at the end of what was read would lose its last names.
     fields = {s: _fields(lines, s) for s in separators} if len(lines) > 1 or len(head) < HEAD else {}
     separator = max(separators, key=lambda s: len(fields.get(s, ())))
     if not fields.get(separator):
-        with path.open("rb") as file:
-            line = file.readline(2**26)
+        line = source.head(2**26).partition(b"\n")[0]
         check_width(path, max(line.count(s.encode()) for s in separators) + 1)
         raise DataError(
             f"{path} has a first line that is no header",
@@ -216,18 +267,85 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parquet(path: Path, limit_bytes: int, seed: int, group: str | None) -> Table:
-    frame = pl.scan_parquet(path, glob=False)
-    read, rows, notes, kept = _collect(
-        path.name, frame, limit_bytes, seed, planned=lambda rows, columns: 8 * rows * columns, group=group
-    )
-    return Table(path.name, read, rows, notes, kept=kept)
+def _scanned(source: Source, frame: pl.LazyFrame, how: Reading) -> Table:
+    read, rows, notes, kept = _collect(source.path.name, frame, how, lambda rows, columns: 8 * rows * columns)
+    return Table(source.path.name, read, rows, (*source.notes, *notes), kept=kept)
+
+
+def _parquet(source: Source, how: Reading) -> Table:
+    return _scanned(source, pl.scan_parquet(source.readable, glob=False), how)
+
+
+def _arrow(source: Source, how: Reading) -> Table:
+    """Feather and Arrow's file format, which may be mapped; else its stream format."""
+    if source.head(6) == b"ARROW1":
+        return _scanned(source, pl.scan_ipc(source.readable, glob=False), how)
+    if source.head(4) == b"FEA1":
+        remedy = "write it again with pandas.DataFrame.to_feather, or as Parquet"
+        raise DataError(f"{source.path} is Feather of version 1", rule="Feather has version 2", remedy=remedy)
+    return _scanned(source, pl.read_ipc_stream(source.readable).lazy(), how)
+
+
+def _lines(source: Source, how: Reading) -> Table:
+    source = in_utf8(source, how.limit_bytes)
+    return _scanned(source, pl.scan_ndjson(source.readable, infer_schema_length=None), how)
+
+
+def _json(source: Source, how: Reading) -> Table:
+    """A list of objects; objects one a line are read as such."""
+    source = in_utf8(source, how.limit_bytes)
+    if source.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
+        return _lines(source, how)
+    return _scanned(source, pl.read_json(source.readable, infer_schema_length=None).lazy(), how)
+
+
+def _archive(source: Source, how: Reading) -> Table:
+    return read_archive(source.path, how.limit_bytes)
+
+
+def _sheet(source: Source, how: Reading) -> Table:
+    """The first sheet that holds a table."""
+    import fastexcel
+
+    try:
+        sheets = pl.read_excel(source.readable, sheet_id=0, engine="calamine", infer_schema_length=None)
+    except (fastexcel.FastExcelError, ValueError) as error:
+        raise DataError(
+            f"{source.path} cannot be read as a spreadsheet",
+            found=str(error).strip().splitlines()[0][:200],
+            rule="the file is complete and has no password",
+            remedy="save the sheet as CSV",
+        ) from error
+    full = {name: frame for name, frame in sheets.items() if frame.width > 1 and frame.height}
+    if not full:
+        raise DataError(f"{source.path} has no sheet with a table", found=listing(list(sheets)),
+                        rule="a sheet has a row of names, and a row for each example")  # fmt: skip
+    name, *others = full
+    frame = full[name]
+    unnamed = [own for own in frame.columns if own.startswith("__UNNAMED__")]
+    if 2 * len(unnamed) > frame.width:
+        raise DataError(
+            f"sheet {name!r} of {source.path} seems to have no header",
+            found=f"{len(unnamed)} of {frame.width} columns without a name in the first row",
+            rule="the first row names the columns",
+            remedy="delete what stands above the table",
+        )
+    frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
+    check_names(source.path, frame.columns)
+    table = _scanned(source, frame.lazy(), how)
+    said = f"sheet {name!r} was read, and not {listing([repr(other) for other in others], 5)}"
+    return dataclasses.replace(table, notes=((said,) if others else ()) + table.notes)
+
+
+_READ = {"text": _text, "parquet": _parquet, "arrow": _arrow, "lines": _lines, "json": _json, "sheet": _sheet,
+         "npz": _archive}  # fmt: skip
 
 
 def _collect(
-    name: str, frame: pl.LazyFrame, limit_bytes: int, seed: int, planned, group: str | None
+    name: str, frame: pl.LazyFrame, how: Reading, planned: Callable[[int, int], int]
 ) -> tuple[pl.DataFrame, int, tuple[str, ...], np.ndarray | None]:
     """The whole table where its plan fits into the limit, else as many randomly drawn rows as do, and which."""
+    limit_bytes, group = how.limit_bytes, how.group
     schema = frame.collect_schema()
     columns = max(len(schema), 1)
     check_width(name, columns)
@@ -239,7 +357,7 @@ def _collect(
     groups = None
     if group is not None and group in schema and not schema[group].is_nested():
         groups = group_codes(frame.select(pl.col(group)).collect().to_series())
-    chosen = drawn(rows, keep, seed, groups)
+    chosen = drawn(rows, keep, how.seed, groups)
     index = "\0row"
     picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
     read = picked.drop(index).collect(engine="streaming")

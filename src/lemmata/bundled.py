@@ -4,11 +4,10 @@ import dataclasses
 import difflib
 from pathlib import Path
 
-from lemmata.errors import MissingFileError
+from lemmata.errors import MissingFileError, shortened
 
-from ._columns import shortened
-
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npz")
+SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".parquet", ".feather", ".jsonl", ".npz")
+"""Extensions that messages name; those of all kinds that are read stand in `_sources`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +45,21 @@ class Bundled:
         first = f"one of {', '.join(names)}, or " if names else ""
         return f"give {first}the path of a {', '.join(SUFFIXES)} file"
 
+    def look(self, data: str) -> None:
+        """Refuse the path of a file that is not there; what may be a name is left to its reader.
+
+        Raises:
+            MissingFileError: there is none.
+        """
+        path = Path(data)
+        if path.suffix or "/" in data:
+            try:
+                exists = path.exists()
+            except (OSError, ValueError):  # a path that no system takes, which its reader refuses in words
+                return
+            if not exists:
+                raise self.absent(data)
+
     def absent(self, data: str) -> MissingFileError:
         """That neither a file nor anything bundled has this name."""
         if Path(data).suffix or "/" in data or not self.kinds:
@@ -66,3 +80,6 @@ class Bundled:
 
 SETS = Bundled(sets=("digits", "breast_cancer", "wine", "diabetes", "iris"))
 """The sets that scikit-learn brings."""
+
+NO_NAMES = Bundled()
+"""Data that are a file and nothing else."""

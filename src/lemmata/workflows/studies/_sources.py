@@ -1,0 +1,206 @@
+"""What a table's file is before it is a table: its kind, its bytes unpacked, and its text in UTF-8."""
+
+import bz2
+import codecs
+import dataclasses
+import gzip
+import io
+import itertools
+import lzma
+import zipfile
+import zlib
+from pathlib import Path
+
+from lemmata.errors import DataError, MemoryPlanError
+
+TEXTS = (".csv", ".tsv", ".txt", ".tab", ".dat", ".data")
+KINDS = {
+    **dict.fromkeys(TEXTS, "text"),
+    ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", ".feather": "arrow", ".arrow": "arrow", ".ipc": "arrow",
+    ".jsonl": "lines", ".ndjson": "lines", ".json": "json", ".xlsx": "sheet", ".xls": "sheet", ".ods": "sheet",
+}  # fmt: skip
+"""How a file is read, by its extension."""
+_UNPACK = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+PACKED = (*_UNPACK, ".zip")
+"""Extensions of a packed file; what it holds has an extension of its own, or is CSV."""
+_HEAD = 2**20
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+_NAMED = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A file that a table is read from.
+
+    Args:
+        path: as the user named it.
+        kind: how it is read, a value of `KINDS`.
+        suffix: its extension, that of the packed file where there is one.
+        content: its bytes where they are not the file's own; None where they are.
+        notes: what was done to get them.
+    """
+
+    path: Path
+    kind: str
+    suffix: str
+    content: bytes | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def readable(self) -> Path | io.BytesIO:
+        """What polars reads: the file itself, or its bytes in memory."""
+        return self.path if self.content is None else io.BytesIO(self.content)
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        return self.path.stat().st_size if self.content is None else len(self.content)
+
+    def head(self, most: int = _HEAD) -> bytes:
+        """The first bytes."""
+        if self.content is not None:
+            return self.content[:most]
+        with self.path.open("rb") as file:
+            return file.read(most)
+
+
+def source_of(path: Path, limit_bytes: int) -> Source | None:
+    """The file with its kind, unpacked; None where the extension is of no known kind.
+
+    Args:
+        path: of the file.
+        limit_bytes: that it may have when it is unpacked.
+
+    Raises:
+        DataError: a packed file is damaged, or holds more than one table.
+        MemoryPlanError: it is too large when unpacked.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in PACKED:
+        return Source(path, KINDS[suffix], suffix) if suffix in KINDS else None
+    try:
+        name, content = _unzipped(path, limit_bytes) if suffix == ".zip" else (path.stem, _unpacked(path, limit_bytes))
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{path} cannot be unpacked",
+            found=str(error) or type(error).__name__,
+            rule=f"a {suffix} file is complete and has no password",
+            remedy="unpack it, and name the file inside",
+        ) from error
+    inner = Path(name).suffix.lower()
+    inner = inner if inner in KINDS else ".csv"
+    if KINDS[inner] == "npz":
+        raise DataError(f"{path} holds an NPZ file", rule="an NPZ file is packed already", remedy="unpack it first")
+    return Source(path, KINDS[inner], inner, content, (f"unpacked {name!r}",) if suffix == ".zip" else ())
+
+
+def _unpacked(path: Path, limit_bytes: int) -> bytes:
+    with _UNPACK[path.suffix.lower()](path, "rb") as file:
+        content = file.read(limit_bytes + 1)
+    _fits(path, len(content), limit_bytes)
+    return content
+
+
+def _unzipped(path: Path, limit_bytes: int) -> tuple[str, bytes]:
+    """The one table of a ZIP file; folders, and what a Mac leaves beside files, are none."""
+    with zipfile.ZipFile(path) as archive:
+        inside = [item for item in archive.infolist() if not item.is_dir() and not _hidden(item.filename)]
+        tables = [item for item in inside if Path(item.filename).suffix.lower() in KINDS] or inside
+        if len(tables) != 1:
+            named = ", ".join(item.filename for item in tables[:5]) or "no file"
+            raise DataError(
+                f"{path} does not hold one table",
+                found=f"{len(tables)} files: {named}" if tables else named,
+                rule="a ZIP file holds a single table",
+                remedy="unpack it, and name the file that you mean",
+            )
+        _fits(path, tables[0].file_size, limit_bytes)
+        with archive.open(tables[0]) as file:
+            content = file.read(limit_bytes + 1)
+        _fits(path, len(content), limit_bytes)
+        return tables[0].filename, content
+
+
+def _hidden(name: str) -> bool:
+    return name.startswith("__MACOSX/") or Path(name).name.startswith(".")
+
+
+def _fits(path: Path, size: int, limit_bytes: int) -> None:
+    if size > limit_bytes:
+        raise MemoryPlanError(
+            f"{path} is too large when it is unpacked",
+            found=f"more than {limit_bytes} bytes",
+            rule=f"at most {limit_bytes} bytes",
+            remedy="unpack it: of a large file rows are drawn while it is read",
+        )
+
+
+def in_utf8(source: Source, limit_bytes: int, whole: bool = False) -> Source:
+    """The text in UTF-8: of UTF-16 and UTF-32, and of Windows-1252 where it is no UTF-8.
+
+    Args:
+        source: a text.
+        limit_bytes: that it may have when it is written again.
+        whole: look at all of it, not only at its first megabyte.
+
+    Raises:
+        DataError: it is no text.
+        MemoryPlanError: it is too large to be written again.
+    """
+    head = source.head(source.size if whole else _HEAD)
+    encoding = _encoding(head, whole or len(head) < _HEAD)
+    if encoding is None:
+        raise DataError(
+            f"{source.path} is not text",
+            found="a zero byte near its start",
+            rule="a CSV file is text",
+            remedy="save the table as CSV in UTF-8, or as Parquet",
+        )
+    if encoding == "utf-8":
+        return source
+    _fits(source.path, 2 * source.size, limit_bytes)
+    raw = source.head(source.size)
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError:
+        encoding = "latin-1" if encoding == "cp1252" else encoding
+        text = raw.decode(encoding, errors="replace")
+    said = f"its text is {_NAMED.get(encoding, encoding.upper().removesuffix('-LE').removesuffix('-BE'))}"
+    return dataclasses.replace(source, content=text.removeprefix("\ufeff").encode(), notes=(*source.notes, said))
+
+
+def _encoding(head: bytes, whole: bool) -> str | None:
+    """What a text is written in, by its first bytes; None where it is no text."""
+    for mark, encoding in _MARKS:
+        if head.startswith(mark):
+            return encoding
+    if b"\0" in head:
+        even, odd = head[::2].count(0), head[1::2].count(0)
+        if max(even, odd) > 10 * min(even, odd) and 4 * max(even, odd) > len(head) / 2:
+            return "utf-16-be" if even > odd else "utf-16-le"
+        return None
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head, final=whole)
+    except UnicodeDecodeError:
+        return "cp1252"
+    return "utf-8"
+
+
+def with_tabs(source: Source, limit_bytes: int) -> Source:
+    """A text whose fields are separated by blanks, with tabs in their place; other texts as they are.
+
+    Its lines have as many words each, at least two, and the first has none of the usual separators.
+    """
+    lines = source.head().decode("utf-8-sig", errors="replace").splitlines()[:200]
+    lines = [line for line in lines[: -1 if len(lines) > 100 else None] if line.strip()]
+    words = {len(line.split()) for line in lines}
+    if len(lines) < 2 or len(words) != 1 or words == {1} or any(mark in lines[0] for mark in ',;\t|"'):
+        return source
+    _fits(source.path, 2 * source.size, limit_bytes)
+    text = source.head(source.size).decode("utf-8-sig")
+    lines = itertools.dropwhile(lambda line: not line.strip(), text.splitlines())
+    content = "\n".join("\t".join(line.split()) for line in lines).encode()
+    return dataclasses.replace(source, content=content, notes=(*source.notes, "fields are separated by blanks"))
