@@ -23,6 +23,7 @@ ABOUT = {"tool": "convex optimisation", "architecture": "any", "object": "traini
 
 _QUANTILE = 0.1
 _ABOVE = 1.5
+_ROWS = 4.0
 _COSINE = 0.8
 _ROUNDING = 1e-4
 _PAIRS = 200
@@ -38,9 +39,10 @@ def normalised_margin(problem: Trained) -> float:
 class MarginAboveChance(AbstractGauge):
     """Normalise the margin of a training row, the output of its class less the largest of the others, by the product of
     the largest singular values of the weight arrays. Where inputs tell classes apart, the 10 % quantile of these
-    margins in a model that is right on at least nine tenths of its rows is at least 1.5 times that of the same model
-    trained afresh on classes drawn whatever the input, in at least nine of ten models. Where it is not, the model looks
-    as if its inputs told it nothing; where classes by chance are not fitted, their margin is no more than 0: silence.
+    margins in a model that is right on at least nine tenths of at least four rows an input is at least 1.5 times that
+    of the same model trained afresh on classes drawn whatever the input, in at least nine of ten models. Where it is
+    not, the model looks as if its inputs told it nothing; where classes by chance are not fitted, their margin is no
+    more than 0: silence.
     """
 
     title = "Normalised margin against classes by chance"
@@ -62,7 +64,12 @@ class MarginAboveChance(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         error = float(problem.task.errors(training_outputs(problem), problem.y).mean())
-        return [*found, Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0")]
+        rows = len(problem.x) / np.prod(problem.x.shape[1:])
+        return [
+            *found,
+            Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0"),
+            Hypothesis("training rows an input", float(rows), ">=", _ROWS, "fewer are as separable by chance"),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(_ABOVE * max(normalised_margin(by_chance(problem)), 0.0))
