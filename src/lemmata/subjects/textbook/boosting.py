@@ -30,7 +30,11 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
-    control = Control("a third of it", lambda bound, problem: bound / 3)
+    control = Control(
+        "a third of it",
+        lambda bound, problem: bound / 3,
+        loose="after some rounds all training rows are right, and the bound is far above 0",
+    )
     controls = "the training error after every round"
     unexplained = "the error on new rows"
     traced = False
