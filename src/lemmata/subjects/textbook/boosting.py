@@ -93,7 +93,7 @@ class SmallMarginsOfBoosting(Claim[BoostedRun]):
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
-    control = Control("a third of it", lambda bound, problem: bound / 3)
+    control = Control("a quarter of it", lambda bound, problem: bound / 4)
     controls = "how sure the weighted votes are on training rows"
     unexplained = "the error on new rows"
     traced = False
