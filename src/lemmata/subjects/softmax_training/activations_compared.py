@@ -258,8 +258,8 @@ class WidthsAlike(Claim[Training]):
     population = ThreeActivations()
     relation = EqualInMean(margin=1.0, resolution=0.25, relative=False, over="problems")
     control = Control(
-        "the ReLU network needs four times the width of the softmax network, the exponential one a quarter",
-        lambda zero, problem: jnp.array([2.0, -2.0]),
+        "the ReLU network needs eight times the width of the softmax network, the exponential one an eighth",
+        lambda zero, problem: jnp.array([3.0, -3.0]),
     )
     controls = "the ratio of the widths that suffice"
     trials = 128
