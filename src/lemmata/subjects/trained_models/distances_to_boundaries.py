@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Key
 
-from lemmata.engine.claims import AtLeast, Control, Hypothesis, Kind, Source
+from lemmata.engine.claims import AtLeast, Control, Hypothesis, Integer, Kind, Population, Real, Source, Space
 from lemmata.subjects.trained_models import Trained, margins, product_of_norms
 from lemmata.subjects.trained_models._descended_networks import DescendedNetworks, without_decay
 from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
@@ -87,6 +87,23 @@ def degree(problem: Trained) -> tuple[float, float]:
     return found, float(np.linalg.norm(along - found * f) / max(float(np.linalg.norm(along)), 1e-300))
 
 
+_RUNS = DescendedNetworks(rows=40, hidden=12, steps=4000)
+
+
+class RunsToSmallLoss(Population[Trained]):
+    """Descent on classes that enough features tell apart, in steps that reach a loss of 1/n in the time they have."""
+
+    def settings(self) -> Space:
+        wide = {"d": Integer(6, 5, 100, "features"), "rate": Real(0.5, 0.4, 4.0, "rate of descent")}
+        return Space(**_RUNS.settings().variables | wide)
+
+    def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
+        return _RUNS.sample(setting, key)
+
+    def hypotheses(self, problem: Trained) -> list[Hypothesis]:
+        return _RUNS.hypotheses(problem)
+
+
 class WeightsAlongMaximalMargin(AbstractGauge):
     """A homogeneous model, f(c theta) = c^L f(theta), that descent without decay has brought to a log loss below 1/n on
     n rows goes on to grow along a direction that meets the conditions of Karush, Kuhn and Tucker for the largest
@@ -99,7 +116,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     title = "Direction of the largest margin"
     source = Source("lyu2020margin", note="main result for descent; here at a loss of 1/n")
     stated = Kind.OWN
-    population = DescendedNetworks(rows=40, hidden=12, steps=4000)
+    population = RunsToSmallLoss()
     relation = AtLeast(delta=0.1)
     control = Control("a third of that angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
     controls = "which of the weights that fit all rows descent ends at"
