@@ -64,7 +64,7 @@ TOO_MANY = [f"text {i}" for i in range(N)]
 # name of the case: how the file is made, its name, the options, and what the message must contain
 CASES = {
     "missing file": (None, "absent.csv", ["--target", "y"], ["there is no file", "absent.csv"]),
-    "unknown extension": (text("x"), "t.xlsx", ["--target", "y"], ["unknown kind", ".xlsx", ".csv, .tsv, .parquet"]),
+    "unknown extension": (text("x"), "t.docx", ["--target", "y"], ["unknown kind", ".docx", ".csv, .tsv, .txt"]),
     "no extension": (text("x"), "table", ["--target", "y"], ["unknown kind"]),
     "no target": (csv(), "t.csv", [], ["no target was given", "a, b, y", "--target"]),
     "unknown target": (csv(), "t.csv", ["--target", "yy"], ["'yy' is not a column", "a, b, y", "did you mean 'y'?"]),
@@ -98,7 +98,7 @@ CASES = {
         ["--target", "y"],
         ["too few rows after 30 rows without a target were dropped", "found: 10 rows"],
     ),
-    "a stray text": (csv(a=[*map(str, range(N - 1)), "oops"]), "t.csv", ["--target", "y"], ["such as 'oops'"]),
+    "a stray text": (csv(a=[*map(str, range(N - 1)), "7..5"]), "t.csv", ["--target", "y"], ["such as '7..5'"]),
     "constant target": (csv(y=[1.5] * N), "t.csv", ["--target", "y"], ["target 'y' is constant"]),
     "one class": (csv(y=["u"] * N), "t.csv", ["--target", "y"], ["target 'y' is constant", "one value or class, 'u'"]),
     "as many classes as rows": (
@@ -143,12 +143,6 @@ CASES = {
     "blank lines": (text("\n\n  \n"), "t.csv", ["--target", "y"], ["is empty"]),
     "ragged rows": (rows("1,2,3,4"), "t.csv", ["--target", "y"], ["cannot be understood as CSV", "more fields"]),
     "binary": (text(bytes(range(256)) * 9), "t.csv", ["--target", "y"], ["is not text"]),
-    "not UTF-8": (
-        text(b"a,y\n\xff\xfe\xfa,2\n" * N),
-        "t.csv",
-        ["--target", "y"],
-        ["cannot be understood as CSV", "UTF-8"],
-    ),
     "open quote": (rows('1,"2,3'), "t.csv", ["--target", "y"], ["t.csv", "cannot be understood as CSV"]),
     "columns of one name": (rows(header="a,a,y"), "t.csv", ["--target", "y"], ["columns of the same name", "'a'"]),
     "no header": (rows(header="5.1,3.5,0.2"), "t.csv", ["--target", "y"], ["no header", "5.1, 3.5, 0.2"]),
@@ -221,16 +215,16 @@ CASES = {
     "the target as time": (csv(), "t.csv", ["--target", "y", "--time", "y"], ["--time 'y' is the target"]),
     "an unknown column to keep": (csv(), "t.csv", ["--target", "y", "--keep", "q"], ["--keep 'q' is not a column"]),
     "decimal commas": (
-        csv(a=[f"{i},5" for i in range(N)]),
+        csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'a' has too many categories", "decimal points instead of decimal commas", "'0,5'"],
+        ["'a' has too many categories", "--decimal , or sets thousands apart, --decimal .", "'1,100'"],
     ),
     "decimal commas in the target": (
-        csv(y=[f"{i},5" for i in range(N)]),
+        csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y", "--task", "regression"],
-        ["decimal points instead of decimal commas"],
+        ["--decimal , or sets thousands apart"],
     ),
     "units": (
         csv(a=[f"{i} kg" for i in range(N)]),

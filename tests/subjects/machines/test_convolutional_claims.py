@@ -40,7 +40,7 @@ def test_means_over_two_sites_that_are_equal_or_opposite():
 def test_inducing_points_span_the_sites_where_all_are_spanned():
     population = Sites(spanned=True)
     for seed in range(6):
-        problem = population.sample(population.settings.resolve(None), jax.random.key(seed))
+        problem = population.sample(population.settings().resolve(None), jax.random.key(seed))
         p = problem.inducing
         own, cross = problem.joint[:p, :p], problem.joint[p:, :p]
         np.testing.assert_allclose(cross @ np.linalg.solve(own, cross.T), problem.joint[p:, p:], atol=1e-9)
