@@ -49,7 +49,9 @@ def faults(claim: Claim, results: Outcome) -> Iterator[Fault]:
     A bound may be infinite on the side on which it says nothing, and its control may be so with it. A trivial value may
     be infinite on that side where it is so in every trial: nothing is known of that component.
     """
-    sample = Sample(*(np.asarray(part) for part in (results.predicted, results.measured, results.condition)))
+    sample = Sample(
+        *(np.asarray(part) for part in (results.predicted, results.measured, results.condition))  # pyright: ignore
+    )
     condition, false = columns(sample.condition), columns(results.false)
     found: list[tuple[str, Any, Any]] = [
         ("the condition number", condition, ~(np.isfinite(condition) & (condition >= 0)).all(axis=1)),

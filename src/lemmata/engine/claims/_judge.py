@@ -204,7 +204,9 @@ def _dropped_violations(claim: Claim, results: Outcome) -> int:
     if not dropped.any():
         return 0
     parts = (results.predicted, results.measured, results.condition)
-    wrong = claim.relation.against(Sample(*(np.asarray(part)[dropped] for part in parts)))
+    wrong = claim.relation.against(
+        Sample(*(np.asarray(part)[dropped] for part in parts))  # pyright: ignore[reportArgumentType]
+    )
     return 0 if wrong is None else int(wrong.any(axis=1).sum())
 
 

@@ -324,7 +324,8 @@ def _serve(end: Connection, run: Run, around: Callable, place: tuple[int, int]) 
                 return
             try:
                 claim = received(found)
-                fingerprint_of(claim), trials_print_of(claim)  # a ledger asks; reading the code is no part of a trial
+                for asked in (fingerprint_of, trials_print_of):
+                    asked(claim)  # a ledger asks for them, and reading the code is no part of a trial
                 done = _judged(JudgingTask(claim, **options), run, lambda *place: say("trial", *place))
                 say("verdict", done.verdict, done.unrecorded)
             except (Exception, SystemExit) as error:

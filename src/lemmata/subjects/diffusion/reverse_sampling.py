@@ -173,7 +173,7 @@ class StartFromNoise(Claim[Sampled]):
         return _distance_at_start(problem)
 
 
-def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, Array, Array]) -> Array:
+def _distance_learned(problem: Sampled, start: Float[Array, "n d"], pairs: tuple[Array, ...]) -> Array:
     """The energy distance of what the flow of a learned score makes of the start to draws of x(0.02)."""
     score = learn_score(problem.schedule, *pairs, ridge=_RIDGE)
     return energy_distance(probability_flow(score, problem.schedule, start, first=FIRST, steps=32), problem.first)

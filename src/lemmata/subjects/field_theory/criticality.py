@@ -7,6 +7,8 @@ chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, la
 training makes of them, and how fast networks learn whose gradients are of one size.
 """
 
+from typing import Any
+
 import jax
 import numpy as np
 from jaxtyping import Array, Key
@@ -44,7 +46,7 @@ def _panels(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return z, (half * weights).reshape(-1) * np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
 
 
-def _moments(problem: GatedUnit, kernel: float, rule: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+def _moments(problem: GatedUnit, kernel: float, rule: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Any, Any]:
     """E[s²], E[s'²] and E[s² (z² - K)]/(2 K²)."""
     z, weights = rule
     value, slope = problem.parts(np.sqrt(kernel) * z)
