@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from lemmata.interfaces.cli._summary import print_summary
-from lemmata.interfaces.report import clean
+from lemmata.printable import clean
 from tests.interfaces.report.example import classified, empty, measured, noise
 
 

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from lemmata.interfaces.printable import clean
 from lemmata.interfaces.report import number, told, told_asked, told_interval, told_rows
 from lemmata.interfaces.report._text import script_json, slug
 from lemmata.intervals import Interval
+from lemmata.printable import clean
 from lemmata.workflows.records import rows
 from lemmata.workflows.records.studies import Unit
 from lemmata.workflows.studies._metrics import METRICS, tell

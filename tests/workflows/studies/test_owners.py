@@ -87,7 +87,10 @@ def late(cells, odd, rows=3000):
     ("odd", "words"),
     [
         (["."] * 3, "correct the cells that are not numbers (such as '.')"),
-        (["1,5"] * 2000, "write decimal points instead of decimal commas (such as '1,5')"),
+        (
+            ["1,5"] * 2000,
+            "say whether the comma stands before decimals, --decimal , or sets thousands apart, --decimal . (such as '1,5')",
+        ),
         (["3 March 2020"] * 2000, "write dates as YYYY-MM-DD (such as '3 March 2020')"),
         (["somewhere"] * 2000, ""),
     ],

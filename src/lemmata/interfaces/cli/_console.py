@@ -38,7 +38,7 @@ def plain(text: str) -> None:
 
 def complain(error: Exception) -> None:
     """An error of lemmata on stderr: what, value, rule and remedy on lines of their own, controls made visible."""
-    from lemmata.interfaces.printable import clean
+    from lemmata.printable import clean
 
     err.print("Error: ", style="bold red", end="")
     err.print(clean(str(getattr(error, "what", error))), markup=False, highlight=False, soft_wrap=True)
@@ -57,7 +57,7 @@ def plain_warnings() -> Iterator[None]:
         if not issubclass(category, EntryPointWarning):
             shown(message, category, *rest, **options)
             return
-        from lemmata.interfaces.printable import clean
+        from lemmata.printable import clean
 
         err.print("Warning: ", style="bold yellow", end="")
         err.print(clean(str(message)), markup=False, highlight=False, soft_wrap=True)

@@ -74,8 +74,8 @@ class Job:
         started, file = time.monotonic(), self.record.file
         with StageProgress(err) as progress:
             begin(progress)
-            from lemmata.interfaces.printable import clean
             from lemmata.interfaces.report import write_page
+            from lemmata.printable import clean
             from lemmata.workers import workers
 
             executor = at_end.enter_context(workers(jobs, dask))

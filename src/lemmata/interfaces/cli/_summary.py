@@ -18,7 +18,7 @@ UNSURE = "*"
 
 def describe_data(console: Console, dataset: "Dataset") -> None:
     """The size and task of the data, and what loading did to it."""
-    from lemmata.interfaces.printable import clean
+    from lemmata.printable import clean
 
     kind = f" with {len(dataset.classes)} classes" if dataset.classes else ""
     columns = f"{len(dataset.raw_features)} input column{'s' if len(dataset.raw_features) != 1 else ''}"

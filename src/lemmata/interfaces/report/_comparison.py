@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from lemmata.files import replace_text
-from lemmata.interfaces.printable import clean
+from lemmata.printable import clean
 from lemmata.workflows.records.studies import ModelResult, StudyRecord
 
 from . import _views as views

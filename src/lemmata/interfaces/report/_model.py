@@ -8,7 +8,7 @@ import altair as alt
 
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
-from lemmata.interfaces.printable import clean
+from lemmata.printable import clean
 from lemmata.workflows.records.examinations import ExaminationRecord, Gauge, GaugeInterval
 
 from ._page import drawn, template

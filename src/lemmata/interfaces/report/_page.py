@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from lemmata.errors import DataError
 from lemmata.files import replace_text
-from lemmata.interfaces.printable import clean
+from lemmata.printable import clean
 from lemmata.workflows.records.studies import StudyRecord
 
 from . import _charts as charts

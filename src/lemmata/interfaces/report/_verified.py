@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lemmata.files import replace_text
-from lemmata.interfaces.printable import clean
+from lemmata.printable import clean
 
 from ._page import template
 
