@@ -218,13 +218,13 @@ CASES = {
         csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'a' has too many categories", "--decimal , or sets thousands apart, --decimal .", "'1,100'"],
+        ["'a' has too many categories", "--decimal , before decimals, --decimal . between", "'1,100'"],
     ),
     "decimal commas in the target": (
         csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y", "--task", "regression"],
-        ["--decimal , or sets thousands apart"],
+        ["--decimal , before decimals"],
     ),
     "units": (
         csv(a=[f"{i} kg" for i in range(N)]),

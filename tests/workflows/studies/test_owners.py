@@ -89,7 +89,7 @@ def late(cells, odd, rows=3000):
         (["."] * 3, "correct the cells that are not numbers (such as '.')"),
         (
             ["1,5"] * 2000,
-            "say whether the comma stands before decimals, --decimal , or sets thousands apart, --decimal . (such as '1,5')",
+            "say what commas are: --decimal , before decimals, --decimal . between thousands (such as '1,5')",
         ),
         (["3 March 2020"] * 2000, "write dates as YYYY-MM-DD (such as '3 March 2020')"),
         (["somewhere"] * 2000, ""),

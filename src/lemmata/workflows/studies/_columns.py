@@ -374,7 +374,7 @@ def odd_numbers(column: pl.Series) -> str:
     """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
     odd, share = _not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
-        (_WITH_COMMA, "say whether the comma stands before decimals, --decimal , or sets thousands apart, --decimal ."),
+        (_WITH_COMMA, "say what commas are: --decimal , before decimals, --decimal . between thousands"),
         (_WITH_UNIT, "keep the number alone, without its unit"),
     ):
         like = [text for text in odd if pattern.fullmatch(text)]
