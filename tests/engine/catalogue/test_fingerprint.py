@@ -277,7 +277,8 @@ def test_what_trials_execute_is_reached(name):
 
 
 def test_trials_outlive_a_change_of_how_they_are_judged():
-    from lemmata.engine.catalogue._states import ASKED, ENGINE
+    from lemmata.engine.catalogue._states import ASKED, ENGINE, trials_print
+    from lemmata.engine.catalogue._states import prints as whole
 
     claim = files.Node("lemmata.subjects.tangent.ensembles", "EnsembleMean")
     told = [{node.module for node in prints.reached([claim, *(files.Node(*node) for node in roots)], ASKED)}
@@ -286,6 +287,9 @@ def test_trials_outlive_a_change_of_how_they_are_judged():
     assert not judging & told[0]
     assert judging <= told[1]
     assert told[0] < told[1]
+    own = trials_print(*claim[:2])
+    assert own == prints.fingerprint((claim[:2], ENGINE[0]), (claim.module,), ASKED, claim.name).whole
+    assert own != whole(*claim[:2]).whole
 
 
 ANSWERS = {
