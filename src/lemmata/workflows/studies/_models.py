@@ -57,6 +57,7 @@ class Model:
         naive: whether it knows no columns: it repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
+        raw: whether it takes the columns as the user has them, in a data frame.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Model:
     naive: bool = False
     own: bool = False
     least: int = 1
+    raw: bool = False
 
 
 def models(
