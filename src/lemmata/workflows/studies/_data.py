@@ -11,9 +11,9 @@ from jaxtyping import Float64, Int64
 from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.errors import DataError, MemoryPlanError, SettingError, shortened
 
-from ._columns import MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
+from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import Finding, examine_columns, examine_rows
@@ -136,7 +136,7 @@ class Dataset:
 
     def encoded(
         self, train: Int64[np.ndarray, " n"], others: Int64[np.ndarray, " m"] | None = None
-    ) -> Float64[np.ndarray, "n+m d"]:
+    ) -> Float64[np.ndarray, "rows d"]:
         """Training rows and others as models see them: all that is learned for it is learned from the training rows.
 
         >>> iris = load_dataset("iris")
@@ -168,9 +168,10 @@ class Dataset:
     def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
         """The table of these rows alone."""
         part = lambda array: None if array is None else array[rows]
+        given = dataclasses.replace(self.given, rows=self.given.rows[rows])
         return dataclasses.replace(
             self, inputs=self.inputs[rows], targets=self.targets[rows], y=self.y[rows], index=self.index[rows],
-            pooled=self.pooled[rows], given=dataclasses.replace(self.given, rows=self.given.rows[rows]), groups=part(self.groups), order=part(self.order),
+            pooled=self.pooled[rows], given=given, groups=part(self.groups), order=part(self.order),
         )  # fmt: skip
 
     @property
@@ -260,6 +261,7 @@ def load_dataset(
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
+    findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
         notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
@@ -291,6 +293,22 @@ def load_dataset(
         texts=inputs.texts,
         given=Given(table, tuple(name for name in roles.inputs if name in inputs.names + inputs.constant), index),
     )
+
+
+def _rare_texts(inputs: Inputs) -> list[Finding]:
+    """What little is known of a text's categories that have few rows."""
+    found = []
+    for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
+        sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
+        few = sizes[sizes < FEWEST_REPEATS]
+        if len(few):
+            text = (
+                f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
+                f"{FEWEST_REPEATS} rows ({few.sum():,} rows). The models know a category by the mean target of its "
+                "training rows. Where these are few it is drawn to the mean of all rows, which a new category gets."
+            )
+            found.append(Finding("categories", (name,), text))
+    return found
 
 
 def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:

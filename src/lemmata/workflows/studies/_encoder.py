@@ -108,7 +108,7 @@ def target_means(
     others: Float64[np.ndarray, "m q"],
     targets: Float64[np.ndarray, "n k"],
     groups: np.ndarray | None = None,
-) -> Float64[np.ndarray, "n+m q*k"]:
+) -> Float64[np.ndarray, "rows means"]:
     """For each text and output the mean target of the rows that have the row's text, standardised.
 
     scikit-learn's TargetEncoder draws the means of texts with few rows to the overall mean, by empirical Bayes. A

@@ -155,8 +155,10 @@ def _between(low: int, high: int, number: int) -> list[int]:
 
 
 def left_out(dataset: Dataset) -> bool:
-    """Whether the table is measured as a whole, each row left out: few rows, all independent, and no column made of
-    the targets of other rows."""
+    """Whether the table is measured as a whole, each row left out.
+
+    Rows are few and independent, and no column is made of the targets of other rows.
+    """
     few = len(dataset.targets) <= MOST_LEFT_OUT
     return few and dataset.groups is None and dataset.order is None and not dataset.texts
 

@@ -33,6 +33,7 @@ from lemmata.workflows.records.studies import (
 
 from ._all_rows import spectral_rows, with_all_rows
 from ._answers import RARE, answers, beats_guessing, eligible
+from ._columns import listing
 from ._data import Dataset
 from ._drift import calmer, drift
 from ._kernel_theory import spectral, theory
@@ -42,6 +43,7 @@ from ._metrics import DEFAULT, asked, metric
 from ._models import MOST_EXACT, Model, is_last_value, models
 from ._outlook import Candidate, evened
 from ._overview import describe
+from ._own import own_model
 from ._question import Question
 from ._residuals import residuals
 from ._signal import Signal, signal
@@ -106,9 +108,7 @@ class _Job:
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
         self.question = question(dataset, options)
         self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
-        self.models = models(
-            options.model_names, options.model, self.few.x, dataset.task, dataset.targets, dataset.order is not None
-        )
+        self.models = models(options.model_names, self.few.x, dataset.task, dataset.targets, dataset.order is not None)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
         self.shares: dict[str, float] = {}
@@ -118,6 +118,10 @@ class _Job:
         self.training: list[dict] = []
         self.bibliography: list[dict] = []
         self.notes: list[str] = []
+        if options.model is not None:
+            own, said = own_model(options.model, dataset, [model.name for model in self.models])
+            self.models.append(own)
+            self.notes += said
         self.interrupted = False
 
     def until(self, share: float) -> float:
@@ -250,6 +254,12 @@ class _Job:
             )
         if self.few is not self.dataset and any(self.theory.values()):
             self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
+        if self.dataset.texts and not self.options.quick:
+            self.notes.append(
+                f"What the theory says is left out: {listing([repr(name) for name in self.dataset.texts])} "
+                f"{'enters' if len(self.dataset.texts) == 1 else 'enter'} by mean targets, and the theory takes inputs "
+                "that do not depend on targets."
+            )
         wild = {item.measured.model.title: item.measured.wild for item in self.candidates if item.measured.wild}
         self.notes = list(dict.fromkeys([*self.notes, *say_left_out(wild)]))
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
