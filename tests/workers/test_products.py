@@ -45,8 +45,8 @@ def test_a_learning_curve_is_the_same(processes, diabetes, name, tmp_path):
             told = [getattr(part, field.name) for part in (losses, apart.losses[unit])]
             parts = told if field.name == "paired" else [[own] for own in told]  # a table for each size
             assert len(parts[0]) == len(parts[1]), (unit, field)
-            for here, there in zip(*parts, strict=True):
-                assert np.array_equal(here, there), (unit, field)
+            for one, other in zip(*parts, strict=True):
+                assert np.array_equal(one, other), (unit, field)
     assert here.learns == apart.learns
 
 
