@@ -26,6 +26,7 @@ from lemmata.workflows.records.studies import (
     ModelResult,
     Point,
     SignalResult,
+    Spectral,
     StudyRecord,
     TheoryPoint,
     Unit,
@@ -113,6 +114,7 @@ class _Job:
         self.candidates: list[Candidate] = []
         self.shares: dict[str, float] = {}
         self.theory: dict[str, list[TheoryPoint]] = {}
+        self.spectra: dict[str, Spectral | None] = {}
         self.stopped = threading.Event()
         self.claims: list[dict] = []
         self.training: list[dict] = []
@@ -179,6 +181,8 @@ class _Job:
                 measured = with_all_rows(measured, self.few)
             if time.monotonic() < end and beside:
                 self.theory[model.name] = theory(measured, self.few)
+            self.spectra[model.name] = spectral(measured, self.few)
+            measured = dataclasses.replace(measured, modes=None)  # as many numbers as the Gram matrix has
         self.shares[model.name] = 1.0
         unit = self.question.unit
         losses = measured.losses[unit.name]
@@ -225,7 +229,7 @@ class _Job:
             self.bibliography = bibliography(examined)
 
     def best_kernel(self) -> Candidate | None:
-        kernels = [item for item in self.candidates if item.measured.modes is not None]
+        kernels = [item for item in self.candidates if self.spectra.get(item.measured.model.name) is not None]
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
@@ -342,7 +346,7 @@ class _Job:
             limit=question.told(item.limit()),
             ridge=measured.ridge,
             theory=self.theory.get(measured.model.name, []),
-            spectrum=spectral(measured, self.few),
+            spectrum=self.spectra.get(measured.model.name),
         )
 
 
