@@ -86,7 +86,7 @@ def test_every_kind_of_target_and_split(kind):
     assert data.x.shape == (300, len(data.features))
     assert np.isfinite(data.x).all()
     found = study(table, models=["linear", "boosting", "rbf"], quick=True, **options).record
-    assert [model.name for model in found.models][:3] == ["linear", "rbf", "boosting"]
+    assert {model.name for model in found.models} >= {"linear", "rbf", "boosting"}
     assert found.models[0].points
 
 

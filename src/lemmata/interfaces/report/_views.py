@@ -33,6 +33,7 @@ def _model(model: ModelResult, place: int, record: StudyRecord) -> Row:
         "set": (model.kernel and displayed(model.formula)) or model.formula,
         "colour": colour_of(place),
         "best": best,
+        "near": model.name in record.answers.near,
         "kernel": model.kernel,
         "learns": model.learns,
         "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,

@@ -155,6 +155,7 @@ class Answers:
         now: what is expected of the best model with all rows.
         more: what more rows buy the best model.
         first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
+        near: the names of the models that may be as good as the best.
     """
 
     sentences: list[str]
@@ -165,6 +166,7 @@ class Answers:
     now: Interval | None
     more: list[More]
     first: str | None = None
+    near: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -282,7 +282,7 @@ class _Job:
                 self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
             ),
             answers=found,
-            models=[self.result(item, loss) for item in self.shown()],
+            models=[self.result(item, loss) for item in self.in_order(found.best)],
             residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
             claims=[entry for entry in self.claims if entry["status"] != "not examined"],
             training=self.training,
@@ -318,6 +318,12 @@ class _Job:
         """The models as the answers saw them: none expected below the noise that the best has shown."""
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
+
+    def in_order(self, best: str | None) -> list[Candidate]:
+        """The best model, those that surely beat guessing, and the rest, each by what is expected with all rows."""
+        place = lambda item: (item.measured.model.name != best, not beats_guessing(item, self.question),
+                              item.expected(self.question.total).value)  # fmt: skip
+        return sorted(self.shown(), key=place)
 
     def result(self, item: Candidate, loss: float | None) -> ModelResult:
         question, measured = self.question, item.measured
