@@ -32,7 +32,7 @@ def study():
 
 
 def test_every_section_is_filled(study):
-    assert [model.name for model in study.models] == ["linear", "rbf"]
+    assert [model.name for model in study.models] == ["rbf", "linear"]
     assert study.answers.best == "rbf"
     assert study.signal.found
     assert study.data.columns[0].distinct == 80
