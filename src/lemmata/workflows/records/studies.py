@@ -93,6 +93,9 @@ class ModelResult:
         ridge: for a kernel, chosen on all rows.
         theory: for a kernel, the predicted learning curve.
         spectrum: for a kernel.
+        trained: the metric on the training rows of one split at the largest size that was measured on splits; None
+            where it was not measured.
+        seconds: that the fit to these rows and the predictions took, on the machine of the study.
     """
 
     name: str
@@ -108,6 +111,8 @@ class ModelResult:
     ridge: float | None = None
     theory: list[TheoryPoint] = dataclasses.field(default_factory=list)
     spectrum: Spectral | None = None
+    trained: float | None = None
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
