@@ -17,6 +17,7 @@ from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, e
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import Finding, examine_columns, examine_rows
+from ._near_copies import near_copies
 from ._roles import (
     FEWEST_ROWS,
     Roles,
@@ -261,6 +262,7 @@ def load_dataset(
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
+    findings += near_copies(inputs, groups, order)
     findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
