@@ -112,13 +112,24 @@ class ModelResult:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """The metric of a study: name, what it is, whether larger is better, whether it is a share; guessing's value."""
+    """The metric of a study.
+
+    Args:
+        name: in a sentence.
+        words: what it is.
+        rises: whether larger is better.
+        percent: whether it is a share.
+        guessing: the value of who knows no column.
+        best, worst: the ends of its range; None where it has none.
+    """
 
     name: str
     words: str
     rises: bool
     percent: bool
     guessing: float
+    best: float | None = None
+    worst: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

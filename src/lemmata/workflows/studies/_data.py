@@ -16,6 +16,7 @@ from ._columns import MOST_CATEGORIES, Inputs, count, encode_targets, listing, r
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder
 from ._findings import Finding, examine_columns, examine_rows
+from ._metrics import Metric
 from ._roles import (
     FEWEST_ROWS,
     Roles,
@@ -83,6 +84,7 @@ class Dataset:
         index: the row of the table on disk of each used row, counted from 0 below the header.
         available: rows of the table with a target (and, where asked, without missing cells): those that a user has.
         pooled: of each text with pooled categories, codes that tell all of its texts apart.
+        unit: the metric that is asked for, once a study runs.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Dataset:
     index: Int64[np.ndarray, " N"]
     available: int
     pooled: Float64[np.ndarray, "N q"]
+    unit: Metric | None = None
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:

@@ -37,14 +37,14 @@ from ._data import Dataset
 from ._drift import calmer, drift
 from ._kernel_theory import spectral, theory
 from ._losses import say_left_out
-from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
-from ._metrics import DEFAULT, asked, metric
+from ._measure import MOST_LEFT_OUT, UnmeasuredError, baselines, left_out, measure, spread_of, width_of
 from ._models import MOST_EXACT, Model, is_last_value, models
 from ._outlook import Candidate, evened
 from ._overview import describe
 from ._question import Question
 from ._residuals import residuals
 from ._signal import Signal, signal
+from ._units import say_guess, unit_of
 
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
@@ -60,6 +60,7 @@ def run_study(
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
+    scorer: Callable[..., Any] | None = None,
 ) -> StudyRecord:
     """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
 
@@ -69,6 +70,8 @@ def run_study(
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
         executor: where the splits of the learning curves are fitted; None is here, on threads.
+        scorer: the user's own metric, `score(y_true, y_pred)` or a scorer object of scikit-learn; None is that of the
+            options.
 
     Returns:
         The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
@@ -80,7 +83,8 @@ def run_study(
         PrecisionError: float64 is off.
     """
     require_float64("a study")
-    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor)
+    asked = question(dataset, options, scorer)
+    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
         # Of models that people use, and once: the state of warnings is one for all threads.
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
@@ -101,10 +105,10 @@ class _Job:
     """A study under way: what is finished stays when a stage is interrupted."""
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
-                 executor: concurrent.futures.Executor | None = None):  # fmt: skip
-        self.executor = executor
+                 executor: concurrent.futures.Executor | None, asked: Question):  # fmt: skip
+        self.executor, self.question = executor, asked
+        dataset = dataclasses.replace(dataset, unit=asked.unit)
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
-        self.question = question(dataset, options)
         self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
         self.models = models(
             options.model_names, options.model, self.few.x, dataset.task, dataset.targets, dataset.order is not None
@@ -196,7 +200,8 @@ class _Job:
         except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
-            self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
+            why = what if isinstance(error, UnmeasuredError) else f"it could not be fitted ({what})"
+            self.notes.append(f"{model.title} was left out: {why}.")
         names = [model.name for model in self.models]
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
@@ -230,6 +235,7 @@ class _Job:
         if self.dataset.order is None:
             self.candidates = evened(self.candidates)
         question, unit = self.question, self.question.unit
+        worst = unit.told(unit.most, question.spread)
         drifts = self.drifts()
         found = answers(self.signal, self.candidates, dataclasses.replace(question, drifts=bool(drifts)))
         best = next((item for item in self.candidates if item.measured.model.name == found.best), None)
@@ -262,7 +268,12 @@ class _Job:
             peak_gib=_peak_gib(),
             data=describe(self.dataset),
             unit=Unit(
-                unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
+                unit.title,
+                unit.words,
+                unit.rises,
+                unit.percent,
+                unit.told(question.guessing, question.spread),
+                *(end if math.isfinite(end) else None for end in (unit.told(0.0, question.spread), worst)),
             ),
             signal=SignalResult(
                 self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
@@ -312,7 +323,7 @@ class _Job:
         sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
         points = []
         for n, mean, se, splits in zip(losses.sizes, losses.measured, losses.se, losses.splits, strict=True):
-            ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
+            ends = [unit.told(min(max(mean + sign * se, 0.0), unit.most), question.spread) for sign in (-1, 1)]
             value = unit.told(float(mean), self.question.spread)
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
         band = []
@@ -355,20 +366,27 @@ def _peak_gib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def question(dataset: Dataset, options: StudyOptions) -> Question:
-    """What is asked of the table.
+def question(dataset: Dataset, options: StudyOptions, scorer: Callable[..., Any] | None = None) -> Question:
+    """What is asked of the table, in the unit of the options or by a scorer of the user's.
 
     Raises:
-        SettingError: --error names no metric of its task, or a value that no model has.
+        SettingError: --metric or --error names no metric of its task, or a value that no model has.
     """
-    spread, guessing = spread_of(dataset), baselines(dataset)
-    unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
-    if options.error is not None:
-        unit, loss = asked(options.error, dataset.task, spread)
+    unit, loss = unit_of(dataset, options.metric, options.error, scorer)
+    spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
     more = "rows" if dataset.groups is None else "rows of new groups"
     used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
     return Question(
-        unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more
+        unit,
+        loss,
+        dataset.available,
+        spread,
+        guessing[unit.name],
+        options.cost,
+        used,
+        _rare(dataset),
+        more,
+        constant=say_guess(unit, dataset.classes),
     )
 
 
