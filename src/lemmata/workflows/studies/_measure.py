@@ -35,6 +35,8 @@ SMALLEST_TOP, STEPS_DOWN = 32, 200
 """A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
+KEPT_BYTES = 100_000
+"""Targets of held-out rows up to which what guessing loses on them is kept."""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
@@ -343,9 +345,21 @@ def guess_losses(dataset: Dataset, known, y, members=None) -> Float[np.ndarray, 
     """The same of who predicts a constant, by the targets that are known."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
-        said = np.repeat(constant(unit.guess, known)[None], len(y), axis=0)
-        losses.append(_rows(unit, y, said, spread, members))
+        said = constant(unit.guess, known)
+        if isinstance(unit.rows, Scored) and y.nbytes <= KEPT_BYTES:  # the splits are the same for every model
+            parts = None if members is None else members.tobytes()
+            losses.append(_scored_guess(unit.rows, tuple(said.tolist()), y.tobytes(), parts))
+        else:
+            losses.append(_rows(unit, y, np.repeat(said[None], len(y), axis=0), spread, members))
     return np.stack(losses)
+
+
+@functools.lru_cache(maxsize=2048)
+def _scored_guess(rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None) -> Float[np.ndarray, " m"]:
+    """What each row adds to the score of a constant, kept for the next model."""
+    truth = np.frombuffer(y).reshape(-1, len(said))
+    groups = None if members is None else np.frombuffer(members, np.int64)
+    return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups)
 
 
 def _rows(unit: Metric, y, said, spread: float, members) -> Float[np.ndarray, " m"]:

@@ -12,8 +12,9 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-PARTS = 10
-"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows."""
+PARTS = 5
+"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
+Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that."""
 BEYOND = 1e-9
 """A score that is better than that of perfect predictions by more than this is no measure of error."""
 
@@ -59,7 +60,7 @@ class Scored:
     """The loss of predictions by a scorer, and what each row adds to it.
 
     Called with targets and outputs it returns an array over rows whose mean is the loss, and whose variance over m is
-    that of the loss by the jackknife: a tenth of the rows (or groups) is left out at a time. Unlike single rows, tenths
+    that of the loss by the jackknife: a fifth of the rows (or groups) is left out at a time. Unlike single rows, fifths
     are right for medians, too (Shao and Wu 1989). The loss is nan where the rows are of one class alone.
 
     Args:
