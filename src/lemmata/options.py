@@ -31,9 +31,10 @@ class StudyOptions:
         " A bare number is one of --metric, or else the share of wrong classes, or of variance that is not predicted.",
     ] = None
     metric: Annotated[
-        str | None,
+        Any,
         "The unit of every number: rmse, r2, mae, median_absolute_error; accuracy, balanced_accuracy, f1,"
-        " average_precision, auc, log-loss, brier; or a scorer of scikit-learn by its name. Default: rmse or accuracy.",
+        " average_precision, auc, log-loss, brier; or a scorer of scikit-learn by its name. Default: rmse or accuracy."
+        " In Python it may be your own function score(y_true, y_pred), or a scorer object.",
     ] = None
     cost: Annotated[float | None, "The price of a row: more data are then priced."] = None
     models: Annotated[
@@ -43,8 +44,9 @@ class StudyOptions:
         " gelu-DEPTH. Others: boosting, forest, logistic, lasso, elastic-net, poisson, gamma, neighbours, svm.",
     ] = None
     model: Annotated[
-        str | None,
-        "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator.",
+        Any,
+        "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator. It gets"
+        " your columns as they are, in a data frame. In Python it may be the estimator.",
     ] = None
     group: Annotated[
         str | None, "Group column. Rows with the same value stay together: all in training or all held out."
@@ -241,6 +243,6 @@ def _command(verb: str, data: str, options: Any, *others: str) -> str:
             words.append(flag)
         elif isinstance(value, tuple):
             words += [word for item in value for word in (flag, item)]
-        elif value not in (None, False) and value != field.default:
+        elif isinstance(value, str | int | float) and value is not False and value != field.default:
             words += [flag, f"{value:g}" if isinstance(value, float) else str(value)]
     return shlex.join(words)

@@ -74,7 +74,7 @@ def test_the_width_of_a_kernel_is_chosen_with_the_rows():
     for seed in (0, 1):
         x, y = make_swiss_roll(6000, noise=0.3, random_state=seed)
         x, y = x / x.std(axis=0), (y / y.std())[:, None]
-        (model,) = models(["rbf"], None, x, "regression")
+        (model,) = models(["rbf"], x, "regression")
         assert ((model.fit(x, y[:4000], "regression").outputs - y[4000:]) ** 2).mean() < 4e-4
 
 

@@ -13,13 +13,14 @@ from lemmata.workflows.studies._gram import padded_gram
 from lemmata.workflows.studies._measure import baselines, measure, spread_of
 from lemmata.workflows.studies._metrics import metric
 from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._own import own_model
 from lemmata.workflows.studies._residuals import residuals
 from lemmata.workflows.studies._usual import usual_models
 from tests.workflows.studies import tables
 
 
 def one(name, dataset, **options):
-    (model,) = models([name], None, dataset.x, dataset.task)
+    (model,) = models([name], dataset.x, dataset.task)
     return measure(model, dataset, 0, **options)
 
 
@@ -44,7 +45,7 @@ def test_scaling_is_learned_in_the_training_rows(monkeypatch):
 def test_an_exactly_linear_target_takes_more_rows_than_columns():
     """With scales and mean taken from all rows, three rows were enough for three columns and an intercept."""
     dataset = tables.linear(300, columns=6)
-    (model,) = models(["linear"], None, dataset.x, dataset.task)
+    (model,) = models(["linear"], dataset.x, dataset.task)
     for n, exact in ((6, False), (8, True)):
         train, test = np.arange(n), np.arange(n, 60)
         fit = _measure.fitted(model, dataset, train, test)
@@ -132,7 +133,7 @@ def test_all_models_see_the_same_splits_and_the_seed_draws_them():
 
 
 def test_a_kernel_for_padded_rows_is_the_kernel():
-    (model,) = models(["relu-1"], None, np.ones((3, 4)), "regression")
+    (model,) = models(["relu-1"], np.ones((3, 4)), "regression")
     x = np.random.default_rng(0).normal(size=(70, 4))
     whole = padded_gram(model.kernels[0], x)
     assert whole.shape == (70, 70)
@@ -149,7 +150,7 @@ def test_a_tuned_lengthscale_does_not_lose_to_an_untuned_one():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 1))
     dataset = load_dataset((x, np.sin(9 * x[:, 0])))
-    (tuned,) = models(["rbf"], None, dataset.x, dataset.task)
+    (tuned,) = models(["rbf"], dataset.x, dataset.task)
     assert len(tuned.kernels) > 1
     assert measure(tuned, dataset, 0, quick=True).losses["rmse"].mean[-1] < 0.1
 
@@ -158,19 +159,19 @@ def test_a_model_of_the_users_own(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("from sklearn.neighbors import KNeighborsRegressor\ndef make(): return KNeighborsRegressor(3)\n")
     dataset = tables.waves()
-    found = models(["linear"], f"{path}:make", dataset.x, dataset.task)
-    assert [model.name for model in found] == ["linear", "make"]
-    assert measure(found[1], dataset, 0, quick=True).losses["rmse"].mean[-1] < 1
+    own, said = own_model(f"{path}:make", dataset)
+    assert (own.name, own.raw, said) == ("make", True, [])
+    assert measure(own, dataset, 0, quick=True).losses["rmse"].mean[-1] < 1
     for text, words in (("mine.py", "FILE.py:function"), (f"{path}:gone", "AttributeError")):
         with pytest.raises(SettingError, match=words):
-            models(["linear"], text, dataset.x, dataset.task)
+            own_model(text, dataset)
     with pytest.raises(UnknownNameError, match="did you mean 'forest'"):
-        models(["forrest"], None, dataset.x, dataset.task)
+        models(["forrest"], dataset.x, dataset.task)
 
 
 def test_residuals_are_of_rows_that_did_not_train():
     dataset = tables.waves()
-    (model,) = models(["linear"], None, dataset.x, dataset.task)
+    (model,) = models(["linear"], dataset.x, dataset.task)
     found = residuals(model, dataset, metric("rmse", "regression"), 0)
     assert len(found) == 16
     assert [item.loss for item in found] == sorted((item.loss for item in found), reverse=True)
@@ -191,7 +192,7 @@ def test_splits_that_workers_finish_in_another_order_are_those_of_one_stretch_ag
     rng = np.random.default_rng(0)
     rows = {"x": rng.normal(size=120), "day": np.arange(120.0), "y": rng.normal(size=120).cumsum()}
     dataset = load_dataset(pl.DataFrame(rows), "y", time="day")
-    (model,) = models(["linear"], None, dataset.x, dataset.task)
+    (model,) = models(["linear"], dataset.x, dataset.task)
     sizes = [10, 20, 40]
     told = {(i, r): _measure._one_split(model, dataset, 0, n, r) for i, n in enumerate(sizes) for r in range(4)}
     later = dict(reversed(told.items()))

@@ -33,6 +33,7 @@ def with_options(function: Any, *kinds: type) -> Any:
     for name, (kind, field) in found.items():
         own, words = typing.get_args(typing.get_type_hints(kind, include_extras=True)[name])
         option = words if isinstance(words, OptionInfo) else typer.Option(f"--{name.replace('_', '-')}", help=words)
+        own = str | None if own is Any else own  # Python takes more than a command line can say
         asked = Annotated[list[str] | None if name in several else own, option]
         default = None if name in several else field.default
         parameters.insert(

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor
 from typing import Any
 
@@ -67,13 +67,7 @@ class Study(Finished[StudyRecord]):
         return page_text(self.record)
 
 
-def study(
-    table: object,
-    target: str | None = None,
-    executor: Executor | None = None,
-    metric: str | Callable[..., Any] | None = None,
-    **options: Any,
-) -> Study:
+def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
     """How much data a value takes, which model predicts best, and what more data buys.
 
     Args:
@@ -81,11 +75,11 @@ def study(
             or the path of a file.
         target: the column to predict.
         executor: where learning curves are measured, any of `concurrent.futures`; None is here.
-        metric: the unit of every number: a name ("f1", "mae", any of `sklearn.metrics.get_scorer_names()` that
-            applies), your own function score(y_true, y_pred), or a scorer object of scikit-learn. Whether larger is
-            better follows from the score of perfect predictions.
         options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
-            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ...
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ... The unit of every number is `metric`:
+            a name ("f1", "mae", any of `sklearn.metrics.get_scorer_names()` that applies), your own function
+            score(y_true, y_pred), or a scorer object of scikit-learn. Whether larger is better follows from the score
+            of perfect predictions.
 
     Raises:
         DataError: the table cannot be used.
@@ -101,10 +95,9 @@ def study(
     ['model', 'n', 'kind', 'value', 'lower', 'upper']
     """
     started = time.monotonic()
-    name, scorer = (metric, None) if metric is None or isinstance(metric, str) else (None, metric)
-    told = StudyOptions(target=target, metric=name, **_checked(options))
+    told = StudyOptions(target=target, **_checked(options))
     with jax.enable_x64(True):
-        record = run_study(load(table, told), told, started=started, executor=executor, scorer=scorer)
+        record = run_study(load(table, told), told, started=started, executor=executor)
     return Study(record)
 
 

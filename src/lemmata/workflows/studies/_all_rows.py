@@ -28,15 +28,16 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     In regression it is leave-one-out, the error at N - 1 rows. For classes ten folds are left out, each with its share
     of every class: without a row, the mean of the others leans to the other classes, so that leave-one-out puts a
     machine that learned nothing below guessing. Both need rows that are independent, so a table with groups or an order
-    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given.
+    has none, nor has one of more than 2,500 rows. There the eigensystem is that of the rows that are given. Where mean
+    targets of texts are among the columns there is neither: the columns of a row depend on the targets of others.
 
     Args:
         measured: a model.
         dataset: the table, or some rows of it (see `spectral_rows`).
     """
-    if not measured.model.kernels:
+    if not measured.model.kernels or dataset.texts:
         return measured
-    encoded = np.asarray(dataset.encoder().fit_transform(dataset.inputs), float)
+    encoded = dataset.x
     y, total = dataset.targets, len(dataset.targets)
     matrix = padded_gram(chosen(measured.model.kernels, encoded, y), encoded)
     fit, values, vectors = centred_fit(matrix, matrix[:1], y)

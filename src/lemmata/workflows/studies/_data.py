@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,11 +11,11 @@ from jaxtyping import Float64, Int64
 from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
-from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.errors import DataError, MemoryPlanError, SettingError, shortened
 
-from ._columns import MOST_CATEGORIES, Inputs, count, encode_targets, listing, raw_inputs
+from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
 from ._copies import first_equal
-from ._encoder import Calendars, Categories, encoded_names, encoder
+from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import Finding, examine_columns, examine_rows
 from ._metrics import Metric
 from ._roles import (
@@ -28,7 +29,7 @@ from ._roles import (
     without_target,
 )
 from ._sampling import drawn, group_codes, how_drawn
-from ._tables import Reading, read_table
+from ._tables import Reading, Table, read_table
 
 MOST_CELLS = 10**8
 """Rows times encoded columns that are used; of a larger table rows are drawn. It does not depend on the machine."""
@@ -50,6 +51,21 @@ class Duplicates:
 
     rows: int
     examples: tuple[tuple[int, int], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """The columns as the user has them.
+
+    Args:
+        table: the table as it was read.
+        names: the columns that are inputs, and those that were left out because they do not vary.
+        rows: the row of `table.frame` of each used row.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    rows: Int64[np.ndarray, " N"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +99,9 @@ class Dataset:
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.
         available: rows of the table with a target (and, where asked, without missing cells): those that a user has.
-        pooled: of each text with pooled categories, codes that tell all of its texts apart.
+        pooled: of each text with pooled categories, codes that tell all of its texts apart, and
+        texts: its name.
+        given: the columns as the user has them.
         unit: the metric that is asked for, once a study runs.
     """
 
@@ -110,19 +128,53 @@ class Dataset:
     index: Int64[np.ndarray, " N"]
     available: int
     pooled: Float64[np.ndarray, "N q"]
+    texts: tuple[str, ...]
+    given: Given
     unit: Metric | None = None
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:
         """Inputs as encoded by all rows; every column has mean 0 and variance 1. Computed when first asked for."""
-        return np.asarray(self.encoder().fit_transform(self.inputs), dtype=np.float64)
+        return self.encoded(np.arange(len(self.inputs)))
+
+    def encoded(
+        self, train: Int64[np.ndarray, " n"], others: Int64[np.ndarray, " m"] | None = None
+    ) -> Float64[np.ndarray, "rows d"]:
+        """Training rows and others as models see them: all that is learned for it is learned from the training rows.
+
+        >>> iris = load_dataset("iris")
+        >>> iris.encoded(np.arange(100), np.arange(100, 150)).shape
+        (150, 4)
+        """
+        others = train[:0] if others is None else others
+        rows = np.concatenate([train, others])
+        x = np.asarray(self.encoder().fit(self.inputs[train]).transform(self.inputs[rows]), dtype=np.float64)
+        if not self.texts:
+            return x
+        groups = None if self.groups is None else self.groups[train]
+        codes = self.pooled[train], self.pooled[others]
+        return np.concatenate([x, target_means(*codes, self.targets[train][:, self._told], groups)], axis=1)
+
+    @property
+    def _told(self) -> slice:
+        """The outputs whose means are told: of two classes one, since the other is the rest."""
+        return slice(1, None) if self.classes is not None and len(self.classes) == 2 else slice(None)
+
+    def as_given(self, rows: Int64[np.ndarray, " m"]) -> Any:
+        """Some of the rows, with the columns as the user has them: a data frame of pandas, or of polars.
+
+        >>> load_dataset("iris").as_given(np.array([0, 149])).shape
+        (2, 4)
+        """
+        return self.given.table.as_given(self.given.names, self.given.rows[rows])
 
     def some(self, rows: Int64[np.ndarray, " m"]) -> "Dataset":
         """The table of these rows alone."""
         part = lambda array: None if array is None else array[rows]
+        given = dataclasses.replace(self.given, rows=self.given.rows[rows])
         return dataclasses.replace(
             self, inputs=self.inputs[rows], targets=self.targets[rows], y=self.y[rows], index=self.index[rows],
-            pooled=self.pooled[rows], groups=part(self.groups), order=part(self.order),
+            pooled=self.pooled[rows], given=given, groups=part(self.groups), order=part(self.order),
         )  # fmt: skip
 
     @property
@@ -132,6 +184,8 @@ class Dataset:
 
     def encoder(self) -> ColumnTransformer:
         """An unfitted scikit-learn transformer of `inputs`: imputes, encodes and standardises by the rows it is given.
+
+        It sees no targets, so that the mean targets of texts with many categories are not among its columns.
 
         >>> iris = load_dataset("iris")
         >>> x = iris.encoder().fit(iris.inputs[:100]).transform(iris.inputs)
@@ -210,6 +264,7 @@ def load_dataset(
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
+    findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
         notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
@@ -226,7 +281,8 @@ def load_dataset(
         y=targets.y,
         task=targets.task,
         classes=targets.classes,
-        features=encoded_names(inputs.values, inputs.categories, inputs.names, inputs.calendars),
+        features=encoded_names(inputs.values, inputs.categories, inputs.names, inputs.calendars)
+        + _mean_names(inputs.texts, targets),
         target=roles.label,
         y_mean=targets.mean,
         y_scale=targets.scale,
@@ -237,7 +293,34 @@ def load_dataset(
         index=index if table.kept is None else table.kept[index],
         available=available,
         pooled=inputs.pooled,
+        texts=inputs.texts,
+        given=Given(table, tuple(name for name in roles.inputs if name in inputs.names + inputs.constant), index),
     )
+
+
+def _rare_texts(inputs: Inputs) -> list[Finding]:
+    """What little is known of a text's categories that have few rows."""
+    found = []
+    for name, codes in zip(inputs.texts, inputs.pooled.T, strict=True):
+        sizes = np.unique(codes[~np.isnan(codes)], return_counts=True)[1]
+        few = sizes[sizes < FEWEST_REPEATS]
+        if len(few):
+            text = (
+                f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
+                f"{FEWEST_REPEATS} rows ({few.sum():,} rows). The models know a category by the mean target of its "
+                "training rows. Where these are few it is drawn to the mean of all rows, which a new category gets."
+            )
+            found.append(Finding("categories", (name,), text))
+    return found
+
+
+def _mean_names(texts: Sequence[str], targets: Targets) -> tuple[str, ...]:
+    """The names of the mean targets of texts with many categories."""
+    if targets.classes is None:
+        each = [""] if targets.values.shape[1] == 1 else [f" {j}" for j in range(targets.values.shape[1])]
+    else:
+        each = [f" is {name}" for name in (targets.classes[1:] if len(targets.classes) == 2 else targets.classes)]
+    return tuple(f"{text}: mean target{output}" for output in each for text in texts)
 
 
 def _about(findings: Sequence[Finding], roles: Roles) -> list[Finding]:

@@ -7,8 +7,9 @@ from jaxtyping import Float64
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from ._calendar import Calendar, CalendarParts
@@ -16,6 +17,9 @@ from ._calendar import Calendar, CalendarParts
 FARTHEST = 10.0
 """A held-out entry is at most so many standard deviations away, or twice as far as the farthest training entry: one
 pixel that hardly varies among the training rows would otherwise outweigh all others."""
+
+FOLDS = 5
+"""Parts of the training rows, each of which gets its target means from the others."""
 
 Categories = tuple[tuple[str, ...] | None, ...]
 Calendars = tuple[Calendar | None, ...]
@@ -97,6 +101,42 @@ def encoded_names(
     for name, dates in zip(names, calendars, strict=bool(calendars)):
         encoded += dates.names(name) if dates is not None else ()
     return tuple(encoded)
+
+
+def target_means(
+    codes: Float64[np.ndarray, "n q"],
+    others: Float64[np.ndarray, "m q"],
+    targets: Float64[np.ndarray, "n k"],
+    groups: np.ndarray | None = None,
+) -> Float64[np.ndarray, "rows means"]:
+    """For each text and output the mean target of the rows that have the row's text, standardised.
+
+    scikit-learn's TargetEncoder draws the means of texts with few rows to the overall mean, by empirical Bayes. A
+    training row gets its means from the four fifths of the training rows that it is not among, so that no model can
+    read a row's own target from them; other rows get theirs from all training rows.
+
+    Args:
+        codes: codes of the texts of the training rows, NaN where missing.
+        others: codes of the other rows.
+        targets: of the training rows; of two columns that are classes the first says nothing that the second does not.
+        groups: the group of each training row, or None; no group is split.
+
+    >>> codes, y = np.repeat([[0.0], [1.0]], 50, axis=0), np.repeat([[2.0], [4.0]], 50, axis=0)
+    >>> target_means(codes, codes[49:51], y)[-2:].round().ravel().tolist()
+    [-1.0, 1.0]
+    """
+    n, columns = len(codes), []
+    parts = KFold(FOLDS, shuffle=True, random_state=0)
+    if groups is not None and len(np.unique(groups)) >= FOLDS:
+        parts = GroupKFold(FOLDS)
+    for y in targets.T:
+        own = np.empty_like(codes)
+        for rest, part in parts.split(codes, groups=groups):
+            own[part] = TargetEncoder(target_type="continuous").fit(codes[rest], y[rest]).transform(codes[part])
+        whole = TargetEncoder(target_type="continuous").fit(codes, y)
+        columns.append(np.concatenate([own, whole.transform(others) if len(others) else others]))
+    found = np.concatenate(columns, axis=1)
+    return Standardise().fit(found[:n]).transform(found)
 
 
 def _kinds(inputs: np.ndarray, categories: Categories) -> tuple[list[int], list[int], list[int]]:

@@ -163,8 +163,12 @@ def _between(low: int, high: int, number: int) -> list[int]:
 
 
 def left_out(dataset: Dataset) -> bool:
-    """Whether the table is measured as a whole, each row left out: few rows, and all independent."""
-    return len(dataset.targets) <= MOST_LEFT_OUT and dataset.groups is None and dataset.order is None
+    """Whether the table is measured as a whole, each row left out.
+
+    Rows are few and independent, and no column is made of the targets of other rows.
+    """
+    few = len(dataset.targets) <= MOST_LEFT_OUT
+    return few and dataset.groups is None and dataset.order is None and not dataset.texts
 
 
 def width_of(dataset: Dataset) -> int:
@@ -318,9 +322,8 @@ def units_of(dataset: Dataset) -> Sequence[Metric]:
 
 def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
     """Fit everything on the training rows alone."""
-    encoder = dataset.encoder().fit(dataset.inputs[train])
-    rows = encoder.transform(dataset.inputs[np.concatenate([train, test])])
-    fit = model.fit(np.asarray(rows, float), dataset.targets[train], dataset.task)
+    rows = dataset.as_given(np.concatenate([train, test])) if model.raw else dataset.encoded(train, test)
+    fit = model.fit(rows, dataset.targets[train], dataset.task)
     if not np.isfinite(fit.outputs).all():
         raise ValueError("predictions that are not finite")
     return fit

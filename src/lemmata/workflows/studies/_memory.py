@@ -35,6 +35,8 @@ class Table:
         default_target: the target column when the user names none; None where one must be named.
         kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
         findings: what was found while it was read.
+        given: the user's own data frame of another library, with the columns of `frame` in their order; None elsewhere.
+        of_polars: whether the user gave a polars data frame.
     """
 
     name: str
@@ -44,6 +46,29 @@ class Table:
     default_target: str | None = None
     kept: np.ndarray | None = None
     findings: tuple[Finding, ...] = ()
+    given: Any = None
+    of_polars: bool = False
+
+    def as_given(self, names: Sequence[str], rows: np.ndarray) -> Any:
+        """Some columns and rows as the user has them: cells are not read, and names are the user's.
+
+        Of a file or of arrays they are a pandas data frame where pandas can be imported, else a polars one.
+
+        Args:
+            names: names of columns of `frame`.
+            rows: rows of `frame`, from 0.
+        """
+        if self.given is not None:
+            places = [self.frame.columns.index(name) for name in names]
+            return self.given.iloc[rows, places]
+        cells = self.frame.select(names)[rows]
+        if self.of_polars:
+            return cells
+        try:
+            import pandas
+        except ImportError:
+            return cells
+        return pandas.DataFrame({column.name: column.to_numpy() for column in cells}, index=rows)
 
 
 def check_names(source: object, names: Sequence[str]) -> None:
@@ -101,7 +126,8 @@ def table_in_memory(data: Any) -> Table:
             " scikit-learn bunch",
             remedy="give the pair (x, y) for arrays",
         )
-    return Table("the table", frame, frame.height)
+    other = hasattr(data, "iloc")
+    return Table("the table", frame, frame.height, given=data if other else None, of_polars=not other)
 
 
 def _frame(data: Any) -> pl.DataFrame | None:
@@ -178,7 +204,9 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
         )
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
-    return Table(source, frame, frame.height, notes, default_target=label if targets.width > 1 else targets.columns[0])
+    target = label if targets.width > 1 else targets.columns[0]
+    given = x if hasattr(x, "iloc") else None  # its columns come first
+    return Table(source, frame, frame.height, notes, target, given=given, of_polars=isinstance(x, pl.DataFrame))
 
 
 def _bunch(bunch: Mapping[str, Any]) -> Table:

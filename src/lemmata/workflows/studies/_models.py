@@ -2,16 +2,13 @@
 
 import dataclasses
 import functools
-import importlib.util
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import DataError, LemmataError, MissingFileError, SettingError, UnknownNameError
+from lemmata.errors import DataError, UnknownNameError
 from lemmata.kernels import RBF, AbstractKernel, Linear
 
 from ._architectures import Architecture, architectures, check_names
@@ -23,7 +20,6 @@ from ._usual import (
     USUAL,
     Fit,
     check_amounts,
-    fit_estimator,
     free,
     last_season,
     repeated,
@@ -57,6 +53,7 @@ class Model:
         naive: whether it knows no columns: it repeats earlier targets.
         own: whether it is the user's.
         least: the fewest training rows that it can be fitted to.
+        raw: whether it takes the columns as the user has them, in a data frame.
     """
 
     name: str
@@ -69,21 +66,20 @@ class Model:
     naive: bool = False
     own: bool = False
     least: int = 1
+    raw: bool = False
 
 
 def models(
     names: Sequence[str] | None,
-    file: str | None,
     x: Float[np.ndarray, "N d"],
     task: str,
     targets: Float[np.ndarray, "rows k"] | None = None,
     ordered: bool = False,
 ) -> list[Model]:
-    """The models of these names: kernels (see `architectures`), those of `usual_models`; and the user's own.
+    """The models of these names: kernels (see `architectures`), those of `usual_models`.
 
     Args:
         names: names of kernels and models; None for those that suit the table.
-        file: "FILE.py:function", where the function returns a scikit-learn estimator.
         x: encoded rows, or some of them, for the kernels' scales.
         task: "regression" or "classification".
         targets: the targets, which decide whether models of counts or amounts suit.
@@ -91,7 +87,6 @@ def models(
 
     Raises:
         UnknownNameError: no such model.
-        SettingError: the file or its function cannot be used.
     """
     check_models(names)
     known = usual_models(task)
@@ -109,7 +104,7 @@ def models(
     found = [_kernel(item, x.shape[1]) for item in architectures(kernels, x)] if kernels is None or kernels else []
     found += [usual(known[name], name) for name in dict.fromkeys(wanted)]
     found += [usual(make, name) for name, make in NAIVE.items()] if ordered else []
-    return found + ([_of_file(file)] if file else [])
+    return found
 
 
 def check_models(names: Sequence[str] | None) -> None:
@@ -251,58 +246,3 @@ def chosen(
     x, y = x[:TUNED_ROWS_OF_MANY], y[:TUNED_ROWS_OF_MANY]
     found = [centres_fit(kernel, x, x[:1], y, TUNED_CENTRES) for kernel in kernels]
     return kernels[int(np.argmin([((fit.left_out - shown) ** 2).mean() for fit, shown in found]))]
-
-
-def _of_file(file: str) -> Model:
-    path, colon, name = file.rpartition(":")
-    is_program = bool(colon) and path.endswith(".py")
-    if not is_program or not Path(path).is_file():
-        kind = MissingFileError if is_program else SettingError
-        raise kind("--model is no function in a file", found=file[:80], rule="FILE.py:function")
-    make = functools.partial(_made, path, name)
-    try:
-        estimator = make()
-    except LemmataError:
-        raise
-    except Exception as error:
-        raise SettingError(
-            f"--model {file[:80]} cannot be used",
-            found=f"{type(error).__name__}: {error}",
-            rule=f"{name}() returns an estimator with fit and predict",
-        ) from error
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
-        raise SettingError(
-            f"--model {file[:80]} cannot be used",
-            found=f"{name}() returns {type(estimator).__name__}",
-            rule="an estimator with fit and predict",
-        )
-    return Model(
-        name,
-        name,
-        f"{type(estimator).__name__} of {Path(path).name}",
-        False,
-        functools.partial(fit_estimator, make),
-        _own_price,
-        own=True,
-    )
-
-
-def _own_price(n: int, d: int, k: int) -> float:
-    """A guess: as dear as a forest."""
-    return 1e-5 * n * math.sqrt(d) * k
-
-
-def _made(path: str, name: str) -> Any:
-    """What the function of that name in a file returns, in whichever process."""
-    return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
-
-
-@functools.cache
-def _module(path: str, written: int) -> Any:
-    """The file as it was written at that time."""
-    spec = importlib.util.spec_from_file_location("lemmata_user_model", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module

@@ -33,6 +33,7 @@ from lemmata.workflows.records.studies import (
 
 from ._all_rows import spectral_rows, with_all_rows
 from ._answers import RARE, answers, beats_guessing, eligible
+from ._columns import listing
 from ._data import Dataset
 from ._drift import calmer, drift
 from ._kernel_theory import spectral, theory
@@ -41,6 +42,7 @@ from ._measure import MOST_LEFT_OUT, UnmeasuredError, baselines, left_out, measu
 from ._models import MOST_EXACT, Model, is_last_value, models
 from ._outlook import Candidate, evened
 from ._overview import describe
+from ._own import own_model
 from ._question import Question
 from ._residuals import residuals
 from ._signal import Signal, signal
@@ -60,7 +62,6 @@ def run_study(
     progress: Progress = lambda stage, done, total: None,
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
-    scorer: Callable[..., Any] | None = None,
 ) -> StudyRecord:
     """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
 
@@ -70,8 +71,6 @@ def run_study(
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
         executor: where the splits of the learning curves are fitted; None is here, on threads.
-        scorer: the user's own metric, `score(y_true, y_pred)` or a scorer object of scikit-learn; None is that of the
-            options.
 
     Returns:
         The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
@@ -83,7 +82,7 @@ def run_study(
         PrecisionError: float64 is off.
     """
     require_float64("a study")
-    asked = question(dataset, options, scorer)
+    asked = question(dataset, options)
     job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
         # Of models that people use, and once: the state of warnings is one for all threads.
@@ -110,9 +109,7 @@ class _Job:
         dataset = dataclasses.replace(dataset, unit=asked.unit)
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
         self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
-        self.models = models(
-            options.model_names, options.model, self.few.x, dataset.task, dataset.targets, dataset.order is not None
-        )
+        self.models = models(options.model_names, self.few.x, dataset.task, dataset.targets, dataset.order is not None)
         self.signal: Signal | None = None
         self.candidates: list[Candidate] = []
         self.shares: dict[str, float] = {}
@@ -122,6 +119,10 @@ class _Job:
         self.training: list[dict] = []
         self.bibliography: list[dict] = []
         self.notes: list[str] = []
+        if options.model is not None:
+            own, said = own_model(options.model, dataset, [model.name for model in self.models])
+            self.models.append(own)
+            self.notes += said
         self.interrupted = False
 
     def until(self, share: float) -> float:
@@ -256,6 +257,12 @@ class _Job:
             )
         if self.few is not self.dataset and any(self.theory.values()):
             self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
+        if self.dataset.texts and not self.options.quick:
+            self.notes.append(
+                f"What the theory says is left out: {listing([repr(name) for name in self.dataset.texts])} "
+                f"{'enters' if len(self.dataset.texts) == 1 else 'enter'} by mean targets, and the theory takes inputs "
+                "that do not depend on targets."
+            )
         wild = {item.measured.model.title: item.measured.wild for item in self.candidates if item.measured.wild}
         self.notes = list(dict.fromkeys([*self.notes, *say_left_out(wild)]))
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)

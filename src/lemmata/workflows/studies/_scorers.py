@@ -3,8 +3,7 @@
 import dataclasses
 import functools
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -171,19 +170,15 @@ def influences(loss: Callable[[np.ndarray], float], rows: int, members: np.ndarr
     return found - found.mean() + whole
 
 
-def own_labels(classes: Sequence[str]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """The classes as their owner writes them, numbers as numbers, in increasing order; and the column of each.
+def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """The classes in increasing order, as scikit-learn has them, and the place of each among those that are given.
 
-    >>> own_labels(("10", "2")), own_labels(("no", "yes"))
-    (((2, 10), (1, 0)), (('no', 'yes'), (0, 1)))
+    >>> increasing(np.array(["b", "a"])), increasing(None)
+    ((('a', 'b'), (1, 0)), ((), ()))
     """
-    labels: list[Any] = list(classes)
-    if all(re.fullmatch(r"[-+]?\d{1,15}", name) for name in classes):
-        labels = [int(name) for name in classes]
-    elif all(name.lower() in ("true", "false") for name in classes):
-        labels = [name.lower() == "true" for name in classes]
-    order = sorted(range(len(labels)), key=labels.__getitem__)
-    return tuple(labels[i] for i in order), tuple(order)
+    found = [] if labels is None else labels.tolist()
+    order = sorted(range(len(found)), key=found.__getitem__)
+    return tuple(found[i] for i in order), tuple(order)
 
 
 @functools.cache

@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 import numpy as np
+from jaxtyping import Float64, Int
 
 from ._data import Dataset
 from ._repeats import copies, few_values
@@ -120,6 +121,14 @@ def _of_rows(dataset: Dataset, rng: np.random.Generator) -> Outcome:
     )  # fmt: skip
 
 
+def _codes(pooled: Float64[np.ndarray, "n q"]) -> Int[np.ndarray, "n q"]:
+    """The codes of texts, from 0 and without gaps; missing is a code of its own."""
+    codes = np.zeros(pooled.shape, dtype=int)
+    for j, column in enumerate(pooled.T):
+        codes[:, j] = np.unique(column, return_inverse=True)[1].reshape(-1)
+    return codes
+
+
 def _of_few(dataset: Dataset, rng: np.random.Generator, most: int, shuffles: int, level: float, power: bool) -> Outcome:
     """Targets are permuted over some of the rows."""
     total = len(dataset.targets)
@@ -133,6 +142,6 @@ def _of_few(dataset: Dataset, rng: np.random.Generator, most: int, shuffles: int
     view = View(
         kernels(encoded), encoded,
         np.ascontiguousarray(targets[orders].swapaxes(0, 1)), np.ascontiguousarray(scores[orders].swapaxes(0, 1)),
-        rescored(y, classes), classes, not classes,
+        rescored(y, classes), classes, not classes, _codes(dataset.pooled[rows]),
     )  # fmt: skip
     return outcome([view], len(rows), "rows", 1 / len(orders), level=level, rng=rng if power else None)

@@ -33,8 +33,7 @@ def of_held_out(dataset: Dataset, rng: np.random.Generator, level: float) -> Out
     y, (own, rest) = dataset.targets, _halves(dataset, rng)
     if len(own) < _FEWEST:
         return Outcome(1.0, np.nan, np.nan, len(rest), KIND, 1 / (SHUFFLES + 1), SHUFFLES)
-    encoder = dataset.encoder().fit(dataset.inputs[own])
-    x, cross = (np.asarray(encoder.transform(dataset.inputs[rows]), float) for rows in (own, rest))
+    x, cross = np.split(dataset.encoded(own, rest), [len(own)])
     half = _Half(x - x.mean(axis=0), cross - x.mean(axis=0), dataset.task == "classification")
     said = [half.linear(part) for part in half.seen(y[own][:, None])]
     said = np.concatenate([*said, *(half.forest(part[:, 0]) for part in half.seen(y[own][:, None]))])[:, :, 0]

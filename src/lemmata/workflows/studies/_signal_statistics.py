@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 from scipy.stats import rankdata
 
 from lemmata.kernels import RBF, Linear
@@ -16,6 +17,7 @@ from ._signal_power import TABLES, Powers, bent, hardest, made, powers
 
 _RIDGES = np.logspace(-4, 2, 7)
 _BINS = 5
+_DRAWN = (1.0, 4.0, 16.0)
 _MOST_STEPS = 4
 _CHUNK = 2**22
 _TAIL = 0.04
@@ -51,6 +53,7 @@ class View:
         score: of targets that are made, the scores; None where no power is asked for.
         classes: whether the target is classes.
         products: whether a product of two columns is tried, too.
+        codes: of each text with many categories its codes, from 0.
     """
 
     grams: list[Float[np.ndarray, "n n"]]
@@ -60,6 +63,7 @@ class View:
     score: Callable[[np.ndarray], np.ndarray] | None = None
     classes: bool = False
     products: bool = False
+    codes: Int[np.ndarray, "n q"] | None = None
 
     @functools.cached_property
     def systems(self) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -94,11 +98,36 @@ def unexplained(view: View) -> tuple[Float[np.ndarray, "kernels arrangements"], 
     """The part of the targets' variance that is left: leave-one-out with each kernel, and with few columns.
 
     The few columns are the best one of a linear fit; the best one of which only five quantile bins are known; and
-    the best two and four, each the one that goes best with what is left by those before it.
+    the best two and four, each the one that goes best with what is left by those before it. Of texts with many
+    categories it is the best one whose other rows of the same category predict a row.
     """
     left_out = [_left_out(*system, view.targets) for system in view.systems]
     few = _steps(view.columns, view.targets) if view.columns.shape[1] else []
-    return np.array(left_out), np.array([*few, *_binned(view.columns, view.scores)]).reshape(-1, view.targets.shape[1])
+    few = [*few, *_binned(view.columns, view.scores)]
+    if view.codes is not None and view.codes.shape[1]:
+        few += _by_text(view.codes, view.targets)
+    return np.array(left_out), np.array(few).reshape(-1, view.targets.shape[1])
+
+
+def _by_text(
+    codes: Int[np.ndarray, "n q"], targets: Float[np.ndarray, "n arrangements k"]
+) -> list[Float[np.ndarray, " arrangements"]]:
+    """What is left by the best text where a row is predicted from the others of its category.
+
+    The mean of n others is drawn to 0, the overall mean, as if m more rows stood there: n/(n + m) of it is told. Each m
+    gives one statistic.
+    """
+    n, count = targets.shape[:2]
+    flat, total = targets.reshape(n, -1), (targets**2).sum(axis=(0, 2))
+    found = np.full((len(_DRAWN), count), np.inf)
+    for column in codes.T:
+        sizes = np.bincount(column)
+        members = csr_array((np.ones(n), (column, np.arange(n))), shape=(len(sizes), n))
+        sums, others = (members @ flat)[column] - flat, sizes[column] - 1.0
+        for i, more in enumerate(_DRAWN):
+            left = flat - sums / (others + more)[:, None]
+            found[i] = np.minimum(found[i], (left.reshape(n, count, -1) ** 2).sum(axis=(0, 2)) / total)
+    return list(found)
 
 
 def extremes(statistics: Float[np.ndarray, "m arrangements"]) -> Float[np.ndarray, " arrangements"]:

@@ -13,8 +13,9 @@ from lemmata.errors import SettingError
 
 from ._data import Dataset
 from ._metrics import DEFAULT, Distance, Loss, Metric, asked, metric
+from ._own import labels_of
 from ._row_losses import brier, wrong
-from ._scorers import Scored, own_labels
+from ._scorers import Scored, increasing
 
 TRIED = 2000
 """Rows of the table on which a scorer is tried, and on which the best guess is chosen, at the most."""
@@ -24,27 +25,25 @@ SAME = 1e-6
 """A score of every row twice that differs by more than this, relatively, grows with the number of rows."""
 
 
-def unit_of(
-    dataset: Dataset, name: str | None, error: str | float | None, scorer: Callable[..., Any] | None = None
-) -> tuple[Metric, float | None]:
+def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
     """The unit that is asked for, made ready for the table, and the loss to reach, if one is asked for.
 
     Args:
         dataset: the table.
-        name: of `--metric`; None is that of `error`, or the default of the task.
-        error: as `--error` is given: a metric and a number, or with `name` or `scorer` a number.
-        scorer: the user's own: `score(y_true, y_pred)`, or a scorer object of scikit-learn.
+        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None is
+            the metric of `error`, or the default of the task.
+        error: as `--error` is given: a metric and a number, or a number in the given metric.
 
     Raises:
         SettingError: no such metric, a value that no model has, or a scorer that cannot be used.
     """
     spread, task = float(dataset.targets.var(axis=0).sum()), dataset.task
-    given = None if name is None else metric(name, task)
-    if scorer is not None:
-        given = _own(scorer, dataset)
+    unit = given
+    if given is not None:
+        unit = bound(metric(given, task) if isinstance(given, str) else _own(given, dataset), dataset)
     if error is None:
-        return bound(given or metric(DEFAULT[task], task), dataset), None
-    unit, loss = asked(error, task, spread, given and bound(given, dataset))
+        return unit or metric(DEFAULT[task], task), None
+    unit, loss = asked(error, task, spread, unit)
     return bound(unit, dataset), loss
 
 
@@ -192,7 +191,7 @@ def _own(scorer: Callable[..., Any], dataset: Dataset) -> Metric:
             rule="a name, a function score(y_true, y_pred), or a scorer object of scikit-learn",
         )  # fmt: skip
     name, task, y = name_of(scorer), dataset.task, _some(dataset.targets)
-    labels, order = own_labels(dataset.classes) if dataset.classes else ((), ())
+    labels, order = increasing(labels_of(dataset))
     made = Metric(name, task, Scored(scorer, task, labels=labels, order=order), Distance(0, 1), Loss(0, 1), True, False,
                   f"your score {name}", averaged=False, always=False)  # fmt: skip
     tried = _tried(made.rows, y, made)  # pyright: ignore[reportArgumentType]

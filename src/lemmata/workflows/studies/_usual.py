@@ -46,7 +46,7 @@ Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
 Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
-def fit_estimator(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
     """What an estimator of scikit-learn that is fitted to the first rows says of the others."""
     n, classes = len(y), y.shape[1]
     if task == "regression":

@@ -1,0 +1,168 @@
+"""The user's own model: an estimator, or a function in a file that makes one, on the columns as the user has them."""
+
+import functools
+import importlib.util
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import LemmataError, MissingFileError, SettingError
+
+from ._data import Dataset
+from ._models import Model
+from ._usual import Fit, fit_estimator
+
+TRIED = 200
+"""Rows on which is tried whether a model takes the columns as they are."""
+
+
+def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tuple[Model, list[str]]:
+    """The user's model, and what is to be said of how it is fitted.
+
+    It is fitted to the columns as the user has them, in a data frame, so that a pipeline may choose columns by their
+    names. A model that cannot be fitted to them (to texts, or to missing cells) gets the encoded columns that the
+    other models get.
+
+    Args:
+        source: an estimator with fit and predict, or "FILE.py:function", where the function returns one.
+        dataset: the table.
+        taken: names of other models.
+
+    Raises:
+        SettingError: it is no estimator, or the file or its function cannot be used.
+        MissingFileError: there is no such file.
+    """
+    make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
+    name = name if name not in taken else f"{name} (own)"
+    raw = functools.partial(_fit_as_given, make, labels_of(dataset))
+    model = Model(name, name, words, False, raw, _price, own=True, raw=True)
+    reason = _refusal(model, dataset)
+    if not reason:
+        return model, []
+    plain = Model(name, name, words, False, functools.partial(fit_estimator, make), _price, own=True)
+    if _refusal(plain, dataset):
+        return model, []  # it fails either way: what it says of the user's own columns helps more
+    note = (
+        f"{name} cannot be fitted to the columns as they are ({reason}). It gets them encoded, as the other models do: "
+        "numbers standardised, texts one-hot, missing cells filled in."
+    )
+    return plain, [note]
+
+
+def _refusal(model: Model, dataset: Dataset) -> str:
+    """Why the model cannot be fitted to some rows and predict others; empty where it can."""
+    rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]
+    cut = max(len(rows) * 4 // 5, 1)
+    given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
+    try:
+        model.fit(given, dataset.targets[rows[:cut]], dataset.task)
+    except Exception as error:  # whatever somebody's estimator raises
+        return f"{type(error).__name__}: {error}".splitlines()[0][:160]
+    return ""
+
+
+def labels_of(dataset: Dataset) -> np.ndarray | None:
+    """The classes as the user has them, in the order of `dataset.classes`; None for numbers."""
+    if dataset.classes is None:
+        return None
+    first = dataset.targets.argmax(axis=0)
+    cells = dataset.given.table.as_given([dataset.target], dataset.given.rows[first])
+    return np.asarray(cells).reshape(-1)
+
+
+def _fit_as_given(
+    make: Callable[[], Any], labels: np.ndarray | None, frame: Any, y: Float[np.ndarray, "n k"], task: str
+) -> Fit:
+    """What an estimator that is fitted to the first rows of a data frame says of the others.
+
+    Args:
+        make: gives an estimator that is not fitted.
+        labels: the classes as the user has them.
+        frame: all rows.
+        y: the targets of the first: numbers, or one-hot columns of the classes.
+        task: "regression" or "classification".
+    """
+    if labels is None:
+        return fit_estimator(make, frame, y, task)
+    n, m = len(y), len(frame) - len(y)
+    present = np.unique(y.argmax(axis=1))
+    if len(present) == 1:
+        sure = np.repeat(y[:1], m, axis=0)
+        return Fit(sure, sure)
+    estimator = make().fit(frame[:n], labels[y.argmax(axis=1)])
+    place = {label: j for j, label in enumerate(labels.tolist())}
+    said = np.zeros((m, len(labels)))
+    if hasattr(estimator, "predict_proba"):
+        columns = [place[label] for label in np.asarray(estimator.classes_).tolist()]
+        said[:, columns] = estimator.predict_proba(frame[n:])
+    else:
+        found = [place[label] for label in np.asarray(estimator.predict(frame[n:])).reshape(-1).tolist()]
+        said[np.arange(m), found] = 1.0
+        return Fit(said, said, certain=True)
+    return Fit(said, said)
+
+
+def _of_object(estimator: object) -> tuple[Callable[[], Any], str, str]:
+    if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        what = f"the class {estimator.__name__}" if isinstance(estimator, type) else type(estimator).__name__
+        raise SettingError(
+            "model= is no estimator",
+            found=what,
+            rule='an estimator with fit and predict, or "FILE.py:function"',
+            remedy=f"model={estimator.__name__}()" if isinstance(estimator, type) else None,
+        )
+    from sklearn.base import clone
+
+    name = type(estimator).__name__
+    return functools.partial(clone, estimator, safe=False), name, f"{name}, as given"
+
+
+def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
+    path, colon, name = file.rpartition(":")
+    is_program = bool(colon) and path.endswith(".py")
+    if not is_program or not Path(path).is_file():
+        kind = MissingFileError if is_program else SettingError
+        raise kind("--model is no function in a file", found=file[:80], rule="FILE.py:function")
+    make = functools.partial(_made, path, name)
+    try:
+        estimator = make()
+    except LemmataError:
+        raise
+    except Exception as error:
+        raise SettingError(
+            f"--model {file[:80]} cannot be used",
+            found=f"{type(error).__name__}: {error}",
+            rule=f"{name}() returns an estimator with fit and predict",
+        ) from error
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
+        raise SettingError(
+            f"--model {file[:80]} cannot be used",
+            found=f"{name}() returns {type(estimator).__name__}",
+            rule="an estimator with fit and predict",
+        )
+    return make, name, f"{type(estimator).__name__} of {Path(path).name}"
+
+
+def _price(n: int, d: int, k: int) -> float:
+    """A guess: as dear as a forest."""
+    return 1e-5 * n * math.sqrt(d) * k
+
+
+def _made(path: str, name: str) -> Any:
+    """What the function of that name in a file returns, in whichever process."""
+    return getattr(_module(path, Path(path).stat().st_mtime_ns), name)()
+
+
+@functools.cache
+def _module(path: str, written: int) -> Any:
+    """The file as it was written at that time."""
+    spec = importlib.util.spec_from_file_location("lemmata_user_model", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
