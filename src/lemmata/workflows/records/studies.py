@@ -7,7 +7,7 @@ from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of study.json; a reader refuses others."""
 
 
@@ -191,8 +191,26 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that has to be known before a study is relied on.
+
+    Args:
+        kind: of the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code",
+            "categories", "tail", "numbers" or "missing". Of the classes: "imbalance" or "rare class". Of the unit:
+            "unit". Of the answers: "copies" or "drift". Of the models: "model" for one that was left out, "own model",
+            "splits", "broken fits", "season", "approximation", "theory", "time limit" or "interrupted".
+        columns: the columns that it speaks about.
+        text: a sentence or two: what was found, why it matters, what to do.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: what it is called, its size, its target, what was noticed and done.
+    """The table: what it is called, its size, its target, and what was done to it.
 
     `rows` stand in the table, `available` of them have a target, and `used_rows` were studied.
     """
@@ -204,7 +222,6 @@ class Data:
     target: str
     classes: list[str] | None
     columns: list[Column]
-    findings: list[str]
     notes: list[str]
     target_mean: float
     target_sd: float
@@ -247,5 +264,10 @@ class StudyRecord(StoredRecord):
     claims: list[dict[str, Any]]
     training: list[dict[str, Any]]
     bibliography: list[dict[str, str]]
-    notes: list[str]
+    findings: list[Finding]
     interrupted: bool = False
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences of the findings, those about the study before those about the table."""
+        return [item.text for item in self.findings]

@@ -33,8 +33,6 @@ FULL = 0.75
 CHANGING = "How many rows would reach a value is not told: later rows differ from these."
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
-RARE = 8
-"""A class of fewer rows is too small to be measured on both sides of a split."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:

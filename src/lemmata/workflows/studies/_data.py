@@ -12,11 +12,12 @@ from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError, shortened
+from lemmata.workflows.records.studies import Finding
 
 from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
-from ._findings import Finding, examine_columns, examine_rows
+from ._findings import examine_columns, examine_rows
 from ._metrics import Metric
 from ._roles import (
     FEWEST_ROWS,
