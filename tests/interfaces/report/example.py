@@ -133,7 +133,7 @@ def classified(**changes):
     """A classification with everything: asked accuracy, cost, claims, networks, findings."""
     unit, total = ACCURACY, 400
     values = {
-        "schema": 2,
+        "schema": 3,
         "lemmata": "0.1.0",
         "created": "2026-01-02T03:04:05+00:00",
         "command": "lemmata study flowers.csv --error 'accuracy 0.9'",
