@@ -16,6 +16,7 @@ from ._losses import Losses, bounded, upper_gain
 from ._measure import Measured, guess_losses, left_out, row_losses, units_of
 from ._metrics import Metric
 from ._models import chosen, within
+from ._scorers import FINE
 
 FOLDS = 10
 SPECTRAL_ROWS = 1500
@@ -49,9 +50,9 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     if not left_out(dataset) or measured.most > total:
         return whole
     if dataset.task == "regression":
-        size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None)
+        size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None, None, FINE)
         means, variances, largest = rows.mean(axis=1), rows.var(axis=1), rows.max(axis=1)
-        apart = rows - guess_losses(dataset, y, y)
+        apart = rows - guess_losses(dataset, y, y, None, FINE)
     else:
         folds = _folds(y)
         outputs = without_folds(values, vectors, fit.ridge, y, folds)

@@ -22,7 +22,7 @@ from ._losses import LeftOut, Losses, Split, curve_of
 from ._metrics import METRICS, Metric
 from ._models import MOST_EXACT, Fit, Model, seasoned
 from ._row_losses import unexplained
-from ._scorers import Scored
+from ._scorers import PARTS, Scored
 from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
 from ._units import constant
 
@@ -329,7 +329,7 @@ def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) 
     return fit
 
 
-def row_losses(dataset: Dataset, y, outputs, probable, members=None) -> Float[np.ndarray, "metrics m"]:
+def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
     """For each metric what each row adds to the loss.
 
     Args:
@@ -338,34 +338,37 @@ def row_losses(dataset: Dataset, y, outputs, probable, members=None) -> Float[np
         outputs: predictions, and
         probable: probabilities of classes, or None.
         members: the groups of the rows, or None.
+        parts: how many parts are left out for the variance of a score.
     """
     spread = spread_of(dataset)
-    return np.stack([_rows(unit, y, probable if unit.probable else outputs, spread, members)
+    return np.stack([_rows(unit, y, probable if unit.probable else outputs, spread, members, parts)
                      for unit in units_of(dataset)])  # fmt: skip
 
 
-def guess_losses(dataset: Dataset, known, y, members=None) -> Float[np.ndarray, "metrics m"]:
+def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
     """The same of who predicts a constant, by the targets that are known."""
     spread, losses = spread_of(dataset), []
     for unit in units_of(dataset):
         said = constant(unit.guess, known)
         if isinstance(unit.rows, Scored) and y.nbytes <= KEPT_BYTES:  # the splits are the same for every model
-            parts = None if members is None else members.tobytes()
-            losses.append(_scored_guess(unit.rows, tuple(said.tolist()), y.tobytes(), parts))
+            groups = None if members is None else members.tobytes()
+            losses.append(_scored_guess(unit.rows, tuple(said.tolist()), y.tobytes(), groups, parts))
         else:
-            losses.append(_rows(unit, y, np.repeat(said[None], len(y), axis=0), spread, members))
+            losses.append(_rows(unit, y, np.repeat(said[None], len(y), axis=0), spread, members, parts))
     return np.stack(losses)
 
 
 @functools.lru_cache(maxsize=2048)
-def _scored_guess(rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None) -> Float[np.ndarray, " m"]:
+def _scored_guess(
+    rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
+) -> Float[np.ndarray, " m"]:
     """What each row adds to the score of a constant, kept for the next model."""
     truth = np.frombuffer(y).reshape(-1, len(said))
     groups = None if members is None else np.frombuffer(members, np.int64)
-    return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups)
+    return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)
 
 
-def _rows(unit: Metric, y, said, spread: float, members) -> Float[np.ndarray, " m"]:
+def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
     """What each row adds; a score that is no mean over rows leaves out whole groups for its variance."""
-    more = (members,) if isinstance(unit.rows, Scored) else ()
+    more = (members, parts) if isinstance(unit.rows, Scored) else ()
     return unit.rows(y, said, spread, *more)

@@ -153,8 +153,8 @@ METRICS = (
         averaged=False, aliases=("roc_auc", "roc_auc_ovr"),
     ),
     _classes("squared", squared, "squared error over one-hot columns"),
-    _classes("brier", brier, "Brier score, the mean square error of the probabilities", probable=True, always=False,
-             most=2.0, aliases=("brier_score", "neg_brier_score")),
+    _classes("brier_score", brier, "mean square error of the probabilities", probable=True, always=False,
+             most=2.0, aliases=("brier", "neg_brier_score")),
     _scored("f1", "harmonic mean of precision and recall", several="f1_macro", of_class=True),
     _scored("balanced_accuracy", "share of rows whose class is predicted, each class counting alike", percent=True),
     _scored("average_precision", "precision among the rows ranked first, averaged over recall", of_class=True),
@@ -184,7 +184,8 @@ def metric(name: str, task: str) -> Metric:
     if tasks.get(asked_for) == task:
         return _of_scikit_learn(asked_for, task)
     names = [item.name for item in METRICS if item.task == task]
-    rule = f"one of {', '.join(names)}, or a scorer of scikit-learn that applies to {task}"
+    more = [own for own in tasks if tasks[own] == task and own not in known]
+    rule = f"one of {', '.join(names)}, or of scikit-learn's {', '.join(more)}"
     others = {plain_name(own) for item in METRICS for own in (item.name, *item.aliases)} | set(tasks)
     if asked_for in others:
         here, there = ("numbers", "classes") if task == "regression" else ("classes", "numbers")
@@ -193,8 +194,9 @@ def metric(name: str, task: str) -> Metric:
             f"there is no metric {name[:40]!r} for {task}", found=f"a target of {here}, and a score of {there}",
             rule=rule, remedy=f"ask for another one, or say --task {other}",
         )  # fmt: skip
-    near = difflib.get_close_matches(asked_for, [*known, *(own for own in tasks if tasks[own] == task)], n=1)
-    hint = f"did you mean {known[near[0]].name if near[0] in known else near[0]!r}?" if near else None
+    near = difflib.get_close_matches(asked_for, [*known, *more], n=2)
+    hint = " or ".join(dict.fromkeys(repr(known[own].name if own in known else own) for own in near))
+    hint = f"did you mean {hint}?" if near else None
     raise SettingError(f"there is no metric {name[:40]!r} for {task}", rule=rule, remedy=hint)
 
 

@@ -14,7 +14,7 @@ from ._outlook import Candidate
 from ._question import Question
 from ._signal import Signal
 from ._unfound import copied
-from ._units import say_class
+from ._units import say_unit
 
 
 def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
@@ -27,7 +27,7 @@ def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Seq
         in_time: what an order of the rows shows.
     """
     told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
-    told.append(("unit", say_class(asked.unit, dataset)))
+    told.append(("unit", say_unit(asked.unit, dataset)))
     findings = [Finding(kind, (), text) for kind, text in told if text]
     return [*findings, *imbalance(dataset, asked.unit)]
 

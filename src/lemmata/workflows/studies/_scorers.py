@@ -11,9 +11,10 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import get_scorer, get_scorer_names
 
-PARTS = 5
+PARTS, FINE = 5, 40
 """Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
-Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that."""
+Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that. One
+measurement on all rows takes the larger number."""
 BEYOND = 1e-9
 """A score that is better than that of perfect predictions by more than this is no measure of error."""
 
@@ -89,9 +90,18 @@ class Scored:
         output: Float[np.ndarray, "m k"],
         spread: float,
         members: np.ndarray | None = None,
+        parts: int = PARTS,
     ) -> Float[np.ndarray, " m"]:
-        """What each row adds to the loss, `members` being the groups of the rows, where they have any."""
-        return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members)
+        """What each row adds to the loss.
+
+        Args:
+            y: targets.
+            output: predictions.
+            spread: is not used.
+            members: the groups of the rows, where they have any.
+            parts: how many parts are left out.
+        """
+        return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
 
     def loss(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
         """How far the score is from that of perfect predictions.
@@ -120,6 +130,12 @@ class Scored:
         return float(self._asked(kind(output[:, order], labels), rows, labels[y[:, order].argmax(axis=1)]))
 
     def _asked(self, estimator: Any, rows: np.ndarray, truth: np.ndarray) -> Any:
+        try:
+            return self._scored(estimator, rows, truth)
+        except ValueError as error:
+            raise ValueError(f"its predictions have no score: {error}") from None
+
+    def _scored(self, estimator: Any, rows: np.ndarray, truth: np.ndarray) -> Any:
         if isinstance(self.scorer, str):
             two = self.several is None or len(estimator.classes_) == 2
             return _named(self.scorer if two else str(self.several))(estimator, rows, truth)
@@ -141,7 +157,9 @@ def takes_estimator(scorer: Callable[..., Any]) -> bool:
     return hasattr(scorer, "_score_func") or type(scorer).__name__ == "_PassthroughScorer"
 
 
-def influences(loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None) -> Float[np.ndarray, " m"]:
+def influences(
+    loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
+) -> Float[np.ndarray, " m"]:
     """An array whose mean is the loss of all rows, and whose variance over m is that of the loss by the jackknife.
 
     With G parts, of which part g being left out gives the loss L_g, the jackknife's variance is (G - 1) times the mean
@@ -151,6 +169,7 @@ def influences(loss: Callable[[np.ndarray], float], rows: int, members: np.ndarr
         loss: of the rows that a mask keeps.
         rows: how many there are.
         members: the group of each row, which is not split, or None.
+        parts: how many parts are left out.
 
     >>> values = np.random.default_rng(0).normal(size=400)
     >>> found = influences(lambda kept: values[kept].mean(), 400, None)
@@ -160,7 +179,7 @@ def influences(loss: Callable[[np.ndarray], float], rows: int, members: np.ndarr
     whole = loss(np.ones(rows, bool))
     units = np.arange(rows) if members is None else np.unique(members, return_inverse=True)[1]
     count = int(units.max()) + 1
-    parts = min(PARTS, count)
+    parts = min(parts, count)
     if parts < 2 or not math.isfinite(whole):
         return np.full(rows, whole)
     part = (np.random.default_rng(0).permutation(count) % parts)[units]

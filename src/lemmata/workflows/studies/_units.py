@@ -104,8 +104,8 @@ def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
     return "the most frequent class" if labels else "the shares of the classes"
 
 
-def say_class(unit: Metric, dataset: Dataset) -> str:
-    """Of which class the score is, where it is of one; else empty."""
+def say_unit(unit: Metric, dataset: Dataset) -> str:
+    """Of which class the score is, where it is of one, and whether always answering that is perfect; else empty."""
     if not unit.of_class or dataset.classes is None:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
@@ -114,7 +114,11 @@ def say_class(unit: Metric, dataset: Dataset) -> str:
     rare = rarer(dataset)
     counts = dataset.targets.sum(axis=0)
     which = "the rarer one" if counts[rare] < counts[1 - rare] else "the second one"
-    return f"{name} is that of the class {dataset.classes[rare]!r}, {which}."
+    text = f"{name} is that of the class {dataset.classes[rare]!r}, {which}."
+    sure, y = np.repeat(np.eye(2)[rare][None], len(dataset.targets), axis=0), dataset.targets
+    if isinstance(unit.rows, Scored) and not unit.probable and unit.rows.loss(y, sure) == 0:
+        text += " Who answers that class for every row has the perfect value: --metric f1 counts false alarms, too."
+    return text
 
 
 def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
@@ -147,7 +151,10 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
 
 
 def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
-    """The kind of constant with the least loss on some rows; of equal ones the first."""
+    """The kind of constant with the least loss on some rows; of equal ones the first.
+
+    One that is perfect, as the recall of a class is for who always answers it, is none that anybody would use.
+    """
     k = y.shape[1]
     kinds = ["mean", "median"] if unit.task == "regression" else ["mean"]
     if unit.task == "classification" and k <= MOST_CLASSES:
@@ -162,8 +169,10 @@ def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarra
                 loss = rows.loss(some, said) if isinstance(rows, Scored) else float(rows(some, said, spread).mean())
             except (ValueError, ArithmeticError):
                 loss = math.inf
-            losses.append(loss if math.isfinite(loss) else math.inf)
+            losses.append(loss if math.isfinite(loss) and loss > 0 else math.inf)
     least = min(losses)
+    if not math.isfinite(least):
+        return kinds[0]
     return kinds[next(i for i, loss in enumerate(losses) if loss <= least + 1e-12 * abs(least))]
 
 
