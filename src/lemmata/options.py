@@ -33,7 +33,8 @@ class StudyOptions:
     metric: Annotated[
         Any,
         "The unit of every number: rmse, r2, mae, median_absolute_error; accuracy, balanced_accuracy, f1,"
-        " average_precision, auc, log-loss, brier_score; or a scorer of scikit-learn by its name. Default: rmse or accuracy."
+        " average_precision, auc, log-loss, brier_score; or a scorer of scikit-learn by its name. Default: rmse or"
+        " accuracy."
         " In Python it may be your own function score(y_true, y_pred), or a scorer object.",
     ] = None
     cost: Annotated[float | None, "The price of a row: more data are then priced."] = None

@@ -370,5 +370,6 @@ def _scored_guess(
 
 def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
     """What each row adds; a score that is no mean over rows leaves out whole groups for its variance."""
-    more = (members, parts) if isinstance(unit.rows, Scored) else ()
-    return unit.rows(y, said, spread, *more)
+    if isinstance(unit.rows, Scored):
+        return unit.rows(y, said, spread, members, parts)
+    return unit.rows(y, said, spread)

@@ -15,7 +15,7 @@ from ._data import Dataset
 from ._metrics import DEFAULT, Distance, Loss, Metric, asked, metric
 from ._own import labels_of
 from ._row_losses import brier, wrong
-from ._scorers import Scored, increasing
+from ._scorers import UNSCORED, Scored, increasing
 
 TRIED = 2000
 """Rows of the table on which a scorer is tried, and on which the best guess is chosen, at the most."""
@@ -143,9 +143,10 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
         if not math.isfinite(best):
             raise SettingError(f"the score {unit.name!r} of perfect predictions is not finite", found=best)
         return made
+    why = str(fault).removeprefix(UNSCORED).strip().splitlines()
     raise SettingError(
         f"the metric {unit.name!r} cannot be computed for this target",
-        found=str(fault).strip().splitlines()[0][:200] if str(fault).strip() else type(fault).__name__,
+        found=why[0][:200] if why else type(fault).__name__,
         rule="a score of true and predicted targets, one number",
     )
 
