@@ -8,7 +8,7 @@ import altair as alt
 
 from lemmata.files import replace_text
 from lemmata.printable import clean
-from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult
+from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult, PairResult
 
 from ._page import drawn, shipped, template
 from ._text import MISSING, number
