@@ -43,7 +43,7 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
             f"Always answering the most frequent class, {frequent}, is right in {100 * counts[most] / rows:.1f} % of "
             "the rows already, so accuracy says little about the rare class."
         )
-        parts.append(_remedy(k, name, counts[rare] < RARE))
+        parts.append(_remedy(k, name, bool(counts[rare] < RARE)))
     elif counts[rare] < RARE:
         parts.append(_remedy(k, name, True))
     return [Finding("imbalance", (dataset.target,), " ".join(parts))]

@@ -274,7 +274,7 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
         raise UnmeasuredError(f"in every split {one_class}")
     if any(without):
         notes.append(f"In some splits {one_class}: these are left out of all curves.")
-    if all(own.certain for own in splits) and unit.probable:
+    if any(own.certain for own in splits) and unit.probable:
         raise UnmeasuredError(f"it predicts classes without probabilities, which {unit.title} needs")
     return notes
 

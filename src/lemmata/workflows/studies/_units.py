@@ -189,7 +189,7 @@ def name_of(scorer: Callable[..., Any]) -> str:
     return name.lstrip("_") if name.isidentifier() and name.strip("_") else "score"
 
 
-def _own(scorer: Callable[..., Any], dataset: Dataset) -> Metric:
+def _own(scorer: Any, dataset: Dataset) -> Metric:
     """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
 
     Raises:
@@ -202,7 +202,7 @@ def _own(scorer: Callable[..., Any], dataset: Dataset) -> Metric:
         )  # fmt: skip
     name, task, y = name_of(scorer), dataset.task, _some(dataset.targets)
     labels, order = increasing(labels_of(dataset))
-    made = Metric(name, task, Scored(scorer, task, labels=labels, order=order), Distance(0, 1), Loss(0, 1), True, False,
+    made = Metric(name, task, Scored(scorer, task, labels=labels, order=order), Distance(0.0, 1.0), Loss(0.0, 1.0), True, False,
                   f"your score {name}", averaged=False, always=False)  # fmt: skip
     tried = _tried(made.rows, y, made)  # pyright: ignore[reportArgumentType]
     said = np.repeat(constant("mean", dataset.targets)[None], len(y), axis=0)
