@@ -28,7 +28,14 @@ class StudyOptions:
         str | None,
         'The value to reach: "accuracy 0.95", "log-loss 0.3", "auc 0.9"; "rmse 2.5" (in the units of the target),'
         ' "r2 0.8".'
-        " A bare number is the share of wrong classes, or of variance that is not predicted.",
+        " A bare number is one of --metric, or else the share of wrong classes, or of variance that is not predicted.",
+    ] = None
+    metric: Annotated[
+        Any,
+        "The unit of every number: rmse, r2, mae, median_absolute_error; accuracy, balanced_accuracy, f1,"
+        " average_precision, auc, log-loss, brier_score; or a scorer of scikit-learn by its name. Default: rmse or"
+        " accuracy."
+        " In Python it may be your own function score(y_true, y_pred), or a scorer object.",
     ] = None
     cost: Annotated[float | None, "The price of a row: more data are then priced."] = None
     models: Annotated[

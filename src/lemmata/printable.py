@@ -20,10 +20,11 @@ def clean(value: Any, lines: bool = False) -> Any:
     if isinstance(value, dict):
         return {clean(str(key)): clean(item, lines) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [clean(item, lines) for item in value]
+        parts = [clean(item, lines) for item in value]
+        return tuple(parts) if type(value) is tuple else parts
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **parts)
+        fields = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **fields)
     return value
 
 

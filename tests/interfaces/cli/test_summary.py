@@ -8,6 +8,7 @@ from rich.console import Console
 
 from lemmata.interfaces.cli._summary import print_summary
 from lemmata.printable import clean
+from lemmata.workflows.records.studies import Finding
 from tests.interfaces.report.example import classified, empty, measured, noise
 
 
@@ -42,7 +43,7 @@ def test_noise_has_no_rows_to_tell():
 
 
 def test_control_characters_of_a_table_do_not_reach_the_terminal():
-    text = printed(classified(notes=["column \x1b[31mred\x07"]))
+    text = printed(classified(findings=[Finding("code", (), "column \x1b[31mred\x07")]))
     assert "\x1b" not in text
     assert "column ␛[31mred␇" in text
 

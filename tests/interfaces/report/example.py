@@ -8,6 +8,7 @@ from lemmata.workflows.records.studies import (
     Column,
     Data,
     Expected,
+    Finding,
     Interval,
     ModelResult,
     More,
@@ -132,7 +133,7 @@ def classified(**changes):
     """A classification with everything: asked accuracy, cost, claims, networks, findings."""
     unit, total = ACCURACY, 400
     values = {
-        "schema": 2,
+        "schema": 3,
         "lemmata": "0.1.0",
         "created": "2026-01-02T03:04:05+00:00",
         "command": "lemmata study flowers.csv --error 'accuracy 0.9'",
@@ -143,7 +144,7 @@ def classified(**changes):
             "flowers.csv", 410, total, "classification", "kind", ["rose", "tulip"],
             [Column("height", "number", 3, 40, [1, 5, 9, 2], "0.1 to 9.5"),
              Column("colour", "category", 0, 3, [200, 150, 60], "red, blue, white")],
-            ["column id looks like an identifier"], ["ten rows without a target left out"], 0.5, 0.5,
+            ["ten rows without a target left out"], 0.5, 0.5,
         ),
         "unit": unit,
         "signal": SignalResult(True, 0.005, 400),
@@ -161,7 +162,8 @@ def classified(**changes):
         "training": TRAINING,
         "bibliography": [{"key": "bousquet2002",
                           "text": "Olivier Bousquet and André Elisseeff. Stability and generalization."}],
-        "notes": ["The time limit was reached before these models: softmax network."],
+        "findings": [Finding("time limit", (), "The time limit was reached before these models: softmax network."),
+                     Finding("identifier", ("id",), "column id looks like an identifier")],
     }  # fmt: skip
     return StudyRecord(**{**values, **changes})
 
@@ -176,14 +178,14 @@ def measured(**changes):
     ]
     values = {
         "unit": unit,
-        "data": Data("prices.csv", total, total, "regression", "price", None, [], [], [], 100.0, 30.0),
+        "data": Data("prices.csv", total, total, "regression", "price", None, [], [], 100.0, 30.0),
         "answers": Answers(sentences, "rbf", 2.0, "asked with --error", out, _between(unit, 0.17), []),
         "models": [dataclasses.replace(_model(unit, total, *law), needed=out) for law in LAWS],
         "residuals": [Residual(4, 90.0, 130.0, 3.0), Residual(2, 100.5, 98.25, 0.1)],
         "claims": [],
         "training": [],
         "bibliography": [],
-        "notes": [],
+        "findings": [],
     }
     return classified(**{**values, **changes})
 

@@ -9,6 +9,7 @@ import pytest
 from lemmata.errors import DataError
 from lemmata.interfaces.report import _page, page_text
 from lemmata.interfaces.report._page import write_report
+from lemmata.workflows.records.studies import Finding
 from tests.interfaces.report.example import classified, empty, measured, noise
 from tests.interfaces.report.page import Page
 
@@ -152,7 +153,8 @@ def test_figures_claims_and_sources_of_the_record_are_shown(text):
 
 
 def test_a_note_is_said_once(tmp_path, undrawn):
-    record = classified(notes=["column id looks like an identifier"])
+    finding = Finding("identifier", ("id",), "column id looks like an identifier")
+    record = classified(findings=[finding, finding])
     assert Page(page_of(record, tmp_path)).words.count("column id looks like an identifier") == 1
 
 
@@ -218,7 +220,7 @@ def test_an_empty_record_still_makes_a_page(tmp_path):
     assert page.specs == {}
 
 
-@pytest.mark.parametrize("lost", ["residuals", "claims", "training", "bibliography", "notes", "models"])
+@pytest.mark.parametrize("lost", ["residuals", "claims", "training", "bibliography", "findings", "models"])
 def test_a_missing_part_is_left_out(tmp_path, undrawn, lost):
     page = Page(page_of(classified(**{lost: []}), tmp_path))
     assert page.tags.count("h1") == 1

@@ -41,10 +41,41 @@ def test_a_difference_below_5_percent_is_none():
     assert not Pair(0, 1, -0.06, -0.2, 0.08, 0.3, 0.3).decided
 
 
+def small(seed, factor, rows=200):
+    """Losses of two families that are both far below the variance, the second's a multiple of the first's."""
+    rng = np.random.default_rng(seed)
+    tests = np.stack([rng.permutation(rows)[: rows // 2] for _ in range(3)])
+    one, other = (1e-5 * rng.exponential(size=rows)[tests] for _ in range(2))
+    return bootstrap.bootstrap([one, factor * other], np.ones(tests.shape), tests, rows, seed)
+
+
+@pytest.mark.parametrize(("factor", "wins"), [(87.0, True), (4.0, True), (1.5, False), (1.0, False)])
+def test_of_two_small_errors_the_ratio_decides(factor, wins):
+    """An 87-fold difference is one, though both errors are far below 5 % of the variance."""
+    found = small(0, factor)
+    (pair,) = bootstrap.pairs(found)
+    assert pair.least < pair.ratio < pair.most
+    assert pair.least < 1 / factor < pair.most
+    assert pair.decided == wins
+    assert (len(leaders(found.points.tolist(), [pair])) == 1) == wins
+
+
+def test_the_ratio_of_rounding_errors_is_none():
+    found = small(0, 1e3)
+    tiny = bootstrap.Bootstrap(1e-12 * found.points, 1e-12 * found.samples)
+    assert not bootstrap.pairs(tiny)[0].decided
+
+
+def test_a_factor_two_is_rarely_decided_where_it_is_not_exceeded(monkeypatch):
+    """Of 200 pairs whose errors differ by just a factor of two, at most 5 % come out beyond it, with binomial room."""
+    monkeypatch.setattr(bootstrap, "DRAWS", 500)
+    assert sum(bootstrap.pairs(small(seed, 2.0))[0].decided for seed in range(200)) <= 14
+
+
 def test_who_leads():
     decided = Pair(0, 2, -0.5, -0.6, -0.4, 1e-4, 1e-4)
-    small = Pair(0, 1, -0.01, -0.02, 0.0, 1e-4, 1e-4)
-    assert leaders([0.1, 0.11, 0.6], [decided, small]) == [0, 1]
+    slight = Pair(0, 1, -0.01, -0.02, 0.0, 1e-4, 1e-4)
+    assert leaders([0.1, 0.11, 0.6], [decided, slight]) == [0, 1]
     assert leaders([0.1, 0.6], [Pair(0, 1, -0.5, -0.6, -0.4, 1e-4, 1e-4)]) == [0]
     assert leaders([], []) == []
 

@@ -83,7 +83,7 @@ def test_a_study_is_written_and_read(study, tmp_path):
     ("change", "words"),
     [
         (lambda text: text[:-20], "is not a record"),
-        (lambda text: text.replace('"schema": 2', '"schema": 1'), "schema 1"),
+        (lambda text: text.replace('"schema": 3', '"schema": 1'), "schema 1"),
         (lambda text: text.replace('"rises"', '"raises"'), "lacks rises"),
         (lambda text: "[]", "schema None"),
         (lambda text: text.replace('"seed": 0', '"seed": "0"'), "int is asked"),

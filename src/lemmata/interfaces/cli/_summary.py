@@ -45,7 +45,9 @@ def print_summary(console: Console, record: StudyRecord) -> None:
         console.print()
         console.print(_table(record))
         console.print(_explained(record), style="dim", highlight=False)
-    for line in dict.fromkeys([*record.data.findings, *record.notes]):
+    from lemmata.interfaces.report import warnings
+
+    for line in warnings(record):
         console.print(f"Note: {line}", markup=False, highlight=False)
 
 

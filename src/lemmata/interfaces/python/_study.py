@@ -13,6 +13,7 @@ import polars as pl
 from lemmata.errors import SettingError
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
+from lemmata.workflows.records.studies import Finding
 from lemmata.workflows.studies import Dataset, StudyRecord, load_dataset, run_study
 
 from ._asked import asked
@@ -56,6 +57,18 @@ class Study(Finished[StudyRecord]):
             rows += [(model.name, item.n, "expected", item.value, item.lower, item.upper) for item in model.band]
         return pl.DataFrame(rows, schema=["model", "n", "kind", "value", "lower", "upper"], orient="row")
 
+    @property
+    def findings(self) -> list[Finding]:
+        """What has to be known before the answer is relied on: every warning that the page has.
+
+        >>> import lemmata
+        >>> table = {"x": range(60), "kind": ["rare"] * 5 + ["usual"] * 55}
+        >>> found = lemmata.study(pl.DataFrame(table), "kind", models=["linear"], quick=True)
+        >>> sorted({item.kind for item in found.findings} & {"rare class", "imbalance"})
+        ['imbalance', 'rare class']
+        """
+        return list(self.record.findings)
+
     def plot(self) -> alt.Chart | alt.LayerChart:
         """The learning curves as an Altair chart."""
         return learning_curve_chart(self.record)
@@ -76,7 +89,10 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
         target: the column to predict.
         executor: where learning curves are measured, any of `concurrent.futures`; None is here.
         options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
-            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ...
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ... The unit of every number is `metric`:
+            a name ("f1", "mae", any of `sklearn.metrics.get_scorer_names()` that applies), your own function
+            score(y_true, y_pred), or a scorer object of scikit-learn. Whether larger is better follows from the score
+            of perfect predictions.
 
     Raises:
         DataError: the table cannot be used.

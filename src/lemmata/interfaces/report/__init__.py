@@ -29,3 +29,4 @@ from ._theme import themed as themed
 from ._theme import ticks as ticks
 from ._verified import write_verified as write_verified
 from ._views import typeset as typeset
+from ._views import warnings as warnings

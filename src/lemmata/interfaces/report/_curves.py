@@ -22,8 +22,8 @@ COLUMNS = ("model", "what", "n", "value", "lower", "upper")
 class Frame:
     """The axes of a chart of a metric over training rows.
 
-    A metric that rises towards 1 is drawn as its distance from 1 on a reversed logarithmic axis whose labels are the
-    metric: 90 %, 95 %, 99 % stand apart as 10, 5 and 1 % of mistakes do.
+    A metric that rises towards 1, or another best value, is drawn as its distance from that on a reversed logarithmic
+    axis whose labels are the metric: 90 %, 95 %, 99 % stand apart as 10, 5 and 1 % of mistakes do.
 
     Args:
         unit: the metric.
@@ -50,7 +50,8 @@ class Frame:
 
     def y(self, field: str = "height", axis: bool = True) -> alt.Y:
         """The metric."""
-        shown = "1 - datum.value" if self.unit.rises else "datum.value"
+        best, sign = best_of(self.unit), "-" if self.unit.rises else "+"
+        shown = f"{best:g} {sign} datum.value" if best else "-datum.value" if self.unit.rises else "datum.value"
         label = f"format(100 * ({shown}), '.4~r') + ' %'" if self.unit.percent else f"format({shown}, ',.4~r')"
         marks = alt.Axis(title=_caption(self.unit), values=ticks(*self.heights), labelExpr=label)
         return alt.Y(f"{field}:Q", scale=self.scale(), axis=marks if axis else alt.Undefined)
@@ -58,7 +59,12 @@ class Frame:
 
 def height(value: float, unit: Unit) -> float:
     """Where a value is drawn on a logarithmic axis: its distance from perfect."""
-    return 1.0 - value if unit.rises else value
+    return best_of(unit) - value if unit.rises else value - best_of(unit)
+
+
+def best_of(unit: Unit) -> float:
+    """The value of a perfect model."""
+    return (1.0 if unit.rises else 0.0) if unit.best is None else unit.best
 
 
 def _caption(unit: Unit) -> str:

@@ -8,7 +8,7 @@ import altair as alt
 
 from lemmata.files import replace_text
 from lemmata.printable import clean
-from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult
+from lemmata.workflows.records.comparisons import ComparisonRecord, CostPoint, FamilyResult, PairResult
 
 from ._page import drawn, shipped, template
 from ._text import MISSING, number
@@ -189,13 +189,18 @@ def _predicted(family: FamilyResult, record: ComparisonRecord) -> str:
     return MISSING if own is None else f"{number(own.value)} ({number(own.lower)} to {number(own.upper)})"
 
 
+def _ratio(pair: PairResult) -> str:
+    own = pair.ratio
+    return MISSING if own is None else f"{number(own.value, 2)} ({number(own.lower, 2)} to {number(own.upper, 2)})"
+
+
 def _pairs(record: ComparisonRecord) -> list[Row]:
     titles = {family.name: family.title for family in record.families}
     return [
         {
             "first": titles[pair.first], "second": titles[pair.second], "difference": number(pair.difference.value, 2),
             "range": f"{number(pair.difference.lower, 2)} to {number(pair.difference.upper, 2)}",
-            "p": number(pair.adjusted, 2), "decided": pair.decided,
+            "ratio": _ratio(pair), "p": number(pair.adjusted, 2), "decided": pair.decided,
         }
         for pair in record.pairs
     ]  # fmt: skip

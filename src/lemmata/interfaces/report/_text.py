@@ -45,7 +45,10 @@ def told(value: float, unit: Unit) -> str:
 
 def bounds_of(unit: Unit) -> tuple[float, float]:
     """The least and the largest value that the metric can have."""
-    return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
+    if unit.best is None:  # of a record without its range
+        return -math.inf if unit.name == "r2" else 0.0, 1.0 if unit.rises or unit.percent else math.inf
+    worst = unit.worst if unit.worst is not None else -math.inf if unit.rises else math.inf
+    return min(unit.best, worst), max(unit.best, worst)
 
 
 def told_asked(answers: Answers, unit: Unit) -> str:

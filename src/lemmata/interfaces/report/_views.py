@@ -232,5 +232,6 @@ def parts(statement: str) -> list[tuple[str, str]]:
 
 
 def warnings(record: StudyRecord) -> list[str]:
-    """What a reader has to know before believing the answer, each once."""
-    return list(dict.fromkeys([*record.notes, *record.data.findings]))
+    """What a reader has to know before believing the answer: the findings that no answer says already, each once."""
+    answers = " ".join(record.answers.sentences)
+    return [text for text in dict.fromkeys(record.notes) if text not in answers]

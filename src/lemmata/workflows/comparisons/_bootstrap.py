@@ -2,12 +2,16 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 from jaxtyping import Float, Int
 
 DRAWS, LEVEL, RELEVANT = 4000, 0.05, 0.05
 """Bootstrap samples; level of a comparison; the share of the variance below which a difference does not matter."""
+TIMES, ROUNDING = 2.0, 1e-10
+"""A factor between two errors that matters however small both are: what twice the rows buy a model whose error falls as
+1/n; and the error below which all is rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +37,13 @@ class Bootstrap:
         lower, upper = np.quantile(apart, [LEVEL / 2, 1 - LEVEL / 2])
         one_sided = (1 + min(int((apart <= 0).sum()), int((apart >= 0).sum()))) / (1 + len(apart))
         return float(self.points[first] - self.points[second]), float(lower), float(upper), min(1.0, 2 * one_sided)
+
+    def ratio(self, first: int, second: int, level: float = LEVEL) -> tuple[float, float, float]:
+        """Error of the first over that of the second, and its interval of 1 - level; rounding counts as rounding."""
+        parts = [np.maximum(table[..., [first, second]], ROUNDING) for table in (self.points, self.samples)]
+        point, samples = (part[..., 0] / part[..., 1] for part in parts)
+        lower, upper = np.quantile(samples, [level / 2, 1 - level / 2])
+        return float(point), float(lower), float(upper)
 
 
 def bootstrap(
@@ -76,6 +87,8 @@ class Pair:
         lower, upper: its central 95 %.
         p_value: two-sided.
         adjusted: after Holm's correction over all pairs.
+        ratio: error of the first over that of the second, with
+        least, most: an interval that holds for all pairs together, at 95 %; nan where it is not known.
     """
 
     first: int
@@ -85,11 +98,15 @@ class Pair:
     upper: float
     p_value: float
     adjusted: float
+    ratio: float = math.nan
+    least: float = math.nan
+    most: float = math.nan
 
     @property
     def decided(self) -> bool:
-        """Whether the difference is neither chance nor too small to matter."""
-        return self.adjusted < LEVEL and abs(self.difference) > RELEVANT
+        """Whether the difference is neither chance nor too small to matter, of the variance or as a factor."""
+        by_factor = self.least > TIMES or self.most < 1 / TIMES
+        return self.adjusted < LEVEL and (abs(self.difference) > RELEVANT or by_factor)
 
 
 def pairs(of: Bootstrap) -> list[Pair]:
@@ -97,7 +114,11 @@ def pairs(of: Bootstrap) -> list[Pair]:
     places = list(itertools.combinations(range(len(of.points)), 2))
     found = [of.difference(*place) for place in places]
     adjusted = holm([item[3] for item in found])
-    return [Pair(*place, *item, value) for place, item, value in zip(places, found, adjusted, strict=True)]
+    level = LEVEL / max(len(places), 1)
+    return [
+        Pair(*place, *item, value, *of.ratio(*place, level))
+        for place, item, value in zip(places, found, adjusted, strict=True)
+    ]
 
 
 def holm(values: list[float]) -> list[float]:

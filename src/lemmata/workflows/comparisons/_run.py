@@ -247,12 +247,12 @@ class _Job:
             ahead = [names[i] for i in leaders(boot.points.tolist(), found)]
             compared = [
                 PairResult(names[p.first], names[p.second], Interval(p.difference, p.lower, p.upper), p.p_value,
-                           p.adjusted, p.decided) for p in found
+                           p.adjusted, p.decided, Interval(p.ratio, p.least, p.most)) for p in found
             ]  # fmt: skip
             both = {names[i]: float(value) for i, value in enumerate(boot.points)}
             own = next((p for p in found if {names[p.first], names[p.second]} == {"recurrent", "attention"}), None)
             judged = theorem(self.data, self.splits.sizes[-1], both, own)
-            said = sentences(described, results, ahead, judged)
+            said = sentences(described, results, ahead, judged, compared)
         said += trained(self.finite, {name: BY_NAME[name].title for name in names})
         said += [scored(self.scores)] if self.scores else []
         exponents = {name: found.flops for name, found in self.costs.items()}

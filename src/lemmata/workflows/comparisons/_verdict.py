@@ -1,9 +1,12 @@
 """The answer in sentences, the most important first."""
 
-from lemmata.workflows.records.comparisons import Data, FamilyResult, FiniteResult, ScoreResult, Theorem
+from collections.abc import Sequence
+
+from lemmata.intervals import Interval
+from lemmata.workflows.records.comparisons import Data, FamilyResult, FiniteResult, PairResult, ScoreResult, Theorem
 
 from ._bootstrap import RELEVANT
-from ._words import listed, told
+from ._words import factor, listed, told, told_small
 
 LARGE, NEAR, TINY = 0.5, 0.15, 1e-4
 """A share of the variance above which the best family has missed something, or there is noise; how far a predicted
@@ -15,7 +18,13 @@ def predicts(result: FamilyResult) -> bool:
     return result.error.upper < 1 and result.error.value < 1 - RELEVANT
 
 
-def sentences(data: Data, results: list[FamilyResult], leaders: list[str], theorem: Theorem | None) -> list[str]:
+def sentences(
+    data: Data,
+    results: list[FamilyResult],
+    leaders: list[str],
+    theorem: Theorem | None,
+    compared: Sequence[PairResult] = (),
+) -> list[str]:
     """What was found.
 
     Args:
@@ -23,11 +32,12 @@ def sentences(data: Data, results: list[FamilyResult], leaders: list[str], theor
         results: the families, best or not.
         leaders: names of the best family and of those that it does not decidedly beat.
         theorem: what the survey's Theorem 1 would have said.
+        compared: the pairs of families.
     """
     by_name = {result.name: result for result in results}
     ahead, best = [by_name[name] for name in leaders], by_name[leaders[0]]
     behind = sorted((own for own in results if own.name not in leaders), key=lambda own: own.error.value)
-    found = [_verdict(ahead, behind)] if len(results) > 1 else [_alone(best)]
+    found = [_verdict(ahead, behind, compared)] if len(results) > 1 else [_alone(best)]
     if best.wrong is not None and predicts(best):
         each = [f"{own.title} {100 * own.wrong:.1f} %" for own in [*ahead, *behind] if own.wrong is not None]
         found.append(f"Held-out rows that are given a wrong class: {listed(each)}.")
@@ -65,7 +75,7 @@ def _told_interval(result: FamilyResult) -> str:
     return f"{told(error.value)} ({told(error.lower)} to {told(error.upper)})"
 
 
-def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult]) -> str:
+def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Sequence[PairResult]) -> str:
     best = ahead[0]
     everyone = sorted([*ahead, *behind], key=lambda own: own.error.value)
     if not any(predicts(own) for own in everyone):
@@ -76,8 +86,10 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult]) -> str:
         )
     if len(ahead) == 1:
         second = behind[0]
-        factor = second.error.value / max(best.error.value, 1e-12)
-        times = f", {factor:.0f} times as much" if factor >= 3 else ""
+        if second.error.value - best.error.value <= RELEVANT:
+            return _by_factor(best, behind, compared)
+        more = second.error.value / max(best.error.value, 1e-12)
+        times = f", {more:.0f} times as much" if more >= 3 else ""
         return (
             f"{best.title.capitalize()} wins: it leaves {_told_interval(best)} of the variance of the target; "
             f"the next, {second.title}, leaves {told(second.error.value)}{times}."
@@ -86,12 +98,41 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult]) -> str:
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
         f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance, and what differs is "
-        "chance or below 5 % of the variance."
+        "chance, or both below 5 % of the variance and not surely a factor of two."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
         text += f" Behind: {each}."
     return text
+
+
+def _by_factor(best: FamilyResult, behind: list[FamilyResult], compared: Sequence[PairResult]) -> str:
+    """A winner among errors that are all small: their ratio is what matters, with its interval."""
+    second = behind[0]
+    times = _times(best, second, compared)
+    more = "" if times is None else f", {factor(times.value)} times as much ({factor(times.lower)} to "
+    more += "" if times is None else f"{factor(times.upper)})"
+    error = second.error
+    return (
+        f"{best.title.capitalize()} wins: it leaves {told_small(best.error.value)} of the variance of the target; the "
+        f"next, {second.title}, leaves {told_small(error.value)}{more}. Both are small beside the variance: "
+        f"{second.title} predicts all but {_percent(error.value)} of it, too, so the difference matters only if you "
+        "need errors that small."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{told_small(100 * share)} %"
+
+
+def _times(best: FamilyResult, second: FamilyResult, compared: Sequence[PairResult]) -> Interval | None:
+    """The error of the second over that of the best."""
+    for pair in compared:
+        if pair.ratio is None or {pair.first, pair.second} != {best.name, second.name}:
+            continue
+        value, lower, upper = pair.ratio.value, pair.ratio.lower, pair.ratio.upper
+        return pair.ratio if pair.first == second.name else Interval(1 / value, 1 / upper, 1 / lower)
+    return None
 
 
 def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[str]) -> list[str]:

@@ -12,6 +12,27 @@ def told(value: float) -> str:
     return "less than 0.0001" if value < 1e-4 else f"{value:.2g}" if value < 0.1 else f"{value:.3f}"
 
 
+def told_small(value: float) -> str:
+    """A number in two digits, however small.
+
+    >>> told_small(0.0341), told_small(0.0000123), told_small(2.5e-9), told_small(0.0)
+    ('0.034', '0.000012', '2.5e-9', '0')
+    """
+    if value == 0 or value >= 1e-4:
+        return f"{value:.2g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{value:.{1 - int(exponent)}f}" if value >= 1e-6 else f"{mantissa}e{int(exponent)}"
+
+
+def factor(value: float) -> str:
+    """How many times as much.
+
+    >>> factor(2.34), factor(87.4), factor(12345.6)
+    ('2.3', '87', '12,346')
+    """
+    return f"{value:.1f}" if value < 10 else f"{value:,.0f}"
+
+
 def listed(names: Sequence[str]) -> str:
     """Names with commas and an "and"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -110,6 +110,8 @@ def built(kind: Any, value: Any) -> Any:
         if not isinstance(value, list):
             raise TypeError(f"a list is asked, not {type(value).__name__}")
         return [built(arguments[0], item) for item in value]
+    if origin is tuple:
+        return tuple(built(list[arguments[0]], value))
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in arguments:
             return None

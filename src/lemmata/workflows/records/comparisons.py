@@ -106,7 +106,9 @@ class PairResult:
         first, second: names.
         difference: error of the first less that of the second.
         p_value, adjusted: two-sided, and after Holm's correction over all pairs.
-        decided: adjusted below 0.05, and the difference above 5 % of the variance.
+        decided: adjusted below 0.05, and the difference above 5 % of the variance, or the interval of the ratio beyond
+            a factor of two.
+        ratio: error of the first over that of the second, with an interval that holds for all pairs together.
     """
 
     first: str
@@ -115,6 +117,7 @@ class PairResult:
     p_value: float
     adjusted: float
     decided: bool
+    ratio: Interval | None = None
 
 
 @dataclasses.dataclass(frozen=True)

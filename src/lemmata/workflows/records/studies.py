@@ -7,7 +7,7 @@ from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of study.json; a reader refuses others."""
 
 
@@ -117,13 +117,24 @@ class ModelResult:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """The metric of a study: name, what it is, whether larger is better, whether it is a share; guessing's value."""
+    """The metric of a study.
+
+    Args:
+        name: in a sentence.
+        words: what it is.
+        rises: whether larger is better.
+        percent: whether it is a share.
+        guessing: the value of who knows no column.
+        best, worst: the ends of its range; None where it has none.
+    """
 
     name: str
     words: str
     rises: bool
     percent: bool
     guessing: float
+    best: float | None = None
+    worst: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,8 +198,26 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that has to be known before a study is relied on.
+
+    Args:
+        kind: of the table: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code",
+            "categories", "tail", "numbers" or "missing". Of the classes: "imbalance" or "rare class". Of the unit:
+            "unit". Of the answers: "copies" or "drift". Of the models: "model" for one that was left out, "own model",
+            "splits", "broken fits", "season", "approximation", "theory", "time limit" or "interrupted".
+        columns: the columns that it speaks about.
+        text: a sentence or two: what was found, why it matters, what to do.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    text: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Data:
-    """The table: what it is called, its size, its target, what was noticed and done.
+    """The table: what it is called, its size, its target, and what was done to it.
 
     `rows` stand in the table, `available` of them have a target, and `used_rows` were studied.
     """
@@ -200,7 +229,6 @@ class Data:
     target: str
     classes: list[str] | None
     columns: list[Column]
-    findings: list[str]
     notes: list[str]
     target_mean: float
     target_sd: float
@@ -243,5 +271,10 @@ class StudyRecord(StoredRecord):
     claims: list[dict[str, Any]]
     training: list[dict[str, Any]]
     bibliography: list[dict[str, str]]
-    notes: list[str]
+    findings: list[Finding]
     interrupted: bool = False
+
+    @property
+    def notes(self) -> list[str]:
+        """The sentences of the findings, those about the study before those about the table."""
+        return [item.text for item in self.findings]

@@ -7,6 +7,7 @@ from lemmata.bundled import Bundled as Bundled
 from lemmata.workflows.records.studies import StudyRecord as StudyRecord
 
 from ._archives import read_arrays as read_arrays
+from ._asking import question as question
 from ._columns import encode_targets as encode_targets
 from ._columns import listing as listing
 from ._columns import plain_column as plain_column
@@ -16,7 +17,6 @@ from ._data import load_dataset as load_dataset
 from ._memory import Table as Table
 from ._models import check_models as check_models
 from ._roles import assign_roles as assign_roles
-from ._run import question as question
 from ._run import run_study as run_study
 from ._signal import Signal as Signal
 from ._signal import signal as signal

@@ -13,9 +13,10 @@ from ._data import Dataset
 from ._gram import padded_gram
 from ._kernel_fit import centred_fit, chances, without_folds
 from ._losses import Losses, bounded, upper_gain
-from ._measure import Measured, left_out, row_losses, units_of
+from ._measure import Measured, guess_losses, left_out, row_losses, units_of
 from ._metrics import Metric
 from ._models import chosen, within
+from ._scorers import FINE
 
 FOLDS = 10
 SPECTRAL_ROWS = 1500
@@ -48,11 +49,10 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
     whole = dataclasses.replace(measured, ridge=fit.ridge, modes=modes)
     if not left_out(dataset) or measured.most > total:
         return whole
-    guess = np.repeat(y.mean(axis=0, keepdims=True), total, axis=0)
     if dataset.task == "regression":
-        size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None)
+        size, rows = total - 1.0, row_losses(dataset, y, within(fit.left_out, y), None, None, FINE)
         means, variances, largest = rows.mean(axis=1), rows.var(axis=1), rows.max(axis=1)
-        apart = rows - row_losses(dataset, y, guess, None)
+        apart = rows - guess_losses(dataset, y, y, None, FINE)
     else:
         folds = _folds(y)
         outputs = without_folds(values, vectors, fit.ridge, y, folds)
@@ -62,7 +62,7 @@ def with_all_rows(measured: Measured, dataset: Dataset) -> Measured:
         means = np.nanmean([rows.mean(axis=1) for rows in parts], axis=0)
         variances = np.nanmean([rows.var(axis=1) for rows in parts], axis=0)
         largest = np.zeros(len(means))
-        guessed = [row_losses(dataset, y[rows], guess[rows], guess[rows]) for rows in folds]
+        guessed = [guess_losses(dataset, y, y[rows]) for rows in folds]
         apart = np.concatenate([own - other for own, other in zip(parts, guessed, strict=True)], axis=1)
     losses = {
         unit.name: _with_last(measured.losses[unit.name], size, (mean, variance, most), own, dataset, unit)

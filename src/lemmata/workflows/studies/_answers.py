@@ -10,9 +10,10 @@ from lemmata.intervals import Interval
 from lemmata.workflows.records import ASKED, FARTHEST, HORIZON, rows, spell, spell_asked
 from lemmata.workflows.records.studies import Answers, More
 
-from ._metrics import misranked, tell, wrong
+from ._metrics import tell
 from ._outlook import SAME, Candidate, grounded
 from ._question import Question
+from ._row_losses import misranked, wrong
 from ._signal import Signal
 from ._unfound import copied, nothing, predicted
 
@@ -32,8 +33,6 @@ FULL = 0.75
 CHANGING = "How many rows would reach a value is not told: later rows differ from these."
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
-RARE = 8
-"""A class of fewer rows is too small to be measured on both sides of a split."""
 
 
 def beats_guessing(item: Candidate, question: Question) -> bool:
@@ -87,19 +86,21 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     """
     able = eligible(candidates, question)
     useful = [item for item in able if beats_guessing(item, question)]
-    unknown = bool(question.rare) and question.unit.rows is misranked
+    unknown = bool(question.rare) and question.unit.counted == "rarest"
     if not found.found or not (useful or unknown):
         return nothing(found, question, candidates, [] if unknown else useful)
     if unknown:
-        sentences = [predicted(found), question.rare + " An AUC on so few rows says little, and none is forecast."]
+        told = "an AUC" if question.unit.rows is misranked else f"a value of {question.unit.title}"
+        few = f" {told[:1].upper()}{told[1:]} on so few rows says little, and none is forecast."
+        sentences = [predicted(found), question.rare + few]
         return Answers(sentences, None, math.nan, "", None, None, [])
     best, others = _best(able, question)
     useful += [best] if best not in useful else []
     now = best.expected(question.total)
     numbers = question.unit.task == "regression"
     last = float(best.losses.measured[-1])
-    exact = numbers and max(now.value, last) <= EXACT * question.guessing
-    faultless = question.loss is None and question.unit.rows in (wrong, misranked) and last == 0
+    exact = numbers and question.unit.averaged and max(now.value, last) <= EXACT * question.guessing
+    faultless = question.loss is None and last == 0 and not exact
     if question.loss is not None:
         loss, origin = question.loss, ASKED
     elif exact:
@@ -193,7 +194,7 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
     pair = [tell(question.unit, loss, question.spread) for loss in both]
     text = (
         f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows: there it has "
-        f"{question.unit.name} {pair[0]}, and {best.title} has {pair[1]}"
+        f"{question.unit.title} {pair[0]}, and {best.title} has {pair[1]}"
     )
     return [f"{text}; with more rows it may be the better one." if both[0] < both[1] else f"{text}."]
 
@@ -207,7 +208,7 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [
         f"Models are compared with {rows(at)} training rows, as far as all of them were measured: there {best.title} "
-        f"has {question.unit.name} {there[0]}, and {other.title} {there[1]}. With all {question.total:,} rows "
+        f"has {question.unit.title} {there[0]}, and {other.title} {there[1]}. With all {question.total:,} rows "
         f"{other.title} is expected to have {question.say_interval(other.expected(question.total))}, unmeasured."
     ]
 
@@ -226,10 +227,8 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _guessed(question: Question) -> str:
     """What is asked is no better than what is known without any column."""
     unit = question.unit
-    guess = "the mean" if unit.task == "regression" else "the shares of the classes"
-    guess = "the most frequent class" if unit.rows is wrong else guess
     has = tell(unit, question.guessing, question.spread)
-    return f"Reaching {question.say_asked()} takes no rows: guessing {guess} has {has} already."
+    return f"Reaching {question.say_asked()} takes no rows: guessing {question.constant} has {has} already."
 
 
 def _used(question: Question) -> str:
@@ -297,7 +296,9 @@ def _untold(question: Question, faultless: bool) -> str:
     """Why no number of rows is told: later rows differ, or there is no error of which a tenth could go."""
     if question.drifts or not faultless:
         return CHANGING
-    none = "made no error" if question.unit.rows is wrong else "ranked every pair rightly"
+    known = {wrong: "made no error", misranked: "ranked every pair rightly"}
+    perfect = f"had the perfect {question.say(0.0)}"
+    none = next((words for rows, words in known.items() if rows is question.unit.rows), perfect)
     return (
         f"With the most training rows that were measured it {none} on the others, so how many rows take a tenth of its "
         "error away cannot be told."
@@ -311,7 +312,7 @@ def _exactly(best: Candidate, question: Question) -> str:
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)
     return (
         f"From about {_rows_of(start)} on, {best.title} predicts the target exactly, up to rounding (measured "
-        f"{question.unit.name} {value} on rows that did not train)."
+        f"{question.unit.title} {value} on rows that did not train)."
     )
 
 
@@ -386,7 +387,7 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     then = f"{before} with all rows, {after} with twice as many.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
         return f"{what} are expected to change little: {then}"
-    return f"Whether {what} change the {question.unit.name} is open: {then}"
+    return f"Whether {what} change the {question.unit.title} is open: {then}"
 
 
 def _more(best: Candidate, question: Question, step: float) -> More:
@@ -404,4 +405,4 @@ def _upper_first(text: str) -> str:
 
 
 def _named(question: Question) -> str:
-    return "error" if question.unit.rises else question.unit.name
+    return "error" if question.unit.rises else question.unit.title

@@ -12,11 +12,13 @@ from sklearn.compose import ColumnTransformer
 
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, SettingError, shortened
+from lemmata.workflows.records.studies import Finding
 
 from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, Inputs, Targets, count, encode_targets, listing, raw_inputs
 from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
-from ._findings import Finding, examine_columns, examine_rows
+from ._findings import examine_columns, examine_rows
+from ._metrics import Metric
 from ._near_copies import near_copies
 from ._roles import (
     FEWEST_ROWS,
@@ -102,6 +104,7 @@ class Dataset:
         pooled: of each text with pooled categories, codes that tell all of its texts apart, and
         texts: its name.
         given: the columns as the user has them.
+        unit: the metric that is asked for, once a study runs.
     """
 
     name: str
@@ -129,6 +132,7 @@ class Dataset:
     pooled: Float64[np.ndarray, "N q"]
     texts: tuple[str, ...]
     given: Given
+    unit: Metric | None = None
 
     @functools.cached_property
     def x(self) -> Float64[np.ndarray, "N d"]:

@@ -1,6 +1,7 @@
 """With --time: whether older rows still help, and whether the rows that are tested are like those before."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
@@ -11,6 +12,7 @@ from ._data import Dataset
 from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question
+from ._row_losses import unexplained
 from ._splits import LARGEST_SHARE_IN_TIME, before_stretches
 
 LEVEL = 0.05
@@ -43,7 +45,7 @@ def drift(best: Candidate, question: Question) -> list[str]:
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]
     size = [rows(sizes[i]) for i in (least, last)]
     return [
-        f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.name} "
+        f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.title} "
         f"{told[0]} on later rows, with the last {size[1]} {told[1]}. Older rows no longer help."
     ]
 
@@ -59,18 +61,19 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
     y = dataset.targets[np.argsort(dataset.order, kind="stable")]
     first, ahead = before_stretches(len(y))
 
-    def loss(starts: range) -> float:
-        return float(np.mean([((y[at : at + ahead] - y[at - 1]) ** 2).sum(axis=1).mean() for at in starts]))
+    def loss(starts: range, rows: Callable[..., np.ndarray]) -> float:
+        parts = [(y[at : at + ahead], np.repeat(y[at - 1 : at], ahead, axis=0)) for at in starts]
+        return float(np.mean([rows(*part, question.spread).mean() for part in parts]))
 
     earlier, later = range(first - ahead, 0, -ahead), range(first, len(y) - ahead + 1, ahead)
     if not earlier or not later:
         return []
-    losses = [loss(starts) / question.spread for starts in (later, earlier)]
-    if losses[1] <= CALMER * losses[0]:
+    squares = [loss(starts, unexplained) for starts in (later, earlier)]
+    if squares[1] <= CALMER * squares[0]:
         return []
-    told = [tell(question.unit, each, question.spread) for each in losses]
+    told = [tell(question.unit, loss(starts, question.unit.rows), question.spread) for starts in (later, earlier)]
     return [
         f"The last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, on which everything here is measured, are "
-        f"calmer than those before: repeating the last value over {ahead:,} rows has {question.unit.name} {told[0]} "
+        f"calmer than those before: repeating the last value over {ahead:,} rows has {question.unit.title} {told[0]} "
         f"on them, and had {told[1]} before. Errors in such times are in no interval here."
     ]

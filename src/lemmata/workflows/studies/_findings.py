@@ -10,6 +10,7 @@ from scipy.special import gammaln
 from scipy.stats import rankdata
 
 from lemmata.errors import shortened
+from lemmata.workflows.records.studies import Finding
 
 from ._columns import Inputs, Targets, count, listing, numeric_hint, spread
 from ._copies import equal_rows, first_equal
@@ -36,22 +37,6 @@ CODES = re.compile("id|codes?|zip|zipcode|postcode|postal|sic|naics|fips|icd|isb
 KINDS = re.compile("category|cat|kind|type")
 """Words for codes of few values, each of which many rows have."""
 TIMES = re.compile("dates?|time|timestamp|datetime|year|yr|month|quarter|week|day|hour")
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """Something in the table that changes what a study of it means.
-
-    Args:
-        kind: "identifier", "leakage", "constant", "repeats", "contradiction", "group", "time", "code", "tail",
-            "numbers" or "missing".
-        columns: the columns that it speaks about.
-        text: a sentence or two: what was found, why it matters, what to do.
-    """
-
-    kind: str
-    columns: tuple[str, ...]
-    text: str
 
 
 def identifiers(frame: pl.DataFrame) -> dict[str, list[str]]:

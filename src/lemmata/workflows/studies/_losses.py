@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scipy import stats
 
 from ._data import Dataset
-from ._metrics import Metric, misranked, unexplained, wrong
+from ._metrics import Metric
+from ._row_losses import wrong
 
 NORMAL_90 = 1.645
 FEW = 5.0
@@ -17,8 +18,9 @@ SURE = 0.05
 """A classifier surely beats guessing where the exact sign test has at most this p-value."""
 WILD, WILDER = 10.0, 20.0
 """A split in which a model is so many times worse than guessing, and than itself in the median split, is left out."""
-MOST_WILD = 0.2
-"""A larger share of such splits is no accident, and none is left out: a clinic of three, say."""
+MOST_WILD, SQUARES = 0.2, 0
+"""A larger share of such splits is no accident, and none is left out: a clinic of three, say. By the squared error,
+which is the first of the metrics of numbers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Split:
         gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
+        certain: whether the model gives classes alone.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -47,6 +50,7 @@ class Split:
     gain: Float[np.ndarray, "2 metrics"]
     learns: bool
     largest: Float[np.ndarray, " metrics"]
+    certain: bool = False
     members: np.ndarray | None = None
     counts: np.ndarray | None = None
     sums: Float[np.ndarray, "metrics groups"] | None = None
@@ -155,18 +159,19 @@ def curve_of(
         total: rows N.
         dataset: the table, which says how rows depend.
         unit: the metric.
-        baseline: the mean loss over all rows of who predicts their mean, or the shares of classes; None for an AUC.
+        baseline: the mean loss over all rows of who predicts their mean, or the shares of classes; None for an AUC
+            and other scores that are no mean over rows.
     """
     sizes, means, errors, numbers, seen, paired, said = [], [], [], [], [], [], None
     shared, bounds, tail, gain, rows = 0.0, (0.0, math.inf), 0.0, math.nan, math.nan
     independent = dataset.order is None and dataset.groups is None
     for splits in fitted:
         splits = [own for own in splits if math.isfinite(own.means[metric])]
-        kept = _tame(splits, metric) if unit.rows is unexplained else splits
+        kept = _tame(splits, SQUARES) if unit.task == "regression" else splits
         if not kept:
             continue
         if len(kept) < len(splits):
-            worst = _ratios(splits, metric).max()
+            worst = _ratios(splits, SQUARES).max()
             said = LeftOut(worst, len(splits) - len(kept), len(splits), splits[0].trained)
         mean, error, rows, tail = _of_size(kept, metric, total, dataset, baseline if independent else None)
         value, error, bounds = bounded(mean, error, rows, dataset, unit)
@@ -181,7 +186,7 @@ def curve_of(
         shared = common / value if value > 0 else 0.0
     return Losses(
         np.array(sizes), np.array(means), np.array(errors), tuple(numbers), shared, np.array(seen), *bounds,
-        tail if unit.rows is unexplained else 0.0, gain, tuple(paired),
+        tail if unit.tailed else 0.0, gain, tuple(paired),
         rows,
     ), said  # fmt: skip
 
@@ -320,8 +325,8 @@ def bounded(
 ) -> tuple[float, float, tuple[float, float]]:
     """Value, standard error and 90 % bounds of a mean loss; exact (Clopper and Pearson) for shares with few errors.
 
-    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. Of AUC the rows of the rarest
-    class count.
+    No error among m rows says that the share is below 3/m (95 %), and not that it is 0. Of an AUC, and of other scores
+    in which classes count alike, the rows of the rarest class count.
 
     Args:
         mean: the mean loss as it was measured.
@@ -331,9 +336,9 @@ def bounded(
         unit: the metric.
     """
     free = (0.0, math.inf)
-    if unit.rows is misranked:
+    if unit.counted == "rarest":
         rows = min(rows, float(dataset.targets.sum(axis=0).min()))
-    if unit.rows not in (wrong, misranked) or rows < 1:
+    if not unit.counted or rows < 1:
         return mean, error, free
     wrongs = mean * rows
     if wrongs >= FEW:

@@ -19,9 +19,12 @@ from lemmata.workers import Lost, finished
 
 from ._data import Dataset
 from ._losses import LeftOut, Losses, Split, curve_of
-from ._metrics import METRICS, Metric, misranked, surprise, unexplained
+from ._metrics import METRICS, Metric
 from ._models import MOST_EXACT, Fit, Model, seasoned
+from ._row_losses import unexplained
+from ._scorers import PARTS, Scored
 from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
+from ._units import constant
 
 FEWEST_SIZES = 3
 MOST_LEFT_OUT = 2500
@@ -32,12 +35,18 @@ SMALLEST_TOP, STEPS_DOWN = 32, 200
 """A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
 SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
 """The price of all fits at one size, beyond the least number of splits."""
+KEPT_BYTES = 100_000
+"""Targets of held-out rows up to which what guessing loses on them is kept."""
 LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
 """The price of holding out every row once at the last size, in times that of all fits at a size."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
+
+
+class UnmeasuredError(SolverError):
+    """The metric that is asked for has no value for a model."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,25 +86,24 @@ def baselines(dataset: Dataset) -> dict[str, float]:
 
     With an order it is measured as models are: on the later stretches, from all rows before each.
     """
-    guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(dataset.targets), axis=0)
-    spread, in_time = spread_of(dataset), {} if dataset.order is None else _baselines_in_time(dataset)
+    in_time = {} if dataset.order is None else _baselines_in_time(dataset)
+    losses = guess_losses(dataset, dataset.targets, dataset.targets, dataset.groups).mean(axis=1)
     # Of numbers it is 1 by the definition of the variance: a sum of rows would make an R² of 2e-16 out of 0.
-    return in_time | {
-        unit.name: 1.0 if unit.rows is unexplained else float(unit.rows(dataset.targets, guess, spread).mean())
-        for unit in units_of(dataset)
-        if unit.name not in in_time
+    return {
+        unit.name: in_time.get(unit.name, 1.0 if unit.rows is unexplained else float(loss))
+        for unit, loss in zip(units_of(dataset), losses, strict=True)
     }
 
 
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
-    """What is measured on single rows: an AUC has no value where a stretch holds one class alone."""
+    """Where it has a value: an AUC has none where a stretch holds one class alone."""
     total, y, losses = len(dataset.targets), dataset.targets, []
     for number in range(BLOCKS):
         before, test = split(total, total, number, 0, dataset.groups, dataset.order)
-        guess = np.repeat(y[before].mean(axis=0, keepdims=True), len(test), axis=0)
-        losses.append(row_losses(dataset, y[test], guess, guess).mean(axis=1))
-    means = zip(units_of(dataset), np.mean(losses, axis=0), strict=True)
-    return {unit.name: float(mean) for unit, mean in means if unit.rows is not misranked}
+        members = None if dataset.groups is None else dataset.groups[test]
+        losses.append(guess_losses(dataset, y[before], y[test], members).mean(axis=1))
+    means = zip(units_of(dataset), np.transpose(losses), strict=True)
+    return {unit.name: float(np.nanmean(own)) for unit, own in means if np.isfinite(own).any()}
 
 
 def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
@@ -240,9 +248,10 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
              f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
     if len(kept) < min(FEWEST_SIZES, len(sizes)):
         raise SolverError(next(iter(failed.values()), "no split was finished"))
+    notes += _about_unit(model, dataset, [own for i in kept for own in fitted[i]])
     losses, wild, guesses = {}, None, baselines(dataset)
     for m, unit in enumerate(units_of(dataset)):
-        known = None if unit.rows is misranked else guesses[unit.name]
+        known = guesses[unit.name] if unit.averaged else None
         losses[unit.name], said = curve_of([fitted[i] for i in kept], m, len(dataset.targets), dataset, unit, known)
         wild = wild or said
     learned = [own.learns for own in fitted[kept[-1]]]
@@ -250,19 +259,41 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
     return Measured(model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes), wild=wild)
 
 
+def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
+    """Where the asked metric has no value, or a model is measured by less than it needs.
+
+    Raises:
+        UnmeasuredError: it has no value anywhere.
+    """
+    unit, notes = dataset.unit, []
+    if unit is None:
+        return notes
+    without = [not math.isfinite(own.means[units_of(dataset).index(unit)]) for own in splits]
+    one_class = f"the held-out rows are of one class alone, where {unit.title} has no value"
+    if all(without):
+        raise UnmeasuredError(f"in every split {one_class}")
+    if any(without):
+        notes.append(f"In some splits {one_class}: these are left out of all curves.")
+    if any(own.certain for own in splits) and unit.probable:
+        raise UnmeasuredError(f"it predicts classes without probabilities, which {unit.title} needs")
+    return notes
+
+
 def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int) -> Split:
     """The losses on one split, of the model and of guessing, and whether the model learned anything."""
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     fit = fitted(model, dataset, train, test)
     y = dataset.targets[test]
-    guess = np.repeat(dataset.targets.mean(axis=0, keepdims=True), len(test), axis=0)
-    rows, guessed = row_losses(dataset, y, fit.outputs, fit.chances), row_losses(dataset, y, guess, guess)
+    members = None if dataset.groups is None else dataset.groups[test]
+    rows = row_losses(dataset, y, fit.outputs, fit.chances, members)
+    guessed = guess_losses(dataset, dataset.targets, y, members)
     means, known = rows.mean(axis=1), guessed.mean(axis=1)
     common = ((rows - means[:, None]) * (guessed - known[:, None])).mean(axis=1)
     slope = common / np.maximum(guessed.var(axis=1), np.finfo(float).tiny)
     apart = rows - guessed
     gain = np.stack([apart.mean(axis=1), apart.var(axis=1)])
-    found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, gain, fit.learns, rows.max(axis=1))
+    found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, gain, fit.learns, rows.max(axis=1),
+                  fit.certain)  # fmt: skip
     if dataset.groups is None:
         return found
     members, place = np.unique(dataset.groups[test], return_inverse=True)
@@ -283,8 +314,10 @@ def _one_split_apart(apart: bool, *given: Any) -> Split | str:
 
 
 def units_of(dataset: Dataset) -> Sequence[Metric]:
-    """The metrics of the table's task."""
-    return [unit for unit in METRICS if unit.task == dataset.task]
+    """The metrics of the table's task, the squared error of numbers first, and the one that is asked for."""
+    known = [unit for unit in METRICS if unit.task == dataset.task and unit.always]
+    asked = dataset.unit
+    return known if asked is None or asked.always else [*known, asked]
 
 
 def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
@@ -296,9 +329,47 @@ def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) 
     return fit
 
 
-def row_losses(dataset: Dataset, y, outputs, probable) -> Float[np.ndarray, "metrics m"]:
-    """For each metric the loss of each row."""
+def row_losses(dataset: Dataset, y, outputs, probable, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
+    """For each metric what each row adds to the loss.
+
+    Args:
+        dataset: the table.
+        y: targets of the rows.
+        outputs: predictions, and
+        probable: probabilities of classes, or None.
+        members: the groups of the rows, or None.
+        parts: how many parts are left out for the variance of a score.
+    """
     spread = spread_of(dataset)
-    return np.stack(
-        [unit.rows(y, probable if unit.rows is surprise else outputs, spread) for unit in units_of(dataset)]
-    )
+    return np.stack([_rows(unit, y, probable if unit.probable else outputs, spread, members, parts)
+                     for unit in units_of(dataset)])  # fmt: skip
+
+
+def guess_losses(dataset: Dataset, known, y, members=None, parts=PARTS) -> Float[np.ndarray, "metrics m"]:
+    """The same of who predicts a constant, by the targets that are known."""
+    spread, losses = spread_of(dataset), []
+    for unit in units_of(dataset):
+        said = constant(unit.guess, known)
+        if isinstance(unit.rows, Scored) and y.nbytes <= KEPT_BYTES:  # the splits are the same for every model
+            groups = None if members is None else members.tobytes()
+            losses.append(_scored_guess(unit.rows, tuple(said.tolist()), y.tobytes(), groups, parts))
+        else:
+            losses.append(_rows(unit, y, np.repeat(said[None], len(y), axis=0), spread, members, parts))
+    return np.stack(losses)
+
+
+@functools.lru_cache(maxsize=2048)
+def _scored_guess(
+    rows: Scored, said: tuple[float, ...], y: bytes, members: bytes | None, parts: int
+) -> Float[np.ndarray, " m"]:
+    """What each row adds to the score of a constant, kept for the next model."""
+    truth = np.frombuffer(y).reshape(-1, len(said))
+    groups = None if members is None else np.frombuffer(members, np.int64)
+    return rows(truth, np.repeat(np.array(said)[None], len(truth), axis=0), 1.0, groups, parts)
+
+
+def _rows(unit: Metric, y, said, spread: float, members, parts: int) -> Float[np.ndarray, " m"]:
+    """What each row adds; a score that is no mean over rows leaves out whole groups for its variance."""
+    if isinstance(unit.rows, Scored):
+        return unit.rows(y, said, spread, members, parts)
+    return unit.rows(y, said, spread)

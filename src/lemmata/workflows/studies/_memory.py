@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from lemmata.errors import DataError, shortened
+from lemmata.workflows.records.studies import Finding
 
 from ._columns import listing
-from ._findings import Finding
 
 MOST_COLUMNS = 50_000
 MOST_DENSE = 10**8

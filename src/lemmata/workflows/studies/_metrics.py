@@ -1,4 +1,4 @@
-"""The units in which an error is asked for, measured and told: accuracy, RMSE, R², log-loss, AUC.
+"""The units in which an error is asked for, measured and told: RMSE, accuracy, F1, a scorer of scikit-learn's, ...
 
 Everything is computed as a loss, which is at least 0 and smaller for a better model; a metric is a loss told in the
 unit that people plan in.
@@ -9,58 +9,15 @@ import difflib
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
-from scipy.stats import rankdata
 
 from lemmata.errors import SettingError
 from lemmata.workflows.records import spell
 
-
-def unexplained(
-    y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
-) -> Float[np.ndarray, " m"]:
-    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for who predicts the mean."""
-    return ((y - output) ** 2).sum(axis=1) / spread
-
-
-def wrong(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """1 for each row whose class is not the one with the largest output, else 0."""
-    return (y.argmax(axis=1) != output.argmax(axis=1)).astype(float)
-
-
-def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """-log of the probability given to each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
-    chance = np.clip(output, 1e-6, None)
-    return -np.log((chance * y).sum(axis=1) / chance.sum(axis=1))
-
-
-def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
-
-    The AUC is that of one class against the rest, averaged over the classes that are present. With A the share of pairs
-    that are ranked wrongly, one of the m_1 rows of the class adds A + (m / m_1) (a_i - A), where a_i is the share of
-    the other m_0 rows above it, and one of the rest A + (m / m_0) (b_i - A), where b_i is the share of the class below
-    it (the projections of a U-statistic, DeLong et al. 1988).
-    """
-    label, rows = y.argmax(axis=1), np.zeros(len(y))
-    present = [c for c in np.unique(label) if (label != c).any()]
-    for c in present:
-        rank = rankdata(output[:, c])
-        for inside, sign in ((label == c, 1), (label != c, -1)):
-            others = (~inside).sum()
-            below = (rank[inside] - rankdata(output[inside, c])) / others
-            wrongly = 1.0 - below if sign == 1 else below
-            mean = wrongly.mean()
-            rows += mean / 2  # the mean is the same for both
-            rows[inside] += (wrongly - mean) * len(y) / inside.sum()
-    return rows / len(present) if present else np.full(len(y), math.nan)
-
-
-def squared(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
-    """Squared error of each row over the one-hot columns, summed over classes (the Brier score)."""
-    return ((y - output) ** 2).sum(axis=1)
+from ._row_losses import absolute, brier, misranked, squared, surprise, unexplained, wrong
+from ._scorers import Scored, scorer_tasks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,120 +25,270 @@ class Metric:
     """A loss and the unit in which it is told.
 
     Args:
-        name: as `--error` takes it ("rmse").
+        name: as `--metric` and `--error` take it ("rmse").
         task: "regression" or "classification".
-        rows: the loss of each row, of outputs (m, k) against targets (m, k); the third is the variance of the target.
+        rows: what each row adds to the loss, of outputs (m, k) against targets (m, k); the third is the variance of the
+            target.
         told: the value in the user's unit, from loss and variance.
         understood: the loss of a value in the user's unit.
         rises: whether larger is better.
         percent: whether the value is a share.
         words: what it is, in a few words.
+        most: the largest loss that there is.
+        probable: whether it needs probabilities.
+        counted: what a mistake is counted among, where the loss is a share: "rows", "rarest" for those of the rarest
+            class, or "" where nothing is counted.
+        averaged: whether the loss is the mean of what single rows lose; else rows say how much each adds to it.
+        always: whether it is measured whatever is asked, because theory and answers use it.
+        of_class: whether it is about one class of two.
+        guess: how rows are predicted best without any column (see `constant`).
+        aliases: other names, such as scikit-learn's.
     """
 
     name: str
     task: str
-    rows: Callable[[np.ndarray, np.ndarray, float], np.ndarray]
+    rows: Callable[..., np.ndarray]
     told: Callable[[float, float], float]
     understood: Callable[[float, float], float]
     rises: bool
     percent: bool
     words: str
+    most: float = math.inf
+    probable: bool = False
+    counted: str = ""
+    averaged: bool = True
+    always: bool = True
+    of_class: bool = False
+    guess: str = "mean"
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The name in a sentence: "balanced accuracy"."""
+        return self.name.replace("_", " ")
+
+    @property
+    def tailed(self) -> bool:
+        """Whether a few rows may hold most of the loss."""
+        return self.averaged and self.task == "regression"
 
 
-_same = lambda value, spread: value
-_rest = lambda value, spread: 1.0 - value
-_root = lambda value, spread: math.sqrt(value * spread) if math.isfinite(value) else value
-_power = lambda value, spread: value * value / spread
+@dataclasses.dataclass(frozen=True)
+class Distance:
+    """A loss told as a value: it is the distance of that value from the best one, upwards (1) or downwards (-1)."""
+
+    best: float
+    sign: float
+
+    def __call__(self, loss: float, spread: float) -> float:
+        """The value."""
+        return self.best - self.sign * loss
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """The inverse of `Distance`."""
+
+    best: float
+    sign: float
+
+    def __call__(self, value: float, spread: float) -> float:
+        """The loss."""
+        return self.sign * (self.best - value)
+
+
+def _root(loss: float, spread: float) -> float:
+    return math.sqrt(loss * spread) if math.isfinite(loss) else loss
+
+
+def _power(value: float, spread: float) -> float:
+    return value * value / spread
+
+
+def _rest(value: float, spread: float) -> float:
+    return 1.0 - value
+
+
+def _same(value: float, spread: float) -> float:
+    return value
+
+
+def _numbers(name: str, rows: Any, words: str, **more: Any) -> Metric:
+    return Metric(name, "regression", rows, _same, _same, False, False, words, **more)
+
+
+def _classes(name: str, rows: Any, words: str, rises: bool = False, percent: bool = False, **more: Any) -> Metric:
+    told = _rest if rises else _same
+    return Metric(name, "classification", rows, told, told, rises, percent, words, **more)
+
+
+def _scored(name: str, words: str, percent: bool = False, several: str | None = None, of_class: bool = False) -> Metric:
+    """A share of classes by a scorer of scikit-learn."""
+    rows = Scored(name, "classification", several=several)
+    more = {"most": 1.0, "counted": "rarest", "averaged": False, "always": False, "of_class": of_class}
+    return _classes(name, rows, words, True, percent, **more)
+
 
 METRICS = (
     Metric(
-        "rmse", "regression", unexplained, _root, _power, False, False, "root mean square error, in units of the target"
+        "rmse", "regression", unexplained, _root, _power, False, False,
+        "root mean square error, in units of the target", aliases=("neg_root_mean_squared_error",),
     ),
-    Metric(
-        "r2", "regression", unexplained, _rest, _rest, True, False, "share of the target's variance that is predicted"
+    Metric("r2", "regression", unexplained, _rest, _rest, True, False,
+           "share of the target's variance that is predicted"),
+    _numbers("unexplained", unexplained, "share of the variance not predicted"),
+    _numbers("mae", absolute, "mean absolute error, in units of the target", always=False,
+             aliases=("mean_absolute_error", "neg_mean_absolute_error")),
+    _numbers(
+        "median_absolute_error", Scored("neg_median_absolute_error", "regression", 0.0),
+        "median of the absolute errors, in units of the target", averaged=False, always=False,
+        aliases=("median_error", "medae", "neg_median_absolute_error"),
     ),
-    Metric("unexplained", "regression", unexplained, _same, _same, False, False, "share of the variance not predicted"),
-    Metric("accuracy", "classification", wrong, _rest, _rest, True, True, "share of rows whose class is predicted"),
-    Metric("wrong", "classification", wrong, _same, _same, False, True, "share of rows whose class is not predicted"),
-    Metric(
-        "log-loss", "classification", surprise, _same, _same, False, False, "mean surprise at the true class, in nats"
+    _classes("accuracy", wrong, "share of rows whose class is predicted", True, True, most=1.0, counted="rows"),
+    _classes("wrong", wrong, "share of rows whose class is not predicted", percent=True, most=1.0, counted="rows"),
+    _classes("log-loss", surprise, "mean surprise at the true class, in nats", probable=True,
+             aliases=("neg_log_loss",)),
+    _classes(
+        "auc", misranked, "how often a row of a class is ranked above others", True, most=1.0, counted="rarest",
+        averaged=False, aliases=("roc_auc", "roc_auc_ovr"),
     ),
-    Metric(
-        "auc",
-        "classification",
-        misranked,
-        _rest,
-        _rest,
-        True,
-        False,
-        "how often a row of a class is ranked above others",
-    ),
-    Metric("squared", "classification", squared, _same, _same, False, False, "squared error over one-hot columns"),
-)
+    _classes("squared", squared, "squared error over one-hot columns"),
+    _classes("brier_score", brier, "mean square error of the probabilities", probable=True, always=False,
+             most=2.0, aliases=("brier", "neg_brier_score")),
+    _scored("f1", "harmonic mean of precision and recall", several="f1_macro", of_class=True),
+    _scored("balanced_accuracy", "share of rows whose class is predicted, each class counting alike", percent=True),
+    _scored("average_precision", "precision among the rows ranked first, averaged over recall", of_class=True),
+)  # fmt: skip
 DEFAULT = {"regression": "rmse", "classification": "accuracy"}
 _PLAIN = {"regression": "unexplained", "classification": "wrong"}
 
 
+def plain_name(name: str) -> str:
+    """A name as it is compared: small letters, and no difference between "-", "_" and a blank."""
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
+
+
 def metric(name: str, task: str) -> Metric:
-    """The metric of this name.
+    """The metric of this name, or of scikit-learn's scorer of this name.
 
     Raises:
         SettingError: no such metric for this task; the message lists those there are.
+
+    >>> metric("neg_log_loss", "classification").name, metric("recall_macro", "classification").title
+    ('log-loss', 'recall macro')
     """
-    known = {item.name: item for item in METRICS if item.task == task}
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else None
+    known = {plain_name(own): item for item in METRICS if item.task == task for own in (item.name, *item.aliases)}
+    asked_for, tasks = plain_name(name), scorer_tasks()
+    if asked_for in known:
+        return known[asked_for]
+    if tasks.get(asked_for) == task:
+        return _of_scikit_learn(asked_for, task)
+    names = [item.name for item in METRICS if item.task == task]
+    more = [own for own in tasks if tasks[own] == task and own not in known]
+    rule = f"one of {', '.join(names)}, or of scikit-learn's {', '.join(more)}"
+    others = {plain_name(own) for item in METRICS for own in (item.name, *item.aliases)} | set(tasks)
+    if asked_for in others:
+        here, there = ("numbers", "classes") if task == "regression" else ("classes", "numbers")
+        other = "classification" if task == "regression" else "regression"
         raise SettingError(
-            f"--error knows no metric {name[:40]!r} for {task}", rule=f"one of {', '.join(known)}", remedy=hint
-        )
-    return known[name]
+            f"there is no metric {name[:40]!r} for {task}", found=f"a target of {here}, and a score of {there}",
+            rule=rule, remedy=f"ask for another one, or say --task {other}",
+        )  # fmt: skip
+    near = difflib.get_close_matches(asked_for, [*known, *more], n=2)
+    hint = " or ".join(dict.fromkeys(repr(known[own].name if own in known else own) for own in near))
+    hint = f"did you mean {hint}?" if near else None
+    raise SettingError(f"there is no metric {name[:40]!r} for {task}", rule=rule, remedy=hint)
 
 
-def asked(text: str | float, task: str, spread: float) -> tuple[Metric, float]:
+SHARES = re.compile(r"(f1|precision|recall|jaccard|roc_auc|top_k)(_|$)")
+"""Scores of scikit-learn that lie between 0 and 1."""
+OF_CLASS = ("precision", "recall", "jaccard")
+"""Scores of one class of two, each with a mean over classes of the name with `_macro`."""
+
+
+def _of_scikit_learn(name: str, task: str) -> Metric:
+    """A metric from a scorer's name: what scikit-learn turns into a negative score is told as the error that it is."""
+    falls = name.startswith("neg_")
+    several = f"{name}_macro" if name in OF_CLASS else None
+    best, sign = (0.0, -1.0) if falls else (1.0, 1.0)
+    shares = task == "classification" and SHARES.match(name) is not None
+    return Metric(
+        name.removeprefix("neg_").removesuffix("_score"),
+        task,
+        Scored(name, task, 0.0 if falls else 1.0, several=several),
+        Distance(best, sign),
+        Loss(best, sign),
+        not falls,
+        False,
+        f"scikit-learn's {name}",
+        most=1.0 if shares else 2.0 if name == "matthews_corrcoef" else math.inf,
+        counted="rarest" if shares else "",
+        averaged=False,
+        always=False,
+        of_class=several is not None,
+    )
+
+
+def asked(text: str | float, task: str, spread: float, unit: Metric | None = None) -> tuple[Metric, float]:
     """A metric and the loss that is asked for, from "accuracy 0.95", "rmse 2.5", "accuracy 95%" or a bare number.
 
-    A bare number is the share of the variance that is left (1 - R²), or the share of wrong classes.
+    A bare number is in the unit, where one is given, and else the share of the variance that is left (1 - R²), or the
+    share of wrong classes.
 
     Args:
         text: as given.
         task: "regression" or "classification".
         spread: the variance of the target, in its units squared, summed over outputs.
+        unit: the metric of `--metric`, or the user's own; None where none is given.
 
     Raises:
-        SettingError: not a metric and a number, or a value that no model has.
+        SettingError: not a metric and a number, a value that no model has, or another metric than the unit.
 
     >>> asked("accuracy 95%", "classification", 1.0)[1]
     0.050000000000000044
     >>> asked("rmse 2", "regression", 16.0)[1]
     0.25
+    >>> asked("0.8", "classification", 1.0, metric("f1", "classification"))[1]
+    0.19999999999999996
     """
     found = re.fullmatch(
-        r"\s*(?:([A-Za-z][\w-]*)[\s:=]\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*", str(text)
+        r"\s*(?:([A-Za-z][\w -]*?)[\s:=]\s*)?([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*", str(text)
     )
     if not found:
-        names = ", ".join(item.name for item in METRICS if item.task == task)
+        names = ", ".join(item.name for item in METRICS if item.task == task) if unit is None else unit.name
         raise SettingError(
             f"--error {str(text)[:40]!r} is not a metric and a number",
             rule=f"one of {names}, then a number",
-            remedy=f'for example --error "{DEFAULT[task]} {"0.95" if task == "classification" else "2.5"}"',
+            remedy=f'for example --error "{DEFAULT[task]} {"0.95" if task == "classification" else "2.5"}"'
+            if unit is None
+            else f'for example --error "{unit.name} {unit.told(0.1, spread):g}"',
         )
     name, number, percent = found.groups()
     value = float(number) / (100.0 if percent else 1.0)
-    unit = metric((name or _PLAIN[task]).lower(), task)
+    if unit is None:
+        unit = metric(name or _PLAIN[task], task)
+    elif name and plain_name(name) != plain_name(unit.name) and metric(name, task).name != unit.name:
+        raise SettingError(
+            "--error and --metric name two metrics", found=f"{name.strip()!r} and {unit.name!r}", rule="one",
+            remedy=f"leave --metric out, or ask for --error {value:g}",
+        )  # fmt: skip
+    return unit, _reachable(unit, value, spread)
+
+
+def _reachable(unit: Metric, value: float, spread: float) -> float:
+    """The loss of a value that a model may have."""
     if unit.name == "rmse" and value < 0:
         raise SettingError("--error is out of reach for any model", found=f"rmse {value:g}", rule="above 0")
     loss = unit.understood(value, spread) if math.isfinite(value) else math.nan
-    most = math.inf if unit.rows in (unexplained, surprise, squared) else 1.0
-    if not 0 < loss < most:
-        least, bound = unit.told(0.0, spread), unit.told(most, spread) if math.isfinite(most) else None
+    if not 0 < loss < unit.most:
+        least, limit = unit.told(0.0, spread), unit.told(unit.most, spread) if math.isfinite(unit.most) else None
         rule = (
-            f"better than {bound:g} and short of the perfect {least:g}"
-            if bound is not None
+            f"better than {limit:g} and short of the perfect {least:g}"
+            if limit is not None
             else f"short of the perfect {least:g}"
         )
         raise SettingError("--error is out of bounds", found=f"{unit.name} {value:g}", rule=rule)
-    return unit, loss
+    return loss
 
 
 def tell(unit: Metric, loss: float, spread: float) -> str:

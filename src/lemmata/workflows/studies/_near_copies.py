@@ -5,10 +5,11 @@ import math
 import numpy as np
 from jaxtyping import Float, Int
 
+from lemmata.workflows.records.studies import Finding
+
 from ._columns import Inputs
 from ._copies import many_values
 from ._encoder import Standardise
-from ._findings import Finding
 
 ROWS, FEWEST_ROWS = 20_000, 50
 """Rows that are looked at, from the first on, and rows below which nobody can tell."""

@@ -12,7 +12,7 @@ from lemmata.subjects.forecasts import Forecast
 
 from ._losses import NORMAL_90, Losses
 from ._measure import Measured
-from ._metrics import Metric, misranked, unexplained, wrong
+from ._metrics import Metric
 
 LEVELS = (0.05, 0.5, 0.95)
 STEP = 0.03
@@ -94,7 +94,7 @@ class Candidate:
         level = float(curves[np.searchsorted(logs, last - 1e-9), 1])
         beyond = logs > last + 1e-9
         curves[beyond, 1] = np.maximum(curves[beyond, 1], min(self.ground, level))
-        curves = np.clip(curves, 0.0, 1.0 if self.unit.rows in (wrong, misranked) else math.inf)
+        curves = np.clip(curves, 0.0, self.unit.most)
         return logs, np.stack([curves[:, :2].min(axis=1), curves[:, 1], curves[:, 1:].max(axis=1)], axis=1)
 
     def _steepest(self, ends: Float[np.ndarray, " 2"], ahead: Float[np.ndarray, " s"]) -> Float[np.ndarray, "s 2"]:
@@ -191,7 +191,7 @@ def evened(candidates: list[Candidate]) -> list[Candidate]:
     logarithms; the median of the models that were held against the most rows is the least of the others.
     """
     able = [item for item in candidates if len(item.losses.sizes) and item.measured.learns]
-    known = [item for item in able if item.unit.rows is unexplained and math.isfinite(item.losses.rows)]
+    known = [item for item in able if item.unit.task == "regression" and math.isfinite(item.losses.rows)]
     most = max((item.losses.rows for item in known), default=0.0)
     ends = [item.expected(item.reach) for item in known if item.losses.rows >= SAME * most]
     ratios = [(end.value / end.lower, end.upper / end.value) for end in ends if end.lower > 0 and end.value > 0]

@@ -23,7 +23,6 @@ def describe(dataset: Dataset) -> Data:
         target=dataset.target,
         classes=None if dataset.classes is None else list(dataset.classes),
         columns=[_column(*column) for column in list(columns)[:MOST_COLUMNS]],
-        findings=[finding.text for finding in dataset.findings],
         notes=list(dataset.notes),
         target_mean=float(dataset.targets.mean()),
         target_sd=float(np.sqrt((spread**2).sum())),

@@ -38,7 +38,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     """
     make, name, words = _of_file(source) if isinstance(source, str) else _of_object(source)
     name = name if name not in taken else f"{name} (own)"
-    raw = functools.partial(_fit_as_given, make, _labels(dataset))
+    raw = functools.partial(_fit_as_given, make, labels_of(dataset))
     model = Model(name, name, words, False, raw, _price, own=True, raw=True)
     reason = _refusal(model, dataset)
     if not reason:
@@ -65,7 +65,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     return ""
 
 
-def _labels(dataset: Dataset) -> np.ndarray | None:
+def labels_of(dataset: Dataset) -> np.ndarray | None:
     """The classes as the user has them, in the order of `dataset.classes`; None for numbers."""
     if dataset.classes is None:
         return None
@@ -102,6 +102,7 @@ def _fit_as_given(
     else:
         found = [place[label] for label in np.asarray(estimator.predict(frame[n:])).reshape(-1).tolist()]
         said[np.arange(m), found] = 1.0
+        return Fit(said, said, certain=True)
     return Fit(said, said)
 
 

@@ -5,7 +5,7 @@ import dataclasses
 from lemmata.intervals import Interval
 from lemmata.workflows.records import spell, spell_asked
 
-from ._metrics import Metric, misranked, wrong
+from ._metrics import Metric
 
 GAIN = 0.9
 """Where nothing is asked for, the question is what a tenth less error takes, in the unit in which it is told."""
@@ -26,6 +26,7 @@ class Question:
         rare: classes of fewer than 8 rows, in words.
         more: what the user would have more of: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows say nothing.
+        constant: what guessing predicts, in words.
     """
 
     unit: Metric
@@ -38,6 +39,7 @@ class Question:
     rare: str = ""
     more: str = "rows"
     drifts: bool = False
+    constant: str = "the mean"
 
     def told(self, interval: Interval) -> Interval:
         """An interval of losses in the unit of the metric, its lower end first."""
@@ -45,17 +47,17 @@ class Question:
         return Interval(value, min(ends), max(ends))
 
     def _told(self, loss: float) -> float:
-        """A loss in the unit of the metric; a share of rows cannot exceed 1."""
-        return self.unit.told(min(loss, 1.0) if self.unit.rows in (wrong, misranked) else loss, self.spread)
+        """A loss in the unit of the metric; a share cannot exceed 1."""
+        return self.unit.told(min(loss, self.unit.most), self.spread)
 
     def say(self, loss: float) -> str:
         """A loss in words: "accuracy 95.0 %"."""
-        return f"{self.unit.name} {spell(self._told(loss), self.unit.percent)}"
+        return f"{self.unit.title} {spell(self._told(loss), self.unit.percent)}"
 
     def say_asked(self) -> str:
         """The asked loss in words, in all of its digits: "accuracy 99.999 %"."""
         assert self.loss is not None
-        return f"{self.unit.name} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
+        return f"{self.unit.title} {spell_asked(self.unit.told(self.loss, self.spread), self.unit.percent)}"
 
     def say_interval(self, interval: Interval, like: str = "") -> str:
         """A loss and its interval in words: "accuracy 95.0 % (94.1 % to 95.8 %)".
@@ -67,10 +69,10 @@ class Question:
         ends = sorted((interval.lower, interval.upper), reverse=self.unit.rises)
         values = [self._told(loss) for loss in (interval.value, *ends)]
         value, low, high = (spell(value, self.unit.percent, like) for value in values)
-        return f"{self.unit.name} {value} ({low} to {high})"
+        return f"{self.unit.title} {value} ({low} to {high})"
 
     def improved(self, loss: float) -> float:
         """The loss at which a tenth of the error is gone, as it is told: of the RMSE, not of its square."""
-        if self.unit.rises:
+        if self.unit.rises or self.unit.told(0.0, self.spread) != 0:
             return GAIN * loss
         return self.unit.understood(GAIN * self.unit.told(loss, self.spread), self.spread)

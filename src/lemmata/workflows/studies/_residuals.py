@@ -6,6 +6,8 @@ from ._data import Dataset
 from ._measure import fitted, planned, spread_of, width_of
 from ._metrics import Metric
 from ._models import Model
+from ._row_losses import absolute, brier
+from ._scorers import Scored
 from ._splits import split
 
 AFFORDABLE = 5.0
@@ -22,7 +24,9 @@ def residuals(model: Model, dataset: Dataset, unit: Metric, seed: int) -> list[R
     test = test[:MOST_SHOWN]
     fit = fitted(model, dataset, train, test)
     said = fit.chances if fit.chances is not None else fit.outputs
-    rows = unit.rows(dataset.targets[test], said, spread_of(dataset))
+    # A score of all rows together has no loss of a single one.
+    single = (absolute if dataset.classes is None else brier) if isinstance(unit.rows, Scored) else unit.rows
+    rows = single(dataset.targets[test], said, spread_of(dataset))
     if dataset.classes is None:
         told = [(float(a), float(b)) for a, b in zip(dataset.targets[test].sum(1), fit.outputs.sum(1), strict=True)]
     else:

@@ -23,29 +23,28 @@ from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.records.studies import (
     Expected,
+    Finding,
     ModelResult,
     Point,
     SignalResult,
     Spectral,
     StudyRecord,
     TheoryPoint,
-    Unit,
 )
 
 from ._all_rows import spectral_rows, with_all_rows
-from ._answers import RARE, answers, beats_guessing, eligible
-from ._columns import listing
+from ._answers import answers, beats_guessing, eligible
+from ._asking import question, recorded
 from ._data import Dataset
 from ._drift import calmer, drift
 from ._kernel_theory import spectral, theory
-from ._losses import say_left_out
-from ._measure import MOST_LEFT_OUT, baselines, left_out, measure, spread_of, width_of
-from ._metrics import DEFAULT, asked, metric
-from ._models import MOST_EXACT, Model, is_last_value, models
+from ._measure import MOST_LEFT_OUT, UnmeasuredError, left_out, measure, width_of
+from ._models import Model, is_last_value, models
 from ._outlook import Candidate, evened
 from ._overview import describe
 from ._own import own_model
 from ._question import Question
+from ._reservations import about_answers, about_models
 from ._residuals import residuals
 from ._signal import Signal, signal
 
@@ -83,7 +82,8 @@ def run_study(
         PrecisionError: float64 is off.
     """
     require_float64("a study")
-    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor)
+    asked = question(dataset, options)
+    job = _Job(dataset, options, progress, time.monotonic() if started is None else started, executor, asked)
     with one_blas_thread(), warnings.catch_warnings():
         # Of models that people use, and once: the state of warnings is one for all threads.
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
@@ -96,7 +96,7 @@ def run_study(
             if not job.candidates:
                 raise
             job.interrupted = True
-            job.notes.append("Interrupted: what was not finished is missing.")
+            job.note("interrupted", "Interrupted: what was not finished is missing.")
         return job.record()
 
 
@@ -104,10 +104,10 @@ class _Job:
     """A study under way: what is finished stays when a stage is interrupted."""
 
     def __init__(self, dataset: Dataset, options: StudyOptions, progress: Progress, started: float,
-                 executor: concurrent.futures.Executor | None = None):  # fmt: skip
-        self.executor = executor
+                 executor: concurrent.futures.Executor | None, asked: Question):  # fmt: skip
+        self.executor, self.question = executor, asked
+        dataset = dataclasses.replace(dataset, unit=asked.unit)
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
-        self.question = question(dataset, options)
         self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
         self.models = models(options.model_names, self.few.x, dataset.task, dataset.targets, dataset.order is not None)
         self.signal: Signal | None = None
@@ -119,12 +119,15 @@ class _Job:
         self.claims: list[dict] = []
         self.training: list[dict] = []
         self.bibliography: list[dict] = []
-        self.notes: list[str] = []
+        self.findings: list[Finding] = []
         if options.model is not None:
             own, said = own_model(options.model, dataset, [model.name for model in self.models])
             self.models.append(own)
-            self.notes += said
+            self.findings += [Finding("own model", (), text) for text in said]
         self.interrupted = False
+
+    def note(self, kind: str, text: str) -> None:
+        self.findings.append(Finding(kind, (), text))
 
     def until(self, share: float) -> float:
         limit = self.options.time_limit
@@ -148,7 +151,7 @@ class _Job:
                 late = time.monotonic() > end and (self.candidates or running)
                 if late and waiting:
                     left = "; ".join(model.title for model in self.models if model in waiting)
-                    self.notes.append(f"The time limit was reached before these models: {left}.")
+                    self.note("time limit", f"The time limit was reached before these models: {left}.")
                     waiting = []
                 while waiting and len(running) < threads:
                     now = time.monotonic()
@@ -163,7 +166,11 @@ class _Job:
             self.stopped.set()
             pool.shutdown(cancel_futures=True)
         if not self.candidates:
-            raise DataError("no model could be fitted", found=" ".join(self.notes), rule="at least one is measured")
+            raise DataError(
+                "no model could be fitted",
+                found=" ".join(item.text for item in self.findings),
+                rule="at least one is measured",
+            )
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
         """A model's curve, what theory says of it where there is time, and how the curve goes on; on any thread."""
@@ -194,17 +201,19 @@ class _Job:
         try:
             found = future.result()
             if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
-                self.notes.append(
+                self.note(
+                    "season",
                     "Last season was left out: no season that was tried foretells the target better than its last "
-                    "value does."
+                    "value does.",
                 )
                 return
             self.candidates.append(found)
-            self.notes += found.measured.notes
+            self.findings += [Finding("splits", (), text) for text in found.measured.notes]
         except Exception as error:  # a model that fails says nothing about the others, and may be the user's own
             told = error if isinstance(error, SolverError) else f"{type(error).__name__}: {error}"
             what = str(told).splitlines()[0][:200]
-            self.notes.append(f"{model.title} was left out: it could not be fitted ({what}).")
+            why = what if isinstance(error, UnmeasuredError) else f"it could not be fitted ({what})"
+            self.note("model", f"{model.title} was left out: {why}.")
         names = [model.name for model in self.models]
         self.candidates.sort(key=lambda item: names.index(item.measured.model.name))
 
@@ -249,35 +258,19 @@ class _Job:
         in_time = drifts + calmer(self.dataset, question) + self.about_time(best)
         if in_time:
             found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
-        measured = [item.measured for item in self.candidates if item.measured.model.kernels]
-        dear = [item for item in measured if item.model.name != "linear" and item.reach > MOST_EXACT]
-        if dear and not left_out(self.dataset):
-            self.notes.append(
-                f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
-                f"span of {MOST_EXACT:,} of them, which can cost accuracy."
-            )
-        if self.few is not self.dataset and any(self.theory.values()):
-            self.notes.append(f"What the theory says is computed on {len(self.few.targets):,} rows, drawn at random.")
-        if self.dataset.texts and not self.options.quick:
-            self.notes.append(
-                f"What the theory says is left out: {listing([repr(name) for name in self.dataset.texts])} "
-                f"{'enters' if len(self.dataset.texts) == 1 else 'enter'} by mean targets, and the theory takes inputs "
-                "that do not depend on targets."
-            )
-        wild = {item.measured.model.title: item.measured.wild for item in self.candidates if item.measured.wild}
-        self.notes = list(dict.fromkeys([*self.notes, *say_left_out(wild)]))
+        self.findings += about_models(self.candidates, self.dataset, self.few, self.theory, self.options.quick)
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
-            self.notes.append(f"The time limit was reached before {skipped} claims were examined.")
+            self.note("time limit", f"The time limit was reached before {skipped} claims were examined.")
+        findings = [*about_answers(self.signal, question, self.dataset, in_time), *self.findings]
+        findings += self.dataset.findings
         return StudyRecord(
             **StudyRecord.head(),
             seed=self.options.seed,
             seconds=time.monotonic() - self.started,
             peak_gib=_peak_gib(),
             data=describe(self.dataset),
-            unit=Unit(
-                unit.name, unit.words, unit.rises, unit.percent, unit.told(question.guessing, self.question.spread)
-            ),
+            unit=recorded(question),
             signal=SignalResult(
                 self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
             ),
@@ -287,7 +280,7 @@ class _Job:
             claims=[entry for entry in self.claims if entry["status"] != "not examined"],
             training=self.training,
             bibliography=self.bibliography,
-            notes=self.notes,
+            findings=list(dict.fromkeys(findings)),
             interrupted=self.interrupted,
         )
 
@@ -332,7 +325,7 @@ class _Job:
         sizes = np.geomspace(losses.sizes[0], 8 * question.total, BAND)
         points = []
         for n, mean, se, splits in zip(losses.sizes, losses.measured, losses.se, losses.splits, strict=True):
-            ends = [unit.told(max(mean + sign * se, 0.0), self.question.spread) for sign in (-1, 1)]
+            ends = [unit.told(min(max(mean + sign * se, 0.0), unit.most), question.spread) for sign in (-1, 1)]
             value = unit.told(float(mean), self.question.spread)
             points.append(Point(float(n), value, abs(ends[1] - ends[0]) / 2, splits))
         band = []
@@ -373,30 +366,3 @@ def _one_openmp_thread() -> None:
 def _peak_gib() -> float:
     """The most memory that this process has held; Linux counts it in KiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def question(dataset: Dataset, options: StudyOptions) -> Question:
-    """What is asked of the table.
-
-    Raises:
-        SettingError: --error names no metric of its task, or a value that no model has.
-    """
-    spread, guessing = spread_of(dataset), baselines(dataset)
-    unit, loss = metric(DEFAULT[dataset.task], dataset.task), None
-    if options.error is not None:
-        unit, loss = asked(options.error, dataset.task, spread)
-    more = "rows" if dataset.groups is None else "rows of new groups"
-    used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
-    return Question(
-        unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more
-    )
-
-
-def _rare(dataset: Dataset) -> str:
-    """The classes that have too few rows to be both learned and tested, in a sentence."""
-    counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
-    few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
-    if not few:
-        return ""
-    named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return f"Classes with fewer than {RARE} rows are too small to be measured on both sides of a split: {named}."

@@ -13,10 +13,10 @@ import polars as pl
 
 from lemmata.bundled import SETS, SUFFIXES, Bundled
 from lemmata.errors import DataError, LemmataError, file_error, shortened
+from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
 from ._columns import count, listing, stripped
-from ._findings import Finding
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn

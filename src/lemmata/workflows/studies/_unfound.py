@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from lemmata.workflows.records.studies import Answers
 
-from ._metrics import tell, wrong
+from ._metrics import tell
 from ._outlook import Candidate
 from ._question import Question
+from ._row_losses import wrong
 from ._signal import LEVEL, Signal
 from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
 from ._splits import before_stretches
@@ -93,7 +94,7 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     if found.found:
         first = (
             f"The columns say something about the target ({_p(found)}), but no model here is "
-            f"shown to beat guessing in {unit.name}. {_remedy(question)}"
+            f"shown to beat guessing in {unit.title}. {_remedy(question)}"
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
         first = f"Whether the columns predict the target is open: {_tested(found)}"

@@ -33,11 +33,13 @@ class Fit:
         outputs: predictions (m, k): numbers in the target's units, or one score a class.
         chances: probabilities of the classes (m, k); None in regression.
         learns: False for a kernel whose best ridge is the largest: it predicts the mean.
+        certain: whether the model gives classes alone, so that its probabilities are 0 and 1.
     """
 
     outputs: Float[np.ndarray, "m k"]
     chances: Float[np.ndarray, "m k"] | None = None
     learns: bool = True
+    certain: bool = False
 
 
 Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
@@ -58,10 +60,21 @@ def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> 
     estimator.fit(x[:n], labels)
     if not hasattr(estimator, "predict_proba"):
         sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
-        return Fit(sure, sure)
+        return Fit(_scores(estimator, x[n:], classes) if hasattr(estimator, "decision_function") else sure, sure,
+                   certain=True)  # fmt: skip
     probable = np.zeros((len(x) - n, classes))
     probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
     return Fit(probable, probable)
+
+
+def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
+    """What an estimator without probabilities says of each class; nothing of those that it has not seen."""
+    found = np.asarray(estimator.decision_function(x), float)
+    seen = np.asarray(estimator.classes_, int)
+    scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found
+    whole = np.full((len(x), classes), scores.min() - 1.0)
+    whole[:, seen] = scores
+    return whole
 
 
 def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:

@@ -1,0 +1,49 @@
+"""What a study is asked: the unit, the value to reach, and what guessing has."""
+
+import dataclasses
+import math
+
+import numpy as np
+
+from lemmata.options import StudyOptions
+from lemmata.workflows.records.studies import Unit
+
+from ._data import Dataset
+from ._imbalance import RARE
+from ._measure import baselines, spread_of
+from ._question import Question
+from ._units import say_guess, unit_of
+
+
+def question(dataset: Dataset, options: StudyOptions) -> Question:
+    """What is asked of the table, in the unit of the options.
+
+    Raises:
+        SettingError: --metric or --error names no metric of its task, or a value that no model has.
+    """
+    unit, loss = unit_of(dataset, options.metric, options.error)
+    spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
+    more = "rows" if dataset.groups is None else "rows of new groups"
+    used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
+    return Question(
+        unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more,
+        constant=say_guess(unit, dataset.classes),
+    )  # fmt: skip
+
+
+def recorded(asked: Question) -> Unit:
+    """The unit as the record has it."""
+    unit, spread = asked.unit, asked.spread
+    ends = [unit.told(loss, spread) for loss in (0.0, unit.most)]
+    best, worst = (end if math.isfinite(end) else None for end in ends)
+    return Unit(unit.title, unit.words, unit.rises, unit.percent, unit.told(asked.guessing, spread), best, worst)
+
+
+def _rare(dataset: Dataset) -> str:
+    """The classes that have too few rows to be both learned and tested, in a sentence."""
+    counts = dataset.targets.sum(axis=0) if dataset.classes is not None else np.zeros(0)
+    few = [f"{name!r} ({int(n)})" for name, n in zip(dataset.classes or (), counts, strict=True) if n < RARE]
+    if not few:
+        return ""
+    named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
+    return f"Classes with fewer than {RARE} rows are too small to be measured on both sides of a split: {named}."

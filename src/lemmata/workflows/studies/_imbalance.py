@@ -1,0 +1,58 @@
+"""Classes so rare that accuracy says little about them, and the unit that does."""
+
+from lemmata.workflows.records.studies import Finding
+
+from ._data import Dataset
+from ._metrics import Metric
+from ._row_losses import wrong
+from ._units import rarer
+
+EQUAL = 0.3
+"""A class with less than this of an equal share of the rows (15 % of two classes, 10 % of three) is rare.
+
+Who never predicts a class of share p loses p of the accuracy, and 1/k of the balanced accuracy of k classes: a class
+that is rare in this sense weighs less than a third in accuracy of what it weighs where classes count alike.
+"""
+RARE = 8
+"""A class of fewer rows is too small to be measured on both sides of a split."""
+
+
+def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
+    """That a class is rare, what always answering the most frequent one has already, and which unit to ask for.
+
+    Args:
+        dataset: the table.
+        unit: the metric of the study; only a share of rows is warned of.
+    """
+    if dataset.classes is None:
+        return []
+    counts, rows, k = dataset.targets.sum(axis=0), len(dataset.targets), len(dataset.classes)
+    rare, most = rarer(dataset), int(counts.argmax())
+    if counts[rare] >= EQUAL * rows / k:
+        return []
+    few = [j for j in range(k) if counts[j] < EQUAL * rows / k]
+    name, frequent = repr(dataset.classes[rare]), repr(dataset.classes[most])
+    share = f"{100 * counts[rare] / rows:.2g} % of the rows ({int(counts[rare]):,} of {rows:,})"
+    whole = f"The class {name} of {dataset.target!r} has {share}"
+    whole += (
+        f", and {len(few) - 1} more {'class is' if len(few) == 2 else 'classes are'} rare." if len(few) > 1 else "."
+    )
+    parts = [whole]
+    if unit.rows is wrong:
+        parts.append(
+            f"Always answering the most frequent class, {frequent}, is right in {100 * counts[most] / rows:.1f} % of "
+            "the rows already, so accuracy says little about the rare class."
+        )
+        parts.append(_remedy(k, name, bool(counts[rare] < RARE)))
+    elif counts[rare] < RARE:
+        parts.append(_remedy(k, name, True))
+    return [Finding("imbalance", (dataset.target,), " ".join(parts))]
+
+
+def _remedy(k: int, name: str, few: bool) -> str:
+    if few:
+        return f"So few rows of {name} measure no model: collect more of them, or join classes."
+    balanced = "--metric balanced_accuracy counts every class alike"
+    if k > 2:
+        return f"{balanced}, and --metric f1 weighs precision and recall of each."
+    return f"--metric average_precision says how well rows of {name} are ranked before the others; {balanced}."

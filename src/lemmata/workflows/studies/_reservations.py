@@ -1,0 +1,67 @@
+"""What has to be known before a study is relied on: in the table, the unit, the models and the answers."""
+
+from collections.abc import Sequence
+
+from lemmata.workflows.records.studies import Finding, TheoryPoint
+
+from ._columns import listing
+from ._data import Dataset
+from ._imbalance import imbalance
+from ._losses import say_left_out
+from ._measure import left_out
+from ._models import MOST_EXACT
+from ._outlook import Candidate
+from ._question import Question
+from ._signal import Signal
+from ._unfound import copied
+from ._units import say_unit
+
+
+def about_answers(found: Signal, asked: Question, dataset: Dataset, in_time: Sequence[str]) -> list[Finding]:
+    """What stands among the answers, too, and what the unit is about.
+
+    Args:
+        found: the test for signal.
+        asked: what is asked.
+        dataset: the table.
+        in_time: what an order of the rows shows.
+    """
+    told = [("copies", copied(found)), ("rare class", asked.rare), *(("drift", text) for text in in_time)]
+    told.append(("unit", say_unit(asked.unit, dataset)))
+    findings = [Finding(kind, (), text) for kind, text in told if text]
+    return [*findings, *imbalance(dataset, asked.unit)]
+
+
+def about_models(
+    candidates: Sequence[Candidate], dataset: Dataset, few: Dataset, theory: dict[str, list[TheoryPoint]], quick: bool
+) -> list[Finding]:
+    """What was fitted otherwise than asked, or not at all.
+
+    Args:
+        candidates: the models.
+        dataset: the table.
+        few: the rows of the theory.
+        theory: by model.
+        quick: whether theory is left out anyway.
+    """
+    findings = []
+    kernels = [item.measured for item in candidates if item.measured.model.kernels]
+    dear = [item for item in kernels if item.model.name != "linear" and item.reach > MOST_EXACT]
+    if dear and not left_out(dataset):
+        text = (
+            f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
+            f"span of {MOST_EXACT:,} of them, which can cost accuracy."
+        )
+        findings.append(Finding("approximation", (), text))
+    if few is not dataset and any(theory.values()):
+        text = f"What the theory says is computed on {len(few.targets):,} rows, drawn at random."
+        findings.append(Finding("theory", (), text))
+    if dataset.texts and not quick:
+        text = (
+            f"What the theory says is left out: {listing([repr(name) for name in dataset.texts])} "
+            f"{'enters' if len(dataset.texts) == 1 else 'enter'} by mean targets, and the theory takes inputs "
+            "that do not depend on targets."
+        )
+        findings.append(Finding("theory", dataset.texts, text))
+    wild = {item.measured.model.title: item.measured.wild for item in candidates if item.measured.wild}
+    return [*findings, *(Finding("broken fits", (), text) for text in say_left_out(wild))]

@@ -1,0 +1,62 @@
+"""What each row loses by a prediction: the mean over rows is the loss that a metric tells."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+
+def unexplained(
+    y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float
+) -> Float[np.ndarray, " m"]:
+    """Squared error of each row relative to the target's variance: 1 - R² on average, 1 for who predicts the mean."""
+    return ((y - output) ** 2).sum(axis=1) / spread
+
+
+def wrong(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """1 for each row whose class is not the one with the largest output, else 0."""
+    return (y.argmax(axis=1) != output.argmax(axis=1)).astype(float)
+
+
+def surprise(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """-log of the probability given to each row's class, in nats; probabilities below 1e-6 count as 1e-6."""
+    chance = np.clip(output, 1e-6, None)
+    return -np.log((chance * y).sum(axis=1) / chance.sum(axis=1))
+
+
+def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """What each row adds to 1 - AUC: the mean over rows is 1 - AUC, and their variance over m that of the estimate.
+
+    The AUC is that of one class against the rest, averaged over the classes that are present. With A the share of pairs
+    that are ranked wrongly, one of the m_1 rows of the class adds A + (m / m_1) (a_i - A), where a_i is the share of
+    the other m_0 rows above it, and one of the rest A + (m / m_0) (b_i - A), where b_i is the share of the class below
+    it (the projections of a U-statistic, DeLong et al. 1988).
+    """
+    label, rows = y.argmax(axis=1), np.zeros(len(y))
+    present = [c for c in np.unique(label) if (label != c).any()]
+    for c in present:
+        rank = rankdata(output[:, c])
+        for inside, sign in ((label == c, 1), (label != c, -1)):
+            others = (~inside).sum()
+            below = (rank[inside] - rankdata(output[inside, c])) / others
+            wrongly = 1.0 - below if sign == 1 else below
+            mean = wrongly.mean()
+            rows += mean / 2  # the mean is the same for both
+            rows[inside] += (wrongly - mean) * len(y) / inside.sum()
+    return rows / len(present) if present else np.full(len(y), math.nan)
+
+
+def squared(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """Squared error of each row over the one-hot columns, summed over classes (the Brier score)."""
+    return ((y - output) ** 2).sum(axis=1)
+
+
+def absolute(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """Absolute error of each row in the units of the target, averaged over targets."""
+    return np.abs(y - output).mean(axis=1)
+
+
+def brier(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:
+    """Squared error of the probabilities, summed over classes; of two classes that of one (Brier 1950, halved)."""
+    return ((y - output) ** 2).sum(axis=1) / (2 if y.shape[1] == 2 else 1)

@@ -1,0 +1,219 @@
+"""Scores of scikit-learn, or of the user's own, of predictions that were made: value, and what each row adds to it."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import get_scorer, get_scorer_names
+
+PARTS, FINE = 5, 40
+"""Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
+Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that. One
+measurement on all rows takes the larger number."""
+UNSCORED = "its predictions have no score: "
+BEYOND = 1e-9
+"""A score that is better than that of perfect predictions by more than this is no measure of error."""
+
+
+class _Numbers(RegressorMixin, BaseEstimator):
+    """Predictions of numbers that were made, as an estimator that scorers can ask; its inputs are numbers of rows."""
+
+    def __init__(self, outputs: np.ndarray):
+        self.outputs = outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.outputs
+
+
+class _Labels(ClassifierMixin, BaseEstimator):
+    """Predictions of classes that were made, without probabilities."""
+
+    def __init__(self, outputs: np.ndarray, classes: np.ndarray):
+        self.outputs, self.classes_ = outputs, classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        return self.classes_[self.outputs.argmax(axis=1)]
+
+    def decision_function(self, x: np.ndarray) -> np.ndarray:
+        return self.outputs[:, 1] - self.outputs[:, 0] if self.outputs.shape[1] == 2 else self.outputs
+
+
+class _Chances(_Labels):
+    """The same, of which the outputs are probabilities."""
+
+    def predict_proba(self, x: np.ndarray) -> np.ndarray:
+        return self.outputs / self.outputs.sum(axis=1, keepdims=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """The loss of predictions by a scorer, and what each row adds to it.
+
+    Called with targets and outputs it returns an array over rows whose mean is the loss, and whose variance over m is
+    that of the loss by the jackknife: a fifth of the rows (or groups) is left out at a time. Unlike single rows, fifths
+    are right for medians, too (Shao and Wu 1989). The loss is nan where the rows are of one class alone.
+
+    Args:
+        scorer: a name that scikit-learn's `get_scorer` knows, a function of true and predicted targets, or a scorer
+            object, which is asked as `scorer(estimator, x, y)`.
+        task: "regression" or "classification".
+        perfect: the score of perfect predictions.
+        sign: 1 if a better model has the larger score, else -1.
+        probable: whether the outputs are probabilities.
+        several: the name of the scorer for three classes and more, where it is another one.
+        labels: the classes as the scorer knows them, increasing; empty for 0, 1, ...
+        order: for each of them, the column of the targets.
+    """
+
+    scorer: Any
+    task: str
+    perfect: float = 1.0
+    sign: float = 1.0
+    probable: bool = False
+    several: str | None = None
+    labels: tuple[Any, ...] = ()
+    order: tuple[int, ...] = ()
+
+    def __call__(
+        self,
+        y: Float[np.ndarray, "m k"],
+        output: Float[np.ndarray, "m k"],
+        spread: float,
+        members: np.ndarray | None = None,
+        parts: int = PARTS,
+    ) -> Float[np.ndarray, " m"]:
+        """What each row adds to the loss.
+
+        Args:
+            y: targets.
+            output: predictions.
+            spread: is not used.
+            members: the groups of the rows, where they have any.
+            parts: how many parts are left out.
+        """
+        return influences(lambda rows: self.loss(y[rows], output[rows]), len(y), members, parts)
+
+    def loss(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
+        """How far the score is from that of perfect predictions.
+
+        Raises:
+            ValueError: the score is better than that of perfect predictions.
+        """
+        if self.task == "classification" and (y.sum(axis=0) > 0).sum() < 2:
+            return math.nan
+        found = self.sign * (self.perfect - self.score(y, output))
+        if found < -BEYOND * max(1.0, abs(self.perfect)):
+            raise ValueError(
+                f"predictions have the score {self.score(y, output):.6g}, better than perfect ones ({self.perfect:.6g})"
+            )
+        return max(found, 0.0)
+
+    def score(self, y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"]) -> float:
+        """The score as the scorer gives it."""
+        rows = np.arange(len(y))
+        if self.task == "regression":
+            truth, said = (part[:, 0] if part.shape[1] == 1 else part for part in (y, output))
+            return float(self._asked(_Numbers(said), rows, truth))
+        order = list(self.order) or list(range(y.shape[1]))
+        labels = np.asarray(self.labels) if self.labels else np.arange(len(order))
+        kind = _Chances if self.probable else _Labels
+        return float(self._asked(kind(output[:, order], labels), rows, labels[y[:, order].argmax(axis=1)]))
+
+    def _asked(self, estimator: Any, rows: np.ndarray, truth: np.ndarray) -> Any:
+        try:
+            return self._scored(estimator, rows, truth)
+        except ValueError as error:
+            raise ValueError(f"{UNSCORED}{error}") from None
+
+    def _scored(self, estimator: Any, rows: np.ndarray, truth: np.ndarray) -> Any:
+        if isinstance(self.scorer, str):
+            two = self.several is None or len(estimator.classes_) == 2
+            return _named(self.scorer if two else str(self.several))(estimator, rows, truth)
+        if takes_estimator(self.scorer):
+            return self.scorer(estimator, rows, truth)
+        return self.scorer(truth, estimator.predict(rows))
+
+
+_named = functools.cache(get_scorer)
+
+
+def takes_estimator(scorer: Callable[..., Any]) -> bool:
+    """Whether this is a scorer object of scikit-learn, and not a function of true and predicted targets.
+
+    >>> from sklearn.metrics import fbeta_score, make_scorer, max_error
+    >>> takes_estimator(make_scorer(fbeta_score, beta=2)), takes_estimator(max_error)
+    (True, False)
+    """
+    return hasattr(scorer, "_score_func") or type(scorer).__name__ == "_PassthroughScorer"
+
+
+def influences(
+    loss: Callable[[np.ndarray], float], rows: int, members: np.ndarray | None, parts: int = PARTS
+) -> Float[np.ndarray, " m"]:
+    """An array whose mean is the loss of all rows, and whose variance over m is that of the loss by the jackknife.
+
+    With G parts, of which part g being left out gives the loss L_g, the jackknife's variance is (G - 1) times the mean
+    of (L_g - mean L)²; so each of m units in part g stands at a distance of sqrt(m (G - 1)) (L_g - mean L).
+
+    Args:
+        loss: of the rows that a mask keeps.
+        rows: how many there are.
+        members: the group of each row, which is not split, or None.
+        parts: how many parts are left out.
+
+    >>> values = np.random.default_rng(0).normal(size=400)
+    >>> found = influences(lambda kept: values[kept].mean(), 400, None)
+    >>> bool(abs(found.mean() - values.mean()) < 1e-12), round(float(found.var() / values.var()), 1)
+    (True, 0.7)
+    """
+    whole = loss(np.ones(rows, bool))
+    units = np.arange(rows) if members is None else np.unique(members, return_inverse=True)[1]
+    count = int(units.max()) + 1
+    parts = min(parts, count)
+    if parts < 2 or not math.isfinite(whole):
+        return np.full(rows, whole)
+    part = (np.random.default_rng(0).permutation(count) % parts)[units]
+    without = np.array([loss(part != g) for g in range(parts)])
+    apart = np.nan_to_num(without - np.nanmean(without) if np.isfinite(without).any() else np.zeros(parts))
+    found = whole - math.sqrt(count * (parts - 1)) * apart[part]
+    return found - found.mean() + whole
+
+
+def increasing(labels: np.ndarray | None) -> tuple[tuple[Any, ...], tuple[int, ...]]:
+    """The classes in increasing order, as scikit-learn has them, and the place of each among those that are given.
+
+    >>> increasing(np.array(["b", "a"])), increasing(None)
+    ((('a', 'b'), (1, 0)), ((), ()))
+    """
+    found = [] if labels is None else labels.tolist()
+    order = sorted(range(len(found)), key=found.__getitem__)
+    return tuple(found[i] for i in order), tuple(order)
+
+
+@functools.cache
+def scorer_tasks() -> dict[str, str]:
+    """The scorers of scikit-learn that score predictions of numbers or of classes, each with its task.
+
+    Left out are those of clusterings and of rows with several labels, and a ratio that has no best value.
+
+    >>> scorer_tasks()["neg_max_error"], scorer_tasks()["f1_macro"], "rand_score" in scorer_tasks()
+    ('regression', 'classification', False)
+    """
+    found = {}
+    for name in get_scorer_names():
+        module = _named(name)._score_func.__module__
+        if "cluster" in module or name.endswith("_samples") or name == "positive_likelihood_ratio":
+            continue
+        found[name] = "regression" if module.endswith("_regression") else "classification"
+    return found

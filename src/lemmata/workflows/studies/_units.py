@@ -1,0 +1,230 @@
+"""The unit of a study: a metric by its name, or a scorer of the user's, made ready for one table."""
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SettingError
+
+from ._data import Dataset
+from ._metrics import DEFAULT, Distance, Loss, Metric, asked, metric
+from ._own import labels_of
+from ._row_losses import brier, wrong
+from ._scorers import UNSCORED, Scored, increasing
+
+TRIED = 2000
+"""Rows of the table on which a scorer is tried, and on which the best guess is chosen, at the most."""
+MOST_CLASSES = 20
+"""Classes up to which answering each of them for every row is tried as a guess."""
+SAME = 1e-6
+"""A score of every row twice that differs by more than this, relatively, grows with the number of rows."""
+
+
+def unit_of(dataset: Dataset, given: Any, error: str | float | None) -> tuple[Metric, float | None]:
+    """The unit that is asked for, made ready for the table, and the loss to reach, if one is asked for.
+
+    Args:
+        dataset: the table.
+        given: `--metric`: a name, or the user's own score(y_true, y_pred), or a scorer object of scikit-learn; None is
+            the metric of `error`, or the default of the task.
+        error: as `--error` is given: a metric and a number, or a number in the given metric.
+
+    Raises:
+        SettingError: no such metric, a value that no model has, or a scorer that cannot be used.
+    """
+    spread, task = float(dataset.targets.var(axis=0).sum()), dataset.task
+    unit = given
+    if given is not None:
+        unit = bound(metric(given, task) if isinstance(given, str) else _own(given, dataset), dataset)
+    if error is None:
+        return unit or metric(DEFAULT[task], task), None
+    unit, loss = asked(error, task, spread, unit)
+    return bound(unit, dataset), loss
+
+
+def bound(unit: Metric, dataset: Dataset) -> Metric:
+    """The metric for one table: about its rarer class, if it has two, and with the best guess that knows no column.
+
+    Raises:
+        SettingError: scikit-learn's scorer does not work for this table.
+    """
+    if unit.always:
+        return unit
+    y, words, rows, most = dataset.targets, unit.words, unit.rows, unit.most
+    if dataset.classes is not None and len(dataset.classes) == 2:
+        rare = rarer(dataset)
+        most = 1.0 if rows is brier else most
+        if isinstance(rows, Scored) and not rows.labels:
+            rows = dataclasses.replace(rows, order=(1 - rare, rare))
+        if unit.of_class and "for the class" not in words:
+            words = f"{words}, for the class {dataset.classes[rare]!r}"
+    elif unit.of_class:
+        words = f"{words}, a mean over classes"
+    made = dataclasses.replace(unit, rows=rows, words=words, most=most)
+    some = _some(y)
+    if isinstance(rows, Scored):
+        rows = _tried(rows, some, unit)
+        made = dataclasses.replace(made, rows=rows, probable=rows.probable)
+    return dataclasses.replace(made, guess=_best_guess(made, some, y))
+
+
+def rarer(dataset: Dataset) -> int:
+    """The column of the rarest class; of equal ones the last."""
+    counts = dataset.targets.sum(axis=0)
+    return int(np.flatnonzero(counts == counts.min())[-1])
+
+
+def constant(kind: str, targets: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " k"]:
+    """What is predicted for every row by who knows no column.
+
+    Args:
+        kind: "mean", the class shares of classes; "median"; or "class 2", the third class for every row.
+        targets: what is known.
+
+    >>> constant("median", np.array([[1.0], [2.0], [9.0]])), constant("class 1", np.eye(3))
+    (array([2.]), array([0., 1., 0.]))
+    """
+    if kind == "mean":
+        return targets.mean(axis=0)
+    return np.median(targets, axis=0) if kind == "median" else np.eye(targets.shape[1])[int(kind.split()[1])]
+
+
+def say_guess(unit: Metric, classes: Sequence[str] | None) -> str:
+    """What guessing is, in words."""
+    if unit.guess.startswith("class"):
+        return f"the class {(classes or ())[int(unit.guess.split()[1])]!r} for every row"
+    if unit.task == "regression":
+        return f"the {unit.guess}"
+    labels = unit.rows is wrong or (isinstance(unit.rows, Scored) and not unit.probable)
+    return "the most frequent class" if labels else "the shares of the classes"
+
+
+def say_unit(unit: Metric, dataset: Dataset) -> str:
+    """Of which class the score is, where it is of one, and whether always answering that is perfect; else empty."""
+    if not unit.of_class or dataset.classes is None:
+        return ""
+    name = f"{unit.title[:1].upper()}{unit.title[1:]}"
+    if len(dataset.classes) > 2:
+        return f"{name} is the mean over the {len(dataset.classes)} classes, each counting alike."
+    rare = rarer(dataset)
+    counts = dataset.targets.sum(axis=0)
+    which = "the rarer one" if counts[rare] < counts[1 - rare] else "the second one"
+    text = f"{name} is that of the class {dataset.classes[rare]!r}, {which}."
+    sure, y = np.repeat(np.eye(2)[rare][None], len(dataset.targets), axis=0), dataset.targets
+    if isinstance(unit.rows, Scored) and not unit.probable and unit.rows.loss(y, sure) == 0:
+        text += " Who answers that class for every row has the perfect value: --metric f1 counts false alarms, too."
+    return text
+
+
+def _some(y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
+    """Rows on which a scorer is tried: of each class as many as its share, or evenly spaced ones of numbers."""
+    order = np.argsort(y[:, 0] if y.shape[1] == 1 else y.argmax(axis=1), kind="stable")
+    places = np.unique(np.linspace(0, len(y) - 1, min(len(y), TRIED)).astype(int))
+    return y[order[places]]
+
+
+def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
+    """The scorer, told whether it needs probabilities: perfect predictions are scored without them first."""
+    fault = None
+    for probable in (False, True) if unit.task == "classification" else (False,):
+        made = dataclasses.replace(rows, probable=probable)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                best = made.score(y, y)
+        except Exception as error:  # of a function that may be the user's own
+            fault = fault or error
+            continue
+        if not math.isfinite(best):
+            raise SettingError(f"the score {unit.name!r} of perfect predictions is not finite", found=best)
+        return made
+    why = str(fault).removeprefix(UNSCORED).strip().splitlines()
+    raise SettingError(
+        f"the metric {unit.name!r} cannot be computed for this target",
+        found=why[0][:200] if why else type(fault).__name__,
+        rule="a score of true and predicted targets, one number",
+    )
+
+
+def _best_guess(unit: Metric, some: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> str:
+    """The kind of constant with the least loss on some rows; of equal ones the first.
+
+    One that is perfect, as the recall of a class is for who always answers it, is none that anybody would use.
+    """
+    k = y.shape[1]
+    kinds = ["mean", "median"] if unit.task == "regression" else ["mean"]
+    if unit.task == "classification" and k <= MOST_CLASSES:
+        kinds += [f"class {j}" for j in range(k)]
+    spread, losses = float(y.var(axis=0).sum()), []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for kind in kinds:
+            said = np.repeat(constant(kind, y)[None], len(some), axis=0)
+            try:
+                rows = unit.rows
+                loss = rows.loss(some, said) if isinstance(rows, Scored) else float(rows(some, said, spread).mean())
+            except (ValueError, ArithmeticError):
+                loss = math.inf
+            losses.append(loss if math.isfinite(loss) and loss > 0 else math.inf)
+    least = min(losses)
+    if not math.isfinite(least):
+        return kinds[0]
+    return kinds[next(i for i, loss in enumerate(losses) if loss <= least + 1e-12 * abs(least))]
+
+
+def name_of(scorer: Callable[..., Any]) -> str:
+    """What a user's scorer is called: the name of its function.
+
+    >>> from sklearn.metrics import fbeta_score, make_scorer
+    >>> name_of(make_scorer(fbeta_score, beta=2)), name_of(lambda y, said: 0.0)
+    ('fbeta_score', 'score')
+    """
+    inner = getattr(scorer, "_score_func", scorer)
+    name = getattr(inner, "__name__", type(inner).__name__)
+    return name.lstrip("_") if name.isidentifier() and name.strip("_") else "score"
+
+
+def _own(scorer: Any, dataset: Dataset) -> Metric:
+    """The metric of a user's scorer: its best value is that of perfect predictions, and its direction from guessing.
+
+    Raises:
+        SettingError: it is no function, fails, is the same for guessing, or grows with the number of rows.
+    """
+    if not callable(scorer):
+        raise SettingError(
+            "metric is neither a name nor a scorer", found=repr(scorer)[:80],
+            rule="a name, a function score(y_true, y_pred), or a scorer object of scikit-learn",
+        )  # fmt: skip
+    name, task, y = name_of(scorer), dataset.task, _some(dataset.targets)
+    labels, order = increasing(labels_of(dataset))
+    made = Metric(name, task, Scored(scorer, task, labels=labels, order=order), Distance(0.0, 1.0), Loss(0.0, 1.0), True, False,
+                  f"your score {name}", averaged=False, always=False)  # fmt: skip
+    tried = _tried(made.rows, y, made)  # pyright: ignore[reportArgumentType]
+    said = np.repeat(constant("mean", dataset.targets)[None], len(y), axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best, guessed = tried.score(y, y), tried.score(y, said)
+        twice = tried.score(np.concatenate([y, y]), np.concatenate([said, said]))
+    if not math.isfinite(guessed) or guessed == best:
+        raise SettingError(
+            f"your score {name!r} does not tell perfect predictions from guessing",
+            found=f"{best:g} and {guessed:g}", rule="two different finite numbers",
+        )  # fmt: skip
+    if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):
+        raise SettingError(
+            f"your score {name!r} depends on the number of rows",
+            found=f"{guessed:g} of {len(y):,} rows, and {twice:g} of the same rows twice", rule="the same value",
+            remedy="return a mean over rows instead of a sum",
+        )  # fmt: skip
+    negative = getattr(scorer, "_sign", 1) < 0  # make_scorer(greater_is_better=False) turns the sign
+    sign = 1.0 if best > guessed else -1.0
+    told = (-best, -sign) if negative else (best, sign)
+    return dataclasses.replace(
+        made, rows=dataclasses.replace(tried, perfect=best, sign=sign), told=Distance(*told), understood=Loss(*told),
+        rises=told[1] > 0, probable=tried.probable,
+    )  # fmt: skip
