@@ -346,6 +346,10 @@ class _Job:
             ridge=measured.ridge,
             theory=self.theory.get(measured.model.name, []),
             spectrum=self.spectra.get(measured.model.name),
+            trained=None
+            if unit.name not in measured.fitted
+            else unit.told(measured.fitted[unit.name], question.spread),
+            seconds=measured.seconds if math.isfinite(measured.seconds) else None,
         )
 
 

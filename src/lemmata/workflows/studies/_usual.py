@@ -41,6 +41,11 @@ class Fit:
     learns: bool = True
     certain: bool = False
 
+    def some(self, rows: slice) -> "Fit":
+        """What it says of some of the rows."""
+        chances = None if self.chances is None else self.chances[rows]
+        return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
+
 
 Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
 Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
