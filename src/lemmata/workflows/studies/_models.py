@@ -15,16 +15,15 @@ from ._architectures import Architecture, architectures, check_names
 from ._gram import padded_gram
 from ._kernel_fit import best_of, chances, kernel_fit
 from ._large_fit import centres_fit, column_fit
+from ._suited import check_amounts, suited
 from ._usual import (
     NAIVE,
     USUAL,
     Fit,
-    check_amounts,
     free,
     last_season,
     repeated,
     season,
-    suited,
     usual_models,
 )
 
