@@ -200,6 +200,11 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
     return Model(architecture.name, architecture.title, formula, True, fit, price, tuple(kernels))
 
 
+def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
+    """The kernel of this name for these encoded rows, or those of which one is chosen."""
+    return _kernel(architectures([name], x)[0], x.shape[1]).kernels
+
+
 def _linear_price(n: int, d: int, k: int) -> float:
     return 2e-9 * n * d * d + 1e-8 * d**3 if n > d else _kernel_price(n, d, k)
 
