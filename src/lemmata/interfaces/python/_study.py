@@ -13,6 +13,7 @@ import jax
 import polars as pl
 
 from lemmata.errors import SettingError
+from lemmata.files import check_model_file
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
 from lemmata.workflows.studies import (
@@ -27,7 +28,7 @@ from lemmata.workflows.studies import (
 
 from ._asked import asked
 from ._finished import Finished
-from ._model_file import check_destination, write_model
+from ._model_file import write_model
 
 NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""
@@ -105,7 +106,7 @@ class Study(Finished[StudyRecord]):
             SettingError: the path is no such file, or as for `best`.
             FileError: a file cannot be written.
         """
-        check_destination(path, "path")
+        check_model_file(path, "path")
         return write_model(self._fitted(name), self.record, path)
 
     def _fitted(self, name: str | None) -> FinalModel:

@@ -23,6 +23,7 @@ from ._text import told_asked as told_asked
 from ._text import told_interval as told_interval
 from ._text import told_marks as told_marks
 from ._text import told_rows as told_rows
+from ._text import told_save as told_save
 from ._theme import COLOURS as COLOURS
 from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks

@@ -56,7 +56,8 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         raise UnknownNameError(f"the study has no model {name!r}", rule=f"it measured {', '.join(known)}")
     chosen = record.answers.best if name is None else name
     others = [own for own in known if own not in NAIVE]
-    remedy = f"name one of the study's models yourself: {', '.join(others)}" if others else None
+    names = f" ({', '.join(others)})" if len(others) > 1 else ""
+    remedy = f"study.best({others[0]!r}) in Python fits a model of the study all the same{names}" if others else None
     if chosen is None:
         raise SettingError("the study names no model", found=record.answers.sentences[0],
                            rule="a model is recommended if it surely beats guessing", remedy=remedy)  # fmt: skip
