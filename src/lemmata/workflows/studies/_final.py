@@ -5,7 +5,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from lemmata.core import available_bytes, one_blas_thread
 from lemmata.errors import MemoryPlanError, SettingError, UnknownNameError
@@ -91,7 +90,7 @@ def final_model(data: object, dataset: Dataset, options: StudyOptions, name: str
         fit = _Fit(raw, kinds, dataset, name, options.seed)
         model = fit.fitted()
     labels = None if dataset.classes is None else tuple(fit.labels.tolist())
-    code = program(raw, kinds, dataset, options, model)
+    code = program(raw, kinds, dataset, options, model, fit.labels.dtype.kind == "U")
     return FinalModel(name, model, dataset.raw_features, labels, len(dataset.targets), code, kinds.why)
 
 
@@ -164,7 +163,8 @@ def _labels(raw: Raw, dataset: Dataset) -> np.ndarray:
     if dataset.classes is None:
         return np.empty(0)
     cells = raw.cells[dataset.target]
-    if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
-        return np.array(dataset.classes)
     first = dataset.given.rows[dataset.targets.argmax(axis=0)]
-    return cells[first].to_numpy()
+    labels = cells[first].to_numpy()
+    fractions = labels.dtype.kind == "f" and bool((labels != np.round(labels)).any())
+    # scikit-learn takes no fractions for classes.
+    return np.array(dataset.classes) if labels.dtype.kind not in "biuf" or fractions else labels

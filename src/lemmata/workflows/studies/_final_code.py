@@ -33,7 +33,7 @@ _PLACES = {
 """Where each name is imported from."""
 
 
-def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any) -> str:
+def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
     """The program, of about ten lines where the table is plain; the kernels of networks are lemmata's alone.
 
     Args:
@@ -42,6 +42,7 @@ def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, mod
         dataset: what the study made of it.
         options: of the study.
         model: as it was fitted.
+        texts: whether it predicts texts.
     """
     several = [own for own in getattr(model, "estimators_", []) if hasattr(own, "steps")]
     pipelines = several if several and not hasattr(model, "steps") else [model]
@@ -59,7 +60,8 @@ def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, mod
         if raw.positional
         else f"table[{' + '.join(name for name, _, _ in columns.transformers if name != 'means')}]"
     )
-    body += _fit(pipelines, x, dataset, raw)
+    fractions = texts and raw.cells[dataset.target].dtype.is_float()
+    body += _fit(pipelines, x, dataset, raw, ".map('{:g}'.format)" if fractions else "")
     text = "\n".join(body)
     return "\n".join([*_imports(text), "", text]) + "\n"
 
@@ -139,7 +141,7 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
     for part in parts:
         if part == "weekday":
             own = [next(names) for _ in range(7)]
-            lines += [f"for day, name in enumerate({own!r}):", "    table[name] = (dates.dt.dayofweek == day) * 1.0"]
+            lines += [f"for day, name in enumerate({own!r}):", "    table[name] = (dates.dt.day_of_week == day) * 1.0"]
         else:
             period = f"{YEAR} * 2 * numpy.pi" if part == "year" else "1.0 * 2 * numpy.pi"
             for wave in ("sin", "cos"):
@@ -201,12 +203,12 @@ def _is_for_polars(step: Any) -> bool:
     return hasattr(step, "missing_values") and step.missing_values is None
 
 
-def _fit(pipelines: list[Any], x: str, dataset: Dataset, raw: Raw) -> list[str]:
+def _fit(pipelines: list[Any], x: str, dataset: Dataset, raw: Raw, labels: str) -> list[str]:
     last = []
     for own in pipelines:
         steps = [step for name, step in own.steps if name in ("kernel", "model")]
         last.append(", ".join(_written(step) for step in steps))
-    y = "y" if raw.positional else f"table[{dataset.target!r}]"
+    y = "y" if raw.positional else f"table[{dataset.target!r}]{labels}"
     if len(pipelines) == 1:
         k = 1 if dataset.classes is not None else dataset.targets.shape[1]
         if k > 1 and not raw.positional:
