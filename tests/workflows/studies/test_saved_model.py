@@ -120,7 +120,7 @@ def test_a_saved_model_is_the_model_that_was_studied(name, tmp_path):
     path = tmp_path / "table.csv"
     table().to_csv(path, index=False)
     dataset = load(str(path), StudyOptions(target="y"))
-    (model,) = models([name], None, dataset.x, dataset.task, dataset.targets)
+    (model,) = models([name], dataset.x, dataset.task, dataset.targets)
     mixed = np.random.default_rng([0, 2]).permutation(ROWS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -289,6 +289,22 @@ def test_a_grouped_and_a_timed_table_and_a_dropped_column(tmp_path):
         fewer = frame.drop(columns=list(left))
         again = run(final.code)
         np.testing.assert_array_equal(again["model"].predict(again["table"]), final.model.predict(fewer))
+
+
+def test_a_model_of_the_users_is_fitted_as_it_was_studied():
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    frame = table()
+    chosen = make_pipeline(make_column_transformer((StandardScaler(), ["long"])), Ridge())
+    found = lemmata.study(frame, "y", models="linear", model=chosen, quick=True)
+    name = next(model.name for model in found.record.models if model.name != "linear")
+    expected = chosen.fit(frame, frame.y).predict(frame)
+    np.testing.assert_allclose(found.best(name).predict(frame), expected)
+    encoded = lemmata.study(classes(), "y", models="linear", model=LogisticRegression(), quick=True)
+    assert (encoded.best("LogisticRegression").predict(classes()) == classes().y).mean() > 0.7
 
 
 def test_rows_without_a_target_and_with_missing_cells_are_left_out(tmp_path):

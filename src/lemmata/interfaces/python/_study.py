@@ -55,7 +55,8 @@ class Given:
             if options.max_rows is not None and len(dataset.targets) < dataset.available:
                 options = dataclasses.replace(options, max_rows=None)
                 dataset = load(self.data, options)
-            return final_model(self.data, dataset, options, name)
+            formula = next(model.formula for model in record.models if model.name == name)
+            return final_model(self.data, dataset, options, name, formula)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

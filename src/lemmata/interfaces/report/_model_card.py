@@ -51,8 +51,8 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
     rows = [f"| `{name}` | {kinds[name].kind} | {kinds[name].range} |" for name in final.inputs if name in kinds]
     named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
     return [
-        f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} rows. "
-        "It takes a data frame with these columns as they stand in the table. Other columns are ignored, and cells may "
+        f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} "
+        "rows. It takes a data frame with these columns as they stand in the table. Other columns are ignored, and cells may "
         "be missing.",
         "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
     ]
@@ -61,8 +61,8 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
 def _error(record: StudyRecord, model: ModelResult) -> list[str]:
     unit = record.unit
     lines = [
-        f"On new rows like these its {unit.name} is expected to be **{told_interval(model.now, unit)}** ({unit.words}). "
-        f"In brackets is a 90 % interval. Guessing without any column has {told(unit.guessing, unit)}.",
+        f"On new rows like these its {unit.name} is expected to be **{told_interval(model.now, unit)}** "
+        f"({unit.words}). In brackets is a 90 % interval. Guessing without any column has {told(unit.guessing, unit)}.",
         *record.answers.sentences[:1],
     ]
     if not model.learns:

@@ -16,6 +16,8 @@ from ._final_code import program
 from ._final_columns import Kinds, Raw, encoder_of, kinds_of, raw_table
 from ._final_settings import UNSCALED, kernel_steps, usual_estimator
 from ._large_fit import CENTRES
+from ._models import Model
+from ._own import estimator_of, own_model
 from ._usual import NAIVE, USUAL
 
 
@@ -67,7 +69,9 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
     return chosen
 
 
-def final_model(data: object, dataset: Dataset, options: StudyOptions, name: str) -> FinalModel:
+def final_model(
+    data: object, dataset: Dataset, options: StudyOptions, name: str, formula: str | None = None
+) -> FinalModel:
     """Fit a model of a study to all of its rows.
 
     Args:
@@ -75,6 +79,7 @@ def final_model(data: object, dataset: Dataset, options: StudyOptions, name: str
         dataset: what it made of it.
         options: of the study.
         name: of the model.
+        formula: what the study says of it, which tells the user's own from others of its name.
 
     Raises:
         MemoryPlanError: a kernel's features of all rows do not fit into memory.
@@ -87,22 +92,28 @@ def final_model(data: object, dataset: Dataset, options: StudyOptions, name: str
         kinds = kinds_of(raw, dataset, options.na, options.decimal)
     with one_blas_thread(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
-        fit = _Fit(raw, kinds, dataset, name, options.seed)
+        own = None if options.model is None else own_model(options.model, dataset)[0]
+        fit = _Fit(raw, kinds, dataset, name, options.seed, own if own is not None and own.formula == formula else None)
         model = fit.fitted()
     labels = None if dataset.classes is None else tuple(fit.labels.tolist())
-    code = program(raw, kinds, dataset, options, model, fit.labels.dtype.kind == "U")
-    return FinalModel(name, model, dataset.raw_features, labels, len(dataset.targets), code, kinds.why)
+    inputs, why = dataset.raw_features, kinds.why
+    if fit.own is None:
+        code = program(raw, kinds, dataset, options, model, fit.labels.dtype.kind == "U")
+    else:
+        code = f"# The estimator is your own: {fit.own.formula}.\n"
+        inputs, why = (dataset.given.names, {}) if fit.own.raw else (inputs, why)
+    return FinalModel(name, model, inputs, labels, len(dataset.targets), code, why)
 
 
 class _Fit:
     """The fit of one model: settings are chosen on the rows in random order, and all rows are fitted in theirs."""
 
-    def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, seed: int):
-        self.raw, self.kinds, self.dataset, self.name = raw, kinds, dataset, name
-        self.usual = name in USUAL
+    def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, seed: int, own: Model | None):
+        self.raw, self.kinds, self.dataset, self.name, self.own = raw, kinds, dataset, name, own
+        self.usual = name in USUAL or own is not None
         n = len(dataset.targets)
         mixed = np.random.default_rng([seed, 2]).permutation(n) if dataset.order is None else np.argsort(dataset.order)
-        self.order = mixed
+        self.order, self.rows = mixed, np.arange(n)
         self.labels = _labels(raw, dataset)
         if not self.usual and name != "linear" and n * CENTRES * 24 > available_bytes():
             raise MemoryPlanError(f"the model {name!r} of {n:,} rows does not fit into memory",
@@ -129,8 +140,10 @@ class _Fit:
         return model
 
     def inputs(self, rows: np.ndarray | None = None) -> Any:
-        place = self.dataset.given.rows
-        return self.raw.inputs(self.dataset.raw_features, place if rows is None else place[rows])
+        rows = self.rows if rows is None else rows
+        if self.own is not None and self.own.raw:
+            return self.dataset.as_given(rows)
+        return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
     def encoder(self) -> list[tuple[str, Any]]:
         """The first steps."""
@@ -145,6 +158,8 @@ class _Fit:
         """The last steps, whose settings are chosen."""
         from sklearn.pipeline import Pipeline
 
+        if self.own is not None:
+            return [estimator_of(self.own)]
         encoded = Pipeline(self.encoder()).fit_transform(self.inputs(self.order), y[self.order])
         x = np.asarray(encoded, dtype=np.float64)
         if self.usual:
@@ -154,6 +169,8 @@ class _Fit:
     def pipeline(self, last: list[Any]) -> Any:
         from sklearn.pipeline import Pipeline
 
+        if self.own is not None and self.own.raw:
+            return last[0]
         names = ["model"] if len(last) == 1 else ["kernel", "model"]
         return Pipeline([*self.encoder(), *zip(names, last, strict=True)])
 
