@@ -2,6 +2,7 @@
 
 import math
 import re
+from typing import Any
 
 import jax
 import numpy as np
@@ -52,7 +53,7 @@ class NetworkKernel(Kernel):
         self.radius = radius
         self.sigma = sigma
 
-    def __call__(self, X, Y=None, eval_gradient=False):
+    def __call__(self, X, Y=None, eval_gradient=False) -> Any:
         """The matrix K(X, Y) or K(X, X), (n, m); with `eval_gradient` also derivatives by nothing, (n, n, 0)."""
         x = np.asarray(X, float) / self.radius
         with jax.enable_x64(True):
@@ -60,12 +61,12 @@ class NetworkKernel(Kernel):
             matrix = np.array(gram(self._kernel(), jax.numpy.asarray(x), y))
         return (matrix, np.empty((*matrix.shape, 0))) if eval_gradient else matrix
 
-    def diag(self, X):
+    def diag(self, X) -> Any:
         """The diagonal K(x_i, x_i), (n,)."""
         with jax.enable_x64(True):
             return np.array(self._kernel().diagonal(jax.numpy.asarray(np.asarray(X, float) / self.radius)))
 
-    def is_stationary(self):
+    def is_stationary(self) -> Any:
         """False: the kernel depends on norms."""
         return False
 

@@ -81,12 +81,12 @@ class PlainTable(TransformerMixin, BaseEstimator):
             raise DataError("columns are missing from the table", found=f"no {', '.join(map(repr, missing[:10]))}",
                             rule="the table has every column that the model was fitted to",
                             remedy="add these columns; cells that are not known may be empty")  # fmt: skip
-        found = []
+        found, dates = [], self.dates or {}
         for name in self.columns:
             column = _series(name, *cells[name])
-            if name in (self.dates or {}):
+            if name in dates:
                 days = _days(column, (self.formats or {}).get(name))
-                found += [days, *_parts(days, self.dates[name])]
+                found += [days, *_parts(days, dates[name])]
             elif name in self.numbers:
                 found.append(_numbers(column, self.decimal, self.missing))
             else:

@@ -240,6 +240,29 @@ def test_numbers_with_decimal_commas_and_words(tmp_path):
     np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["tsv", "parquet", "feather", "jsonl", "csv.gz", "utf16", "blanks", "polars", "inf"])
+def test_the_program_reads_the_users_file(kind, tmp_path):
+    frame = table().assign(day=pd.date_range("2021-01-01", periods=ROWS).astype(str)).dropna()
+    path, data, extra = tmp_path / f"table.{kind}", None, {}
+    cells = pl.DataFrame(frame.to_dict("list"))
+    if kind in ("tsv", "utf16", "blanks", "csv.gz"):
+        path = tmp_path / {"utf16": "table.csv", "blanks": "table.dat"}.get(kind, f"table.{kind}")
+        separator = {"tsv": "\t", "blanks": " "}.get(kind, ",")
+        frame.to_csv(path, index=False, sep=separator, encoding="utf-16" if kind == "utf16" else None)
+    elif kind == "polars":
+        data = extra["table"] = cells
+    elif kind == "inf":
+        frame.loc[frame.index[3], "wide"] = np.inf
+        data = extra["table"] = frame
+    else:
+        {"parquet": cells.write_parquet, "feather": cells.write_ipc, "jsonl": cells.write_ndjson}[kind](path)
+    final = made(str(path) if data is None else data)
+    again = run(final.code, **extra)
+    said = final.model.predict(frame)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+    assert "day" in final.why
+
+
 def test_numbers_that_stand_for_missing_cells(tmp_path):
     path = tmp_path / "na.csv"
     frame = table().assign(long=lambda own: own.long.round(3))

@@ -18,7 +18,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         path: of the file.
 
     Raises:
-        SettingError: the model cannot be stored without pickle.
+        SettingError: skops cannot store the model.
         FileError: the system does not write a file.
     """
     import skops.io
@@ -31,7 +31,7 @@ def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Pat
         raise SettingError(
             f"the model {final.name!r} cannot be stored",
             found=f"{type(error).__name__}: {error}",
-            rule="skops stores estimators of scikit-learn, and nothing is pickled",
+            rule="skops stores estimators of scikit-learn, and no code",
             remedy="use study.best() in Python, or name another model of the study",
         ) from error
     replace_bytes(path, content)

@@ -50,10 +50,15 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
     kinds = {column.name: column for column in data.columns}
     rows = [f"| `{name}` | {kinds[name].kind} | {kinds[name].range} |" for name in final.inputs if name in kinds]
     named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
+    takes = (
+        "It takes an array with the columns of x in their order. Cells may be missing."
+        if final.positional
+        else "It takes a data frame with these columns as they stand in the table. Other columns are ignored, and "
+        "cells may be missing."
+    )
     return [
         f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} "
-        "rows. It takes a data frame with these columns as they stand in the table. Other columns are ignored, and cells may "
-        "be missing.",
+        f"rows. {takes}",
         "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
     ]
 

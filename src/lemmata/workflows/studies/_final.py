@@ -34,6 +34,7 @@ class FinalModel:
         code: a program that makes the same model without lemmata.
         why: for each column that scikit-learn has no part for, the reason. If there is none, it takes no lemmata to
             load the model, unless it is the kernel of a network.
+        positional: whether it takes an array, whose columns it knows by their places.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FinalModel:
     rows: int
     code: str
     why: dict[str, str]
+    positional: bool
 
 
 def named_model(record: StudyRecord, name: str | None = None) -> str:
@@ -102,7 +104,7 @@ def final_model(
     else:
         code = f"# The estimator is your own: {fit.own.formula}.\n"
         inputs, why = (dataset.given.names, {}) if fit.own.raw else (inputs, why)
-    return FinalModel(name, model, inputs, labels, len(dataset.targets), code, why)
+    return FinalModel(name, model, inputs, labels, len(dataset.targets), code, why, raw.positional)
 
 
 class _Fit:

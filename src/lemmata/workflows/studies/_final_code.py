@@ -47,7 +47,7 @@ def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, mod
     several = [own for own in getattr(model, "estimators_", []) if hasattr(own, "steps")]
     pipelines = several if several and not hasattr(model, "steps") else [model]
     columns = dict(pipelines[0].steps)["columns"]
-    body = [*_read(raw, kinds, dataset, options), *_rows(raw, dataset, options)]
+    body = [*_read(raw, kinds, dataset, options), *_rows(raw, kinds, dataset, options)]
     lists, groups = [], []
     for name, parts, names in columns.transformers:
         if name != "means":
@@ -87,20 +87,22 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         return [*lines, f"table[{dataset.target!r}] = {target}"]
     if how == "arrays":
         return ["# x and y: your arrays"]
-    if how == "memory" or not how:
-        return ["# table: your data frame"]
-    given = dict(own)
     mark = mark_of(raw.cells, options.decimal)
+    names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
+    polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
+    as_pandas = ["table = pandas.DataFrame(table.to_dict(as_series=False))" if polars else "table = table.copy()"]
+    as_pandas = [*as_pandas, *names] if kinds.plain is not None else []
+    if how == "memory" or not how:
+        lines = [f"# table: your data frame, with {dataset.target!r} in it", *as_pandas]
+        return lines + _plain(raw, kinds, dataset, mark)
+    given = dict(own)
     if how == "pandas.read_csv" and mark == ",":
         given |= {"decimal": ",", "thousands": "."}
     if options.na:
         given |= {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *options.na]))}
     words = "".join(f", {name}={value!r}" for name, value in given.items())
     lines = [f"table = {how}({raw.source!r}{words})"]
-    if how.startswith("polars") or how == "pandas.read_json":
-        return lines
-    if not raw.named:
-        lines.append("table.columns = [str(name).strip() for name in table.columns]")
+    lines += as_pandas if how.startswith("polars") else names
     return lines + _plain(raw, kinds, dataset, mark)
 
 
@@ -135,7 +137,8 @@ def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> li
         tail = ' + ":00"' if form == "%H:%M" else ""
         return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
     how = "" if form is None else f", format={_dashed(form, cells)!r}"
-    lines = [f"dates = pandas.to_datetime(table[{name!r}]{how})"]
+    local = ".dt.tz_localize(None)" if isinstance(cells.dtype, pl.Datetime) and cells.dtype.time_zone else ""
+    lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
     lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
     names = iter(date_columns(name, parts))
     for part in parts:
@@ -155,7 +158,7 @@ def _dashed(form: str, cells: pl.Series) -> str:
     return form.replace("/", next((mark for mark in "/.-" if mark in first), "/"))
 
 
-def _rows(raw: Raw, dataset: Dataset, options: StudyOptions) -> list[str]:
+def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
     """Lines that leave rows out."""
     rows = dataset.given.rows
     if raw.positional or len(rows) == raw.cells.height:
@@ -165,12 +168,15 @@ def _rows(raw: Raw, dataset: Dataset, options: StudyOptions) -> list[str]:
     names = [name for name in raw.cells.columns if name == dataset.target or name.startswith(f"{dataset.target}[")]
     if options.drop_missing:
         names = list(dict.fromkeys([*dataset.given.names, *filter(None, (options.group, options.time)), *names]))
-    drop = "drop_nulls" if raw.reading[0].startswith("polars") else "dropna"
+    polars = raw.reading[0].startswith("polars") or (raw.reading[0] == "memory" and isinstance(raw.frame, pl.DataFrame))
+    drop = "drop_nulls" if polars and kinds.plain is None else "dropna"
     lines = [f"table = table.{drop}(subset={names!r})"]
     if dataset.classes is not None:
         left = raw.cells[dataset.target].gather(np.setdiff1d(np.arange(raw.cells.height), rows)).drop_nulls()
         odd = sorted({str(value) for value in left.unique().to_list()} - {str(name) for name in dataset.classes})
-        lines += [f"table = table[~table[{dataset.target!r}].isin({odd!r})]"] if odd else []
+        pick = "isin" if drop == "dropna" else "is_in"
+        own = f"table[{dataset.target!r}].{pick}({odd!r})"
+        lines += [f"table = table[~{own}]" if drop == "dropna" else f"table = table.filter(~{own})"] if odd else []
     return lines
 
 

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 
 from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped, with_dates
-from ._data import Dataset
+from ._data import READ_BYTES, Dataset
 from ._encoder import FARTHEST, FOLDS
 from ._numbers import decimal_mark
 from ._sources import in_utf8, source_of, with_tabs
@@ -95,14 +95,14 @@ def raw_table(data: object, dataset: Dataset) -> Raw:
 
 def _of_file(path: Path, dataset: Dataset) -> Raw:
     table = dataset.given.table
-    source = source_of(path, 2**40)
+    source = source_of(path, READ_BYTES)
     kind = "" if source is None else source.kind
     if source is None or kind != "text":
         found = {"sheet": "pandas.read_excel", "parquet": "polars.read_parquet", "arrow": "polars.read_ipc",
                  "lines": "polars.read_ndjson", "json": "pandas.read_json"}.get(kind, "")  # fmt: skip
         return Raw(table.frame, table.frame, (found, {}), source=str(path))
-    text = in_utf8(source, 2**40)
-    plain = with_tabs(text, 2**40)
+    text = in_utf8(source, READ_BYTES)
+    plain = with_tabs(text, READ_BYTES)
     skipped, separator, header, _ = header_of(plain)
     how: dict[str, Any] = {}
     if plain is not text:
@@ -272,7 +272,8 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> Colu
     """
     scale = [StandardScaler()] if scaled else []
     median = lambda: SimpleImputer(strategy="median", add_indicator=True)
-    fill = [SimpleImputer(missing_values=empty, strategy="constant", fill_value=FILLED) for empty in (np.nan, None)]
+    empties: tuple[Any, ...] = (np.nan, None)  # of pandas, and of polars
+    fill = [SimpleImputer(missing_values=empty, strategy="constant", fill_value=FILLED) for empty in empties]
     fill = fill if kinds.gaps else []
     plain = kinds.plain or {}
     dated = [part for name, parts in plain.get("dates", {}).items() for part in date_columns(name, parts)]
@@ -301,5 +302,7 @@ def date_columns(name: str, parts: Sequence[str]) -> list[str]:
 def _target_encoder() -> TargetEncoder:
     """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary."""
     if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):  # it takes no other folds than its own
-        return TargetEncoder(random_state=0)
-    return TargetEncoder(cv=KFold(FOLDS, shuffle=True, random_state=0))
+        settings: dict[str, Any] = {"random_state": 0}
+    else:
+        settings = {"cv": KFold(FOLDS, shuffle=True, random_state=0)}
+    return TargetEncoder(**settings)

@@ -55,8 +55,8 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
 
 def estimator_of(model: Model) -> Any:
     """An estimator of the user's own model that is not fitted."""
-    make = getattr(model.fit, "args", ())[0]
-    return make()
+    fit: Any = model.fit  # a `functools.partial` of what makes the estimator
+    return fit.args[0]()
 
 
 def _refusal(model: Model, dataset: Dataset) -> str:
