@@ -61,3 +61,46 @@ def test_what_cannot_be_written_is_refused_before_the_table_is_read(tmp_path):
         assert found.exit_code == 2
         assert words in " ".join(found.output.split())
         assert not (tmp_path / "study.json").exists()
+
+
+def test_a_saved_model_is_examined_by_its_file(tables, tmp_path):
+    file, table = tmp_path / "model.skops", tables / "line.csv"
+    assert start(table, tmp_path, file).exit_code == 0
+    for name in ("held", "used"):
+        x = np.random.default_rng(len(name)).normal(size=60)
+        pd.DataFrame({"x": x, "y": 3 * x}).to_csv(tmp_path / f"{name}.csv", index=False)
+    words = ["model", str(file), str(table), "--target", "y"]
+    words += ["--held", str(tmp_path / "held.csv"), "--deploy", str(tmp_path / "used.csv")]
+    found = CliRunner().invoke(app, [*words, "--time-limit", "10", "--out", str(tmp_path / "out")])
+    assert found.exit_code == 0, found.output
+    assert "Error on held-out rows" in found.stdout
+    assert "build()" not in found.output
+    for extra, words_said in (
+        (["--weights", "net.safetensors"], "--weights with a .skops file"),
+        ([], "no column 'x'"),
+    ):
+        other = tmp_path / "other.csv"
+        pd.DataFrame({"z": range(30), "y": range(30)}).to_csv(other, index=False)
+        found = CliRunner().invoke(app, ["model", str(file), str(other), *extra, "--out", str(tmp_path / "out")])
+        assert found.exit_code == 2
+        assert words_said in " ".join(found.output.split())
+
+
+def test_a_file_that_would_run_something_is_refused(tables, tmp_path):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    table = tables / "line.csv"
+    for name, model, words in (
+        ("odd", make_pipeline(FunctionTransformer(np.save), FunctionTransformer()), "types that are not trusted"),
+        ("step", FunctionTransformer(), "holds no pipeline"),
+    ):
+        skops.io.dump(model, tmp_path / f"{name}.skops")
+        found = CliRunner().invoke(app, ["model", str(tmp_path / f"{name}.skops"), str(table), "--out", str(tmp_path)])
+        assert found.exit_code == 2
+        assert words in " ".join(found.output.split())
+    (tmp_path / "broken.skops").write_text("no archive")
+    for name, words in (("broken", "cannot be read"), ("missing", "no file")):
+        found = CliRunner().invoke(app, ["model", str(tmp_path / f"{name}.skops"), str(table), "--out", str(tmp_path)])
+        assert found.exit_code == 2
+        assert words in " ".join(found.output.split())

@@ -16,6 +16,7 @@ import lemmata
 from lemmata.errors import LemmataError, SettingError, UnknownNameError
 from lemmata.interfaces.python import Given, Study, load, write_model
 from lemmata.options import StudyOptions
+from lemmata.workflows.examinations._saved import read_pipeline
 from lemmata.workflows.studies import final_model, named_model
 from lemmata.workflows.studies._measure import fitted
 from lemmata.workflows.studies._models import models
@@ -93,6 +94,7 @@ def test_every_model_is_loaded_in_a_process_of_its_own_and_says_the_same(frame, 
         trusted = skops.io.get_untrusted_types(file=file)
         card = file.with_suffix(".md").read_text()
         assert all(repr(kind) in card for kind in trusted)
+        assert read_pipeline(str(file)).predict(same).tolist() == final.model.predict(same).tolist()
         plain = name not in OF_NETWORKS
         assert plain != any(kind.startswith("lemmata") for kind in trusted)
         files[plain][name] = (str(file), trusted)
