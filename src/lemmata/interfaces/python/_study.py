@@ -180,7 +180,7 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
     >>> found.answer.splitlines()[0]
-    'The columns predict the target (permutation test, p = 0.005).'
+    'The columns predict the target (permutation test, p ≤ 0.005, the least that 199 shuffles can show).'
     >>> found.curves.columns
     ['model', 'n', 'kind', 'value', 'lower', 'upper']
     """

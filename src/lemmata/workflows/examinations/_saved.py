@@ -87,7 +87,7 @@ def read_pipeline(program: str) -> Any:
     try:
         types = skops.io.get_untrusted_types(file=program)
         odd = [name for name in types if not _KNOWN.fullmatch(name)]
-        model = None if odd else skops.io.load(program, trusted=types)
+        model: Any = None if odd else skops.io.load(program, trusted=types)
     except Exception as error:  # whatever skops says of a damaged file
         raise DataError(f"{program} cannot be read", found=f"{type(error).__name__}: {error}"[:200],
                         rule="a file that skops has written") from error  # fmt: skip
