@@ -9,7 +9,8 @@ from lemmata.errors import SettingError, UnknownNameError
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._models import models
-from lemmata.workflows.studies._usual import NAIVE, season, suited, usual_models
+from lemmata.workflows.studies._suited import suited
+from lemmata.workflows.studies._usual import NAIVE, season, usual_models
 from tests.workflows.studies import tables
 
 RNG = np.random.default_rng(0)

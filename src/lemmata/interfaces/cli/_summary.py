@@ -39,6 +39,8 @@ def print_summary(console: Console, record: StudyRecord) -> None:
         console: where it goes.
         record: a study, cleaned.
     """
+    from lemmata.interfaces.report import told_save
+
     for sentence in record.answers.sentences:
         console.print(sentence, markup=False, highlight=False)
     if record.models:
@@ -49,6 +51,8 @@ def print_summary(console: Console, record: StudyRecord) -> None:
 
     for line in warnings(record):
         console.print(f"Note: {line}", markup=False, highlight=False)
+    if told_save(record):
+        console.print(told_save(record), markup=False, highlight=False)
 
 
 def _explained(record: StudyRecord) -> str:
