@@ -400,7 +400,7 @@ def test_the_card_says_what_the_page_says(study, tmp_path):
     now = next(model.now for model in study.record.models if model.name == study.record.answers.best)
     assert told_interval(now, study.record.unit) in card
     assert "`high`, `low`, `mid`" in card
-    for finding in study.record.data.findings:
+    for finding in study.record.notes:
         assert finding in card
     code = card.split("## Make it without lemmata")[1].split("```python\n")[1].split("```")[0]
     again = run(code)

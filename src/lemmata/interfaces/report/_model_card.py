@@ -76,7 +76,7 @@ def _error(record: StudyRecord, model: ModelResult) -> list[str]:
 
 
 def _warnings(record: StudyRecord) -> list[str]:
-    lines = list(dict.fromkeys([*record.data.findings, *record.notes]))
+    lines = list(dict.fromkeys(record.notes))
     return ["## Before you rely on it", "\n".join(f"* {line}" for line in lines)] if lines else []
 
 
