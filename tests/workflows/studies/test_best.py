@@ -12,9 +12,10 @@ from lemmata.interfaces.cli._summary import print_summary
 from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import run_study
-from lemmata.workflows.studies._answers import answers, beats_guessing
+from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._losses import LeftOut, say_left_out
 from lemmata.workflows.studies._outlook import Candidate, evened
+from lemmata.workflows.studies._standing import beats_guessing
 from lemmata.workflows.studies._unfound import nothing
 from tests.workflows.studies import tables
 from tests.workflows.studies.test_answers import SEEN, SIZES, candidate, question

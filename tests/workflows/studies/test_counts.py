@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from lemmata.workflows.studies import load_dataset
-from lemmata.workflows.studies._answers import answers, beats_guessing
+from lemmata.workflows.studies._answers import answers
 from lemmata.workflows.studies._copies import repeated_across
 from lemmata.workflows.studies._losses import Split, curve_of
 from lemmata.workflows.studies._measure import baselines
@@ -16,6 +16,7 @@ from lemmata.workflows.studies._metrics import metric, tell
 from lemmata.workflows.studies._outlook import Candidate
 from lemmata.workflows.studies._question import Question
 from lemmata.workflows.studies._repeats import copies
+from lemmata.workflows.studies._standing import beats_guessing
 from tests.workflows.studies import tables
 from tests.workflows.studies.test_answers import SEEN, candidate
 

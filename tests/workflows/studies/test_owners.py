@@ -8,8 +8,8 @@ import pytest
 
 from lemmata.errors import DataError
 from lemmata.workflows.studies import load_dataset
-from lemmata.workflows.studies._columns import numeric_hint
 from lemmata.workflows.studies._findings import identifiers
+from lemmata.workflows.studies._hints import numeric_hint
 from lemmata.workflows.studies._losses import LeftOut, say_left_out
 from lemmata.workflows.studies._repeats import copies
 from lemmata.workflows.studies._signal import Signal, signal

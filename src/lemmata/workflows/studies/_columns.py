@@ -13,6 +13,7 @@ from lemmata.errors import DataError, SettingError, shortened
 
 from ._calendar import calendar, wall_clock
 from ._encoder import Calendars, Categories
+from ._hints import not_numbers, numeric_hint, odd_numbers
 
 MOST_CATEGORIES = 20
 """Text with more distinct values than this has its rare ones pooled, and a numeric target with more is not classes."""
@@ -21,17 +22,9 @@ FEWEST_REPEATS = 5
 OTHER = "other"
 POOLED = OTHER, f"{OTHER} (pooled)"
 """What rare texts are pooled under; the second where the table has the first."""
-SAMPLED = 1000
-"""Cells of a text that are looked at to tell what it holds, from its first to its last."""
 
-_WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
-_WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
 _YEAR_FIRST = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([ T].*)?")
 _YEAR_LAST = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}")
-_DATE = re.compile(
-    r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
-    re.IGNORECASE,
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,32 +248,6 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
     return codes.alias(name), tuple(categories)
 
 
-def numeric_hint(column: pl.Series) -> str:
-    """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
-    numeric = odd_numbers(column)
-    if numeric:
-        return numeric
-    odd, share = _not_numbers(column)
-    dates = [text for text in odd if _DATE.fullmatch(text)]
-    if dates and len(dates) * share > len(odd) / 2:
-        return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
-    if share < 0.5:
-        return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")
-    return ""
-
-
-def _not_numbers(column: pl.Series) -> tuple[list[str], float]:
-    """Some of the cells that are not numbers (of the rows in use there may be none), and their share of all."""
-    texts = column.drop_nulls()
-    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
-    return spread(odd).to_list(), odd.len() / max(texts.len(), 1)
-
-
-def spread(column: pl.Series) -> pl.Series:
-    """About `SAMPLED` cells of a column at even distances, the first included: tables are often sorted."""
-    return column.gather_every(max(column.len() // SAMPLED, 1))
-
-
 def _too_many(refused: dict[str, str]) -> DataError:
     names = [repr(shortened(name)) for name in refused]
     options = " ".join(f"--drop-column {name}" for name in names[:20])
@@ -316,7 +283,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
     if task == "regression" and text:
         raise DataError(
             f"target {name!r} is text",
-            found=next((repr(odd[0]) for odd, _ in map(_not_numbers, texts) if odd), "text that reads as numbers"),
+            found=next((repr(odd[0]) for odd, _ in map(not_numbers, texts) if odd), "text that reads as numbers"),
             rule="regression needs numbers",
             remedy=odd_numbers(texts[0]) or "leave --task out, or choose a numeric target",
         )
@@ -376,19 +343,6 @@ def _numbers(columns: list[pl.Series], name: str) -> Targets:
             remedy="leave the constant output out",
         )
     return Targets(y, (y / largest - mean) / scale, "regression", None, mean * largest, scale * largest, ())
-
-
-def odd_numbers(column: pl.Series) -> str:
-    """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
-    odd, share = _not_numbers(column) if column.dtype == pl.String else ([], 0.0)
-    for pattern, remedy in (
-        (_WITH_COMMA, "say what commas are: --decimal , before decimals, --decimal . between thousands"),
-        (_WITH_UNIT, "keep the number alone, without its unit"),
-    ):
-        like = [text for text in odd if pattern.fullmatch(text)]
-        if like and len(like) * share > len(odd) / 2:
-            return f"{remedy} (such as {shortened(like[0])!r})"
-    return ""
 
 
 def count(items: list[str] | tuple[str, ...] | int, singular: str, plural: str | None = None) -> str:

@@ -12,8 +12,9 @@ from scipy.stats import rankdata
 from lemmata.errors import shortened
 from lemmata.workflows.records.studies import Finding
 
-from ._columns import Inputs, Targets, count, listing, numeric_hint, spread
+from ._columns import Inputs, Targets, count, listing
 from ._copies import equal_rows, first_equal
+from ._hints import numeric_hint, spread
 
 CHANCE = 1e-9
 """What shuffled rows of one column would show more rarely than this is no coincidence."""

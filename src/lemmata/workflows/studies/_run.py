@@ -33,7 +33,7 @@ from lemmata.workflows.records.studies import (
 )
 
 from ._all_rows import spectral_rows, with_all_rows
-from ._answers import answers, beats_guessing, eligible
+from ._answers import answers
 from ._asking import question, recorded
 from ._data import Dataset
 from ._drift import calmer, drift
@@ -47,6 +47,7 @@ from ._question import Question
 from ._reservations import about_answers, about_models
 from ._residuals import residuals
 from ._signal import Signal, signal
+from ._standing import beats_guessing, eligible
 
 TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0

@@ -1,0 +1,55 @@
+"""What to do about a text whose cells are mostly numbers or dates."""
+
+import re
+
+import polars as pl
+
+from lemmata.errors import shortened
+
+SAMPLED = 1000
+"""Cells of a text that are looked at to tell what it holds, from its first to its last."""
+_WITH_COMMA = re.compile(r"[+-]?\d[\d. ]*(,\d+)+([eE][+-]?\d+)?")
+_WITH_UNIT = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*[^\d\s.,+-][^\d\s]{0,9}|[€$£¥]\s*[\d.,]+")
+_DATE = re.compile(
+    r"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b.*|(.*\b)?(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b.*\d{2,4}.*",
+    re.IGNORECASE,
+)
+
+
+def numeric_hint(column: pl.Series) -> str:
+    """What to do about a text whose cells are mostly numbers or dates; empty where they are not."""
+    numeric = odd_numbers(column)
+    if numeric:
+        return numeric
+    odd, share = not_numbers(column)
+    dates = [text for text in odd if _DATE.fullmatch(text)]
+    if dates and len(dates) * share > len(odd) / 2:
+        return f"write dates as YYYY-MM-DD (such as {shortened(dates[0])!r})"
+    if share < 0.5:
+        return "correct the cells that are not numbers" + (f" (such as {shortened(odd[0])!r})" if odd else "")
+    return ""
+
+
+def not_numbers(column: pl.Series) -> tuple[list[str], float]:
+    """Some of the cells that are not numbers (of the rows in use there may be none), and their share of all."""
+    texts = column.drop_nulls()
+    odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
+    return spread(odd).to_list(), odd.len() / max(texts.len(), 1)
+
+
+def spread(column: pl.Series) -> pl.Series:
+    """About `SAMPLED` cells of a column at even distances, the first included: tables are often sorted."""
+    return column.gather_every(max(column.len() // SAMPLED, 1))
+
+
+def odd_numbers(column: pl.Series) -> str:
+    """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
+    odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
+    for pattern, remedy in (
+        (_WITH_COMMA, "say what commas are: --decimal , before decimals, --decimal . between thousands"),
+        (_WITH_UNIT, "keep the number alone, without its unit"),
+    ):
+        like = [text for text in odd if pattern.fullmatch(text)]
+        if like and len(like) * share > len(odd) / 2:
+            return f"{remedy} (such as {shortened(like[0])!r})"
+    return ""

@@ -1,0 +1,79 @@
+"""Which models may be best, and which may be as good as the best."""
+
+import math
+from collections.abc import Sequence
+
+from ._outlook import SAME, Candidate, grounded
+from ._question import Question
+from ._row_losses import wrong
+
+FULL = 0.75
+"""A model measured on this share of the largest size counts as measured as far as the rows allow."""
+TIED = 2.0
+"""Rows by which two classifiers may differ and be as good as each other."""
+
+
+def beats_guessing(item: Candidate, question: Question) -> bool:
+    """Whether the model learns, and at the largest measured size beats guessing by a standard error.
+
+    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
+    decides nothing. Of numbers the interval may lie below guessing as a whole, too. A model
+    that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits broke
+    down in a split, which its curve leaves out.
+    """
+    losses = item.losses
+    if not may_beat_guessing(item, question) or item.measured.wild is not None:
+        return False
+    if not math.isfinite(losses.gain):
+        return bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+    apart = question.unit.task == "regression" and item.expected(item.reach).upper < question.guessing
+    return losses.gain < 0 or apart
+
+
+def may_beat_guessing(item: Candidate, question: Question) -> bool:
+    """Whether the model learns, and is expected to be better than guessing with all rows."""
+    able = item.measured.learns and len(item.losses.sizes) > 0
+    return able and item.expected(question.total).value < question.guessing
+
+
+def eligible(candidates: Sequence[Candidate], question: Question) -> list[Candidate]:
+    """The models that may be best: those expected to beat guessing, where one of them surely does; else none.
+
+    One whose fits broke down in a split may be best only where those of every other did, too.
+
+    To recommend only models that surely beat guessing would prefer those that stay near it: their gain varies least.
+    """
+    able = [item for item in candidates if may_beat_guessing(item, question)]
+    able = [item for item in able if item.measured.wild is None] or able
+    return grounded(able) if any(beats_guessing(item, question) for item in able) else []
+
+
+def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> bool:
+    """Whether a model may be as good as the best.
+
+    Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
+    One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
+    than guessing. Of classes a difference of two rows decides nothing. None is as good whose whole interval lies above
+    the best one's value.
+    """
+    if not (item.measured.learns and len(item.losses.sizes)):
+        return False
+    own, first = item.expected(at), best.expected(at)
+    margin, fewer = first.upper - first.value, item.losses.rows < SAME * best.losses.rows
+    if fewer:
+        margin = math.hypot(margin, own.value - own.lower)
+    held = min(item.losses.rows, best.losses.rows)
+    tied = item.unit.rows is wrong and math.isfinite(held) and own.value <= first.value + TIED / held
+    near = own.value <= first.value + margin and own.lower <= first.value
+    return bool((fewer or able) and (tied or near))
+
+
+def near_best(best: Candidate, question: Question, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The models that may be as good as the best, those that may beat guessing first."""
+    at = question.total if best.reach >= FULL * question.total else best.reach
+    able = eligible(candidates, question)
+    names = {item.measured.model.name for item in able}
+    near = [item for item in able if item.measured.model.name != best.measured.model.name]
+    near = [item for item in near if _as_good(item, best, at, True)]
+    rest = [item for item in candidates if item.measured.model.name not in names]
+    return near + [item for item in rest if _as_good(item, best, at, False)]
