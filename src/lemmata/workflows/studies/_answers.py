@@ -16,6 +16,7 @@ from ._question import Question
 from ._row_losses import misranked, wrong
 from ._signal import Signal
 from ._unfound import copied, nothing, predicted
+from ._units import say_guess
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
 """How many more rows are priced, relative to the rows there are."""
@@ -225,8 +226,9 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _guessed(question: Question) -> str:
     """What is asked is no better than what is known without any column."""
     unit = question.unit
+    guess = question.constant or say_guess(unit, None)
     has = tell(unit, question.guessing, question.spread)
-    return f"Reaching {question.say_asked()} takes no rows: guessing {question.constant} has {has} already."
+    return f"Reaching {question.say_asked()} takes no rows: guessing {guess} has {has} already."
 
 
 def _used(question: Question) -> str:
