@@ -226,8 +226,7 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
 def _guessed(question: Question) -> str:
     """What is asked is no better than what is known without any column."""
     unit = question.unit
-    guess = question.constant or say_guess(unit, None)
-    has = tell(unit, question.guessing, question.spread)
+    guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
     return f"Reaching {question.say_asked()} takes no rows: guessing {guess} has {has} already."
 
 
