@@ -41,7 +41,7 @@ def held_out_losses(dataset, name: str, train: np.ndarray, test: np.ndarray, uni
     more = {"targets": dataset.targets, "ordered": True} if name in NAIVE else {}
     with jax.enable_x64(True), threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        known = models(["linear"] if more else [name], None, dataset.x, dataset.task, **more)
+        known = models(["linear"] if more else [name], dataset.x, dataset.task, **more)
         model = next(item for item in known if item.name == name)
         encoder = dataset.encoder().fit(dataset.inputs[train])
         rows = np.asarray(encoder.transform(dataset.inputs[np.concatenate([train, test])]), float)

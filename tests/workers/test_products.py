@@ -14,6 +14,7 @@ from lemmata.workers import Lost
 from lemmata.workflows.comparisons import load_sequences, run_comparison
 from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._models import Model, models
+from lemmata.workflows.studies._own import own_model
 from tests.engine.claims.synthetic import Identity, SureBound
 
 from . import tasks
@@ -34,14 +35,18 @@ def diabetes():
 def test_a_learning_curve_is_the_same(processes, diabetes, name, tmp_path):
     path = tmp_path / "own.py"
     path.write_text(MODEL)
-    names, file = ([name], None) if name != "own" else ([], f"{path}:ridge")
-    (model,) = models(names or ["linear"], file, diabetes.x, diabetes.task)[-1:]
+    own = name == "own"
+    model = own_model(f"{path}:ridge", diabetes)[0] if own else models([name], diabetes.x, diabetes.task)[0]
     here = measure(model, diabetes, 0, True)
     apart = measure(model, diabetes, 0, True, executor=processes)
     assert here.losses.keys() == apart.losses.keys()
     for unit, losses in here.losses.items():
         for field in dataclasses.fields(losses):
-            assert np.array_equal(getattr(losses, field.name), getattr(apart.losses[unit], field.name)), (unit, field)
+            told = [getattr(part, field.name) for part in (losses, apart.losses[unit])]
+            parts = told if field.name == "paired" else [[own] for own in told]  # a table for each size
+            assert len(parts[0]) == len(parts[1]), (unit, field)
+            for one, other in zip(*parts, strict=True):
+                assert np.array_equal(one, other), (unit, field)
     assert here.learns == apart.learns
 
 
@@ -52,7 +57,7 @@ def test_a_split_that_is_lost_is_named(processes, diabetes):
 
 
 def test_no_split_is_begun_after_the_deadline_beyond_three_sizes(processes, diabetes):
-    (model,) = models(["linear"], None, diabetes.x, diabetes.task)
+    (model,) = models(["linear"], diabetes.x, diabetes.task)
     late = measure(model, diabetes, 0, True, deadline=0.0, executor=processes)
     assert all(losses.splits == (1, 1, 1) for losses in late.losses.values())
 

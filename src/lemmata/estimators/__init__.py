@@ -17,6 +17,8 @@ from ._gaussian_process import NNGPRegressor as NNGPRegressor
 from ._in_context import InContextRegressor as InContextRegressor
 from ._kernel_ridge import KernelRegressor as KernelRegressor
 from ._kernel_ridge import TangentKernelRegressor as TangentKernelRegressor
+from ._network_kernel import NetworkKernel as NetworkKernel
+from ._plain_table import PlainTable as PlainTable
 from ._sklearn_kernel import SklearnKernel as SklearnKernel
 from ._softmax import SoftmaxRegressor as SoftmaxRegressor
 
@@ -30,7 +32,9 @@ for _estimator in (
     DeepKernelMachineClassifier,
     _SparseMachine,
     KernelRegressor,
+    NetworkKernel,
     NNGPRegressor,
+    PlainTable,
     SklearnKernel,
     SoftmaxRegressor,
     TangentKernelClassifier,

@@ -43,7 +43,7 @@ def texts(chart):
 def test_the_curve_shows_target_data_and_what_was_measured():
     record = classified()
     chart = learning_curve_chart(record)
-    assert {"target: 90.0 %", "your 400 rows"} <= texts(chart)
+    assert {"to reach: 90.0 %", "your 400 rows"} <= texts(chart)
     rows = chart.to_dict()["data"]["values"]
     told = {(row["n"], row["value"]) for row in rows if row["what"] == "measured" and row["model"] == "RBF kernel"}
     assert told == {(point.n, point.value) for point in record.models[1].points}

@@ -22,8 +22,8 @@ def test_the_same_metric_shares_a_picture(tmp_path):
     assert set(page.specs) == {"curves"}
     rows = page.specs["curves"]["spec"]["data"]["values"]
     assert {row["model"] for row in rows} == {"flowers.csv (first): RBF kernel", "flowers.csv (second): linear model"}
-    assert "target accuracy 90.0 % accuracy 80.0 %" in page.words
-    assert "rows for the target 360 (290 to no upper limit) 360 (290 to no upper limit)" in page.words
+    assert "value to reach accuracy 90.0 % accuracy 80.0 %" in page.words
+    assert "rows for that value 360 (290 to no upper limit) 360 (290 to no upper limit)" in page.words
     assert page.words.count("Reaching accuracy 90.0 % takes about 360 rows") == 2
 
 

@@ -27,7 +27,7 @@ def stretches(means, noise=0.02, seed=0):
     common = rng.normal(size=8) * 0.2
     paired = tuple(mean + common + noise * rng.normal(size=8) for mean in means)
     losses = Losses(SIZES, np.array(means), np.full(4, 0.05), (8,) * 4, paired=paired)
-    (model,) = models(["linear"], None, np.ones((30, 2)), "regression")
+    (model,) = models(["linear"], np.ones((30, 2)), "regression")
     curve = forecast(SIZES, losses.mean, losses.se, baseline=1.0)
     return Candidate(Measured(model, {"rmse": losses}, True), curve, UNIT, 400)
 
@@ -94,7 +94,7 @@ def test_every_split_of_a_size_has_a_stretch_of_its_own():
     from lemmata.workflows.studies._measure import measure
 
     dataset = load_dataset(pl.DataFrame(days()), "y", time="day")
-    (model,) = models(["linear"], None, dataset.x, "regression")
+    (model,) = models(["linear"], dataset.x, "regression")
     losses = measure(model, dataset, 0, quick=True).losses["rmse"]
     assert len(losses.paired) == len(losses.sizes)
     assert all(len(own) == len(losses.paired[0]) for own in losses.paired)

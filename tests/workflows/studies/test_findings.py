@@ -231,12 +231,14 @@ def test_false_alarms_on_tables_of_noise_are_rare():
 
 
 def test_texts_of_many_values_keep_the_frequent_ones():
-    names = [f"city {i}" for i in range(40) for _ in range(3 + 10 * (i < 5))]
+    names = [f"city {i}" for i in range(40) for _ in range(3 + 20 * (i < 5))]
     table = pl.DataFrame({"city": names, "x": RNG.normal(size=len(names)), "y": RNG.normal(size=len(names))})
     data = load_dataset(table, "y")
     assert data.categories[0] == (*(f"city {i}" for i in range(5)), "other")
     assert (data.inputs[:, 0] == 5).sum() == 35 * 3
-    assert any("its 5 most frequent of 40 categories, and the rest (105 rows) as 'other'" in n for n in data.notes)
+    assert any("5 most frequent as columns, the others as 'other'" in note for note in data.notes)
+    assert data.texts == ("city",)
+    assert len(np.unique(data.pooled[:, 0])) == 40
 
 
 def test_texts_that_cannot_be_used_are_refused_together():

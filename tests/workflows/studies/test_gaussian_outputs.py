@@ -100,7 +100,7 @@ def test_the_chance_of_two_classes_is_that_of_the_draws():
 def test_a_study_predicts_accuracy_where_there_are_classes():
     x, y = clouds(150, 3, 1.0)
     data = load_dataset((x, np.array(["a", "b", "c"])[y.argmax(axis=1)]))
-    measured = with_all_rows(measure(models(["rbf"], None, data.x, data.task)[0], data, 0), data)
+    measured = with_all_rows(measure(models(["rbf"], data.x, data.task)[0], data, 0), data)
     points = theory(measured, data)
     assert len(points) == len(measured.losses["accuracy"].sizes)
     wrong = measured.losses["accuracy"].mean

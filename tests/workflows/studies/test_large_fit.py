@@ -104,10 +104,10 @@ def test_every_model_is_measured_as_far_as_its_price_allows():
     """Of 25,000 rows 7,092 were used, boosting saw 1,000 of them, and kernels were to blame."""
     dataset = large()
     names = ["linear", "rbf", "relu-1", "boosting", "forest", "lasso"]
-    for model in models(names, None, dataset.inputs[:500], "regression", dataset.targets):
+    for model in models(names, dataset.inputs[:500], "regression", dataset.targets):
         assert planned(model, dataset)[-1][0] == 20_000, model.name
         assert planned(model, dataset, quick=True)[-1][0] >= 5000, model.name
-    svm, own = (models([name], None, dataset.inputs[:500], "regression")[0] for name in ("svm", "neighbours"))
+    svm, own = (models([name], dataset.inputs[:500], "regression")[0] for name in ("svm", "neighbours"))
     assert planned(svm, dataset)[-1][0] < 20_000, "its price grows as the square"
     assert planned(own, dataset)[-1][0] >= 4000
 

@@ -186,7 +186,7 @@ def heavy_wages(rows=600, seed=0):
 def test_all_rows_are_compared_with_guessing_row_by_row(name):
     """A linear model that beats guessing by four standard errors had a star, and the lasso beside it had none."""
     dataset = heavy_wages()
-    (model,) = models([name], None, dataset.x, "regression")
+    (model,) = models([name], dataset.x, "regression")
     found = with_all_rows(measure(model, dataset, 0, quick=True), dataset)
     gain = found.losses["rmse"].gain
     assert gain < 0

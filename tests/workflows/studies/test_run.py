@@ -32,7 +32,7 @@ def study():
 
 
 def test_every_section_is_filled(study):
-    assert [model.name for model in study.models] == ["linear", "rbf"]
+    assert [model.name for model in study.models] == ["rbf", "linear"]
     assert study.answers.best == "rbf"
     assert study.signal.found
     assert study.data.columns[0].distinct == 80
@@ -193,7 +193,7 @@ def test_a_model_that_fails_is_left_out_by_name(tmp_path):
         "def make(): return Broken()\n"
     )
     found = run_study(tables.waves(60), dataclasses.replace(QUICK, model=f"{path}:make"))
-    assert [model.name for model in found.models] == ["linear", "rbf"]
+    assert [model.name for model in found.models] == ["rbf", "linear"]
     assert found.notes == ["make was left out: it could not be fitted (ValueError: no luck)."]
 
 

@@ -42,7 +42,7 @@ def large(task, rows, columns):
 def test_no_fit_to_a_large_table_is_dearer_than_the_limit(task, quick):
     """A support vector machine was fitted to 41,403 of 327,346 rows: three sizes had to be, at whatever price."""
     dataset, limit = large(task, 327_346, 55), QUICK_FIT_SECONDS if quick else FIT_SECONDS
-    for model in models([*usual_models(task), "linear", "rbf"], None, np.ones((20, 55)), task):
+    for model in models([*usual_models(task), "linear", "rbf"], np.ones((20, 55)), task):
         sizes = [n for n, _ in planned(model, dataset, quick)]
         assert len(sizes) >= 3
         assert max(model.price(n, 55, dataset.targets.shape[1]) for n in sizes) <= limit, model.name
@@ -102,7 +102,7 @@ def daily(rows=1460, seed=0):
 
 
 def season_of(dataset):
-    return next(model for model in models(["linear"], None, dataset.x, "regression", ordered=True) if model.least == 1
+    return next(model for model in models(["linear"], dataset.x, "regression", ordered=True) if model.least == 1
                 and model.name == "season")  # fmt: skip
 
 

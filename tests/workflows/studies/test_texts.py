@@ -86,7 +86,7 @@ def test_every_kind_of_target_and_split(kind):
     assert data.x.shape == (300, len(data.features))
     assert np.isfinite(data.x).all()
     found = study(table, models=["linear", "boosting", "rbf"], quick=True, **options).record
-    assert [model.name for model in found.models][:3] == ["linear", "rbf", "boosting"]
+    assert {model.name for model in found.models} >= {"linear", "rbf", "boosting"}
     assert found.models[0].points
 
 
@@ -98,7 +98,7 @@ def test_a_category_that_no_training_row_has_gets_the_mean():
 
 def test_what_is_known_of_rare_codes_is_said():
     found = study(coded(), "y", models="linear", quick=True).record
-    (text,) = [text for text in found.data.findings if "categories of 'code'" in text]
+    (text,) = [text for text in found.notes if "categories of 'code'" in text]
     assert "have fewer than 5 rows" in text
     (note,) = [note for note in found.data.notes if "'code'" in note]
     assert "mean target" in note

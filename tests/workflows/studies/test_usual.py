@@ -9,7 +9,8 @@ from lemmata.errors import SettingError, UnknownNameError
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._measure import measure
 from lemmata.workflows.studies._models import models
-from lemmata.workflows.studies._usual import NAIVE, season, suited, usual_models
+from lemmata.workflows.studies._suited import suited
+from lemmata.workflows.studies._usual import NAIVE, season, usual_models
 from tests.workflows.studies import tables
 
 RNG = np.random.default_rng(0)
@@ -20,7 +21,7 @@ def test_each_learns_numbers(name):
     x = RNG.normal(size=(300, 3))
     y = RNG.poisson(np.exp(1 + x[:, 0])) + (name == "gamma")
     dataset = load_dataset((x, y.astype(float)), task="regression")
-    (model,) = models([name], None, dataset.x, "regression", dataset.targets)
+    (model,) = models([name], dataset.x, "regression", dataset.targets)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         losses = measure(model, dataset, 0, quick=True).losses["r2"]
@@ -36,7 +37,7 @@ def test_counts_are_predicted_as_well_as_by_scikit_learn():
     y = np.random.default_rng(4).poisson(np.exp(1 + x[:, 0])).astype(float)[:, None]
     dataset = load_dataset((x, y[:, 0]), task="regression")
     assert "poisson" in suited(dataset.x, "regression", dataset.targets)
-    (model,) = models(["poisson"], None, dataset.x, "regression", dataset.targets)
+    (model,) = models(["poisson"], dataset.x, "regression", dataset.targets)
     said = model.fit(x, y[:1200], "regression").outputs
     peer = PoissonRegressor().fit(x[:1200], y[:1200, 0]).predict(x[1200:])
     assert ((said - y[1200:]) ** 2).mean() < 1.05 * ((peer[:, None] - y[1200:]) ** 2).mean()
@@ -47,16 +48,16 @@ def test_amounts_are_none_of_negative_numbers():
     for name, least in (("poisson", -1.0), ("gamma", 0.0)):
         targets = np.linspace(least, 3.0, 50)[:, None]
         with pytest.raises(SettingError, match=f"--models {name} does not suit this target"):
-            models([name], None, x, "regression", targets)
+            models([name], x, "regression", targets)
     with pytest.raises(UnknownNameError, match=r"model 'poisson' is for numbers.*--task regression"):
-        models(["poisson"], None, x, "classification")
+        models(["poisson"], x, "classification")
 
 
 def test_few_columns_among_many_are_found_by_a_lasso():
     """120 rows of 3,000 columns, of which two matter: kernels see nothing."""
     x = RNG.normal(size=(120, 3000))
     y = x[:, 5] - x[:, 7] + 0.3 * RNG.normal(size=120)
-    (lasso,) = models(["lasso"], None, x, "regression")
+    (lasso,) = models(["lasso"], x, "regression")
     said = lasso.fit(x, y[:96, None], "regression").outputs[:, 0]
     assert ((said - y[96:]) ** 2).mean() < 0.3 * y.var()
 
@@ -66,7 +67,7 @@ def test_a_size_that_cannot_be_fitted_is_left_out_and_said():
     rng = np.random.default_rng(0)
     label = np.arange(300) % 12
     dataset = load_dataset((rng.normal(size=(300, 4)) + 3 * rng.normal(size=(12, 4))[label], label.astype(str)))
-    (logistic,) = models(["logistic"], None, dataset.x, dataset.task)
+    (logistic,) = models(["logistic"], dataset.x, dataset.task)
     found = measure(logistic, dataset, 0, quick=True)
     assert found.losses["accuracy"].mean[-1] < 0.5
 
@@ -84,8 +85,8 @@ def test_a_size_that_cannot_be_fitted_is_left_out_and_said():
 
 def test_a_last_value_and_a_season_stand_beside_models_of_time():
     dataset = tables.waves()
-    plain = models(["linear"], None, dataset.x, "regression")
-    beside = models(["linear"], None, dataset.x, "regression", ordered=True)
+    plain = models(["linear"], dataset.x, "regression")
+    beside = models(["linear"], dataset.x, "regression", ordered=True)
     assert [model.name for model in beside] == [*(model.name for model in plain), *NAIVE]
     when = np.arange(120)
     y = (np.sin(2 * np.pi * when / 12) + 0.01 * when)[:, None]
@@ -112,7 +113,7 @@ def test_boosting_of_many_rows_goes_on_while_it_gains():
 
     x = np.random.default_rng(5).normal(size=(8000, 6))
     y = (x[:, 0] * x[:, 1] + np.sin(2 * x[:, 2]))[:, None]
-    (model,) = models(["boosting"], None, x, "regression")
+    (model,) = models(["boosting"], x, "regression")
     peer = HistGradientBoostingRegressor(random_state=0, early_stopping=False).fit(x[:4000], y[:4000, 0])
     errors = [((said.reshape(-1, 1) - y[4000:]) ** 2).mean()
               for said in (model.fit(x, y[:4000], "regression").outputs, peer.predict(x[4000:]))]  # fmt: skip
@@ -133,7 +134,7 @@ def test_the_width_and_the_margin_of_a_support_vector_machine_are_chosen(task):
         x, y = make_swiss_roll(3000, noise=0.3, random_state=7)
         x, y = x / x.std(axis=0), (y / y.std())[:, None]
         peer = ((SVR(C=10).fit(x[:1500], y[:1500, 0]).predict(x[1500:]) - y[1500:, 0]) ** 2).mean()
-    (model,) = models(["svm"], None, x, task)
+    (model,) = models(["svm"], x, task)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its steps, which are limited
         said = model.fit(x, y[:1500], task).outputs

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lemmata.files import MODEL
 from lemmata.options import ModelOptions
 from lemmata.workflows.records.examinations import ExaminationRecord
 
@@ -23,7 +24,11 @@ _FAILED = 3
 def _model(
     told: ModelOptions,
     program: Annotated[
-        str, typer.Argument(help="Your Python file, which is executed: build() returns the model; fit, decay optional.")
+        str,
+        typer.Argument(
+            help="Your Python file, which is executed: build() returns the model; fit, decay optional. Or a pipeline"
+            " of scikit-learn, FILE.skops, as `lemmata study --save-model` writes it."
+        ),
     ],
     data: Annotated[
         str, typer.Argument(help="Training rows: CSV, TSV, Parquet; or NPZ with x and y; or a bundled set.")
@@ -74,7 +79,7 @@ def _run(
         record = run_examination(
             trained, name=name, rows_name=rows_name, time_limit=told.time_limit, progress=progress, started=started
         )
-    return dataclasses.replace(record, notes=[*record.notes, *_notes(told)])
+    return dataclasses.replace(record, notes=[*record.notes, *([] if name.endswith(MODEL) else _notes(told))])
 
 
 def _notes(told: ModelOptions) -> list[str]:

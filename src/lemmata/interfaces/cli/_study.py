@@ -1,11 +1,14 @@
 """`lemmata study`: the main job on a bundled set or a file of the user's."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lemmata.bundled import SETS
+from lemmata.errors import SettingError
+from lemmata.files import check_model_file
 from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import StudyRecord
 
@@ -14,6 +17,9 @@ from ._options import Dask, Jobs, with_options
 from ._summary import describe_data, print_summary
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lemmata.interfaces.python import Given
     from lemmata.workflows.studies import Dataset
 
 
@@ -28,6 +34,14 @@ def _study(
     ],
     jobs: Jobs = 1,
     dask: Dask = None,
+    save_model: Annotated[
+        Path | None,
+        typer.Option(
+            "--save-model",
+            metavar="FILE.skops",
+            help="Write the recommended model, fitted to all rows, as a scikit-learn pipeline, and FILE.md, its card.",
+        ),
+    ] = None,
     directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where report/ and study.json go.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print study.json alone on stdout.")] = False,
 ) -> None:
@@ -38,10 +52,46 @@ def _study(
     interval how the error falls with more rows. All rows of the table are used; if you name groups or times,
     the test, the splits and the intervals use them.
 
-    Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 2 where the input is refused;
-    130 after Ctrl-C, with what was finished written.
+    Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 1 if --save-model is given
+    and the study recommends no model; 2 where the input is refused; 130 after Ctrl-C, with what was finished written.
     """
-    _JOB(told, data, directory=directory, as_json=as_json, jobs=jobs, dask=dask)
+    if save_model is not None:
+        check_model_file(save_model, "--save-model")
+    kept: list[Dataset] = []  # for the model
+
+    def loaded(told: StudyOptions, data: str) -> "Dataset":
+        kept.append(_load(told, data))
+        return kept[0]
+
+    job = dataclasses.replace(_JOB, load=loaded)
+    record = job(told, data, directory=directory, as_json=as_json, jobs=jobs, dask=dask)
+    if save_model is not None:
+        from lemmata.interfaces.python import Given
+
+        from ._console import err, out
+
+        _save(Given(data, kept[0], told), record, save_model, err if as_json else out)
+
+
+def _save(given: "Given", record: StudyRecord, path: Path, console: "Console") -> None:
+    """Fit the recommended model and write it, or say why there is none."""
+    from lemmata.interfaces.python import write_model
+    from lemmata.printable import clean
+    from lemmata.workflows.studies import named_model
+
+    from ._console import err
+    from ._progress import StageProgress
+
+    try:
+        named_model(record)
+    except SettingError as error:
+        err.print(clean(f"No model was saved: {error}"), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(_NO_MODEL) from None
+    with StageProgress(err) as progress:
+        progress("Fitting the model to all rows", 0, 1)
+        written = write_model(given.fitted(record, None), record, path)
+    for what, place in (("Model", written), ("Model card", written.with_suffix(".md"))):
+        console.print(f"{what}: {clean(str(place))}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _load(told: StudyOptions, data: str) -> "Dataset":
@@ -63,6 +113,8 @@ def _run(dataset: "Dataset", *how: Any) -> StudyRecord:
     return run_study(dataset, *how)
 
 
+_NO_MODEL = 1
+"""The exit code where a model is asked for and the study recommends none."""
 _JOB = Job(StudyRecord, "report", _load, _run, print_summary, SETS)
 study = with_options(_study, StudyOptions)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 UNSURE = "*"
 """Stands behind a model that does not surely beat guessing: a file and a pipe show no dim letters."""
+NEAR = "="
+"""Stands behind a model that may be as good as the best."""
 
 
 def describe_data(console: Console, dataset: "Dataset") -> None:
@@ -37,6 +39,8 @@ def print_summary(console: Console, record: StudyRecord) -> None:
         console: where it goes.
         record: a study, cleaned.
     """
+    from lemmata.interfaces.report import told_save
+
     for sentence in record.answers.sentences:
         console.print(sentence, markup=False, highlight=False)
     if record.models:
@@ -47,6 +51,8 @@ def print_summary(console: Console, record: StudyRecord) -> None:
 
     for line in warnings(record):
         console.print(f"Note: {line}", markup=False, highlight=False)
+    if told_save(record):
+        console.print(told_save(record), markup=False, highlight=False)
 
 
 def _explained(record: StudyRecord) -> str:
@@ -54,7 +60,8 @@ def _explained(record: StudyRecord) -> str:
     from lemmata.interfaces.report import told_marks
 
     unsure = f"{UNSURE}: does not surely beat guessing." if any(not model.learns for model in record.models) else ""
-    return " ".join(part for part in ("Brackets hold 90 % intervals.", unsure, told_marks(record)) if part)
+    near = f"{NEAR}: may be as good as the best." if record.answers.near else ""
+    return " ".join(part for part in ("Brackets hold 90 % intervals.", near, unsure, told_marks(record)) if part)
 
 
 def _table(record: StudyRecord) -> Table:
@@ -76,7 +83,8 @@ def _table(record: StudyRecord) -> Table:
 def _cells(model: ModelResult, record: StudyRecord) -> list[str]:
     from lemmata.interfaces.report import told_interval, told_rows
 
-    cells = [model.title + ("" if model.learns else f" {UNSURE}"), told_interval(model.now, record.unit)]
+    mark = UNSURE if not model.learns else NEAR if model.name in record.answers.near else ""
+    cells = [f"{model.title} {mark}".strip(), told_interval(model.now, record.unit)]
     if record.answers.needed is not None:
         told = model.learns or model.name == record.answers.best
         cells.append(told_rows(model.needed, record.data.total, endless="∞") if told else "–")

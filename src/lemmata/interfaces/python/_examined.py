@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import altair as alt
 import jax
+import numpy as np
 
 from lemmata.facts import Facts, states_facts
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
@@ -36,6 +37,17 @@ class ModelStudy(Finished[ExaminationRecord]):
         return model_fragment(self.record)
 
 
+def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, np.ndarray, Any]:
+    """The last step of a pipeline, and all rows as it reads them."""
+    encoded = lambda rows: np.asarray(pipeline[:-1].transform(rows), dtype=np.float64)
+    facts = dict(facts)
+    if facts.get("held") is not None:
+        facts["held"] = (encoded(facts["held"][0]), *facts["held"][1:])
+    if facts.get("deployed") is not None:
+        facts["deployed"] = encoded(facts["deployed"])
+    return pipeline[-1], encoded(x), facts
+
+
 @states_facts
 def study_model(
     model: Any,
@@ -50,7 +62,8 @@ def study_model(
 
     Args:
         model: (f, params), a module of Equinox, Flax or PyTorch, or a fitted scikit-learn estimator; see
-            `lemmata.subjects.trained_models.read_model`.
+            `lemmata.subjects.trained_models.read_model`. Of a pipeline the last step is examined, on what the others
+            make of the rows.
         x: training rows (n, *row).
         y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
             (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
@@ -72,6 +85,8 @@ def study_model(
     """
     started = time.monotonic()
     with jax.enable_x64(True):
+        if hasattr(model, "steps") and len(model) > 1:
+            model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"
         record = run_examination(trained, name=name, time_limit=time_limit, user=user, started=started)

@@ -1,9 +1,11 @@
 """The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
 
+import dataclasses
 import functools
 import time
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -11,22 +13,113 @@ import jax
 import polars as pl
 
 from lemmata.errors import SettingError
+from lemmata.files import check_model_file
 from lemmata.interfaces.report import bounds_of, learning_curve_chart, page_text
 from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import Finding
-from lemmata.workflows.studies import Dataset, StudyRecord, load_dataset, run_study
+from lemmata.workflows.studies import (
+    Dataset,
+    FinalModel,
+    StudyRecord,
+    final_model,
+    load_dataset,
+    named_model,
+    run_study,
+)
 
 from ._asked import asked
 from ._finished import Finished
+from ._model_file import write_model
 
 NORMAL_90 = 1.645
 """A normal variable is within so many standard deviations of its mean with probability 90 %."""
 
 
-class Study(Finished[StudyRecord]):
-    """A finished study."""
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What a study was made of: the data as they were given, the table that they became, and the options."""
 
+    data: Any
+    dataset: Dataset
+    options: StudyOptions
+
+    def fitted(self, record: StudyRecord, name: str | None) -> FinalModel:
+        """A model of the study, fitted to all rows that have a target, those too that the study did not use.
+
+        Args:
+            record: of the study.
+            name: of the model; None for the one that the answer names.
+        """
+        name = named_model(record, name)
+        dataset, options = self.dataset, self.options
+        with jax.enable_x64(True):
+            if options.max_rows is not None and len(dataset.targets) < dataset.available:
+                options = dataclasses.replace(options, max_rows=None)
+                dataset = load(self.data, options)
+            formula = next(model.formula for model in record.models if model.name == name)
+            return final_model(self.data, dataset, options, name, formula)
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Study(Finished[StudyRecord]):
+    """A finished study.
+
+    Args:
+        record: everything it found, as study.json holds it.
+        given: what it was made of; None where it was read from study.json.
+    """
+
+    given: Given | None = dataclasses.field(default=None, compare=False)
     kind = StudyRecord
+
+    def best(self, name: str | None = None) -> Any:
+        """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
+
+        It takes a data frame with your columns as they are, and predicts in the units of the target, or its classes.
+
+        Args:
+            name: another model of the study; None for the one that the answer names.
+
+        Raises:
+            SettingError: the study names no model, or was read from study.json and has no table.
+            UnknownNameError: the study has no model of that name.
+
+        >>> import lemmata
+        >>> from sklearn.datasets import load_iris
+        >>> table = load_iris(as_frame=True).frame
+        >>> found = lemmata.study(table, target="target", models="logistic", quick=True)
+        >>> model = found.best()
+        >>> model.predict(table.tail(2))
+        array([2, 2])
+        """
+        return self._fitted(name).model
+
+    def save_model(self, path: str | Path, name: str | None = None) -> Path:
+        """Write the recommended model into a file of skops, and a model card beside it, and return the file's path.
+
+        Nothing is pickled. The card says what the model predicts, how well, how to load it, and holds a program that
+        makes the same model without lemmata.
+
+        Args:
+            path: a file that ends in .skops; the card is the same with .md.
+            name: another model of the study; None for the one that the answer names.
+
+        Raises:
+            SettingError: the path is no such file, or as for `best`.
+            FileError: a file cannot be written.
+        """
+        check_model_file(path, "path")
+        return write_model(self._fitted(name), self.record, path)
+
+    def _fitted(self, name: str | None) -> FinalModel:
+        if self.given is None:
+            raise SettingError(
+                "the study has no table to fit a model to",
+                found="a study that was read from study.json, which holds no rows",
+                rule="a model is fitted to all rows",
+                remedy=f"study the table again: {self.record.command or 'lemmata.study(table, target=...)'}",
+            )
+        return self.given.fitted(self.record, name)
 
     @property
     def answer(self) -> str:
@@ -103,15 +196,16 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
     >>> found.answer.splitlines()[0]
-    'The columns predict the target (permutation test, p = 0.005).'
+    'The columns predict the target (permutation test, p ≤ 0.005, the least that 199 shuffles can show).'
     >>> found.curves.columns
     ['model', 'n', 'kind', 'value', 'lower', 'upper']
     """
     started = time.monotonic()
     told = StudyOptions(target=target, **_checked(options))
     with jax.enable_x64(True):
-        record = run_study(load(table, told), told, started=started, executor=executor)
-    return Study(record)
+        dataset = load(table, told)
+        record = run_study(dataset, told, started=started, executor=executor)
+    return Study(record, Given(table, dataset, told))
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ._model import model_fragment as model_fragment
 from ._model import model_sentences as model_sentences
 from ._model import silence as silence
 from ._model import strip_chart as strip_chart
+from ._model_card import model_card as model_card
 from ._page import page_text as page_text
 from ._page import svg_of as svg_of
 from ._pages import write_page as write_page
@@ -22,6 +23,7 @@ from ._text import told_asked as told_asked
 from ._text import told_interval as told_interval
 from ._text import told_marks as told_marks
 from ._text import told_rows as told_rows
+from ._text import told_save as told_save
 from ._theme import COLOURS as COLOURS
 from ._theme import INK as INK
 from ._theme import linear_ticks as linear_ticks

@@ -78,8 +78,8 @@ def _told(record: StudyRecord) -> dict[str, str]:
         "signal": f"{'yes' if record.signal.found else 'no'} (p = {record.signal.p_value:.2g})",
         "best model": best.title if best else MISSING,
         "expected with all rows": f"{unit.name} {told_interval(answers.now, unit)}" if answers.now else MISSING,
-        "target": f"{unit.name} {told_asked(answers, unit)}" if asked else MISSING,
-        "rows for the target": told_rows(answers.needed, record.data.total) if answers.needed else MISSING,
+        "value to reach": f"{unit.name} {told_asked(answers, unit)}" if asked else MISSING,
+        "rows for that value": told_rows(answers.needed, record.data.total) if answers.needed else MISSING,
         "guessing": f"{unit.name} {told(unit.guessing, unit)}",
     }
 
@@ -113,7 +113,7 @@ def _together(records: list[StudyRecord]) -> alt.LayerChart:
     legend = alt.Legend(title=None, orient="top", columns=1, labelLimit=700, symbolType="stroke", symbolStrokeWidth=3)
     layers = curve_layers(titles, around, colour(titles, legend))
     for mark in sorted(marks):
-        layers += level(around, mark, f"target: {told(mark, records[0].unit)}", left=True, dashed=True)
+        layers += level(around, mark, f"to reach: {told(mark, records[0].unit)}", left=True, dashed=True)
     return configured(alt.layer(*layers, data=alt.Data(values=rows)).properties(width=760, height=300))
 
 

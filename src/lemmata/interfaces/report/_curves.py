@@ -211,7 +211,7 @@ def learning_curve_chart(record: StudyRecord, width: int | str = 640, height: in
     # Where few rows train, the curve is far from the target, and where many do, far from guessing: there is room.
     layers += level(around, unit.guessing, f"guessing: {told(unit.guessing, unit)}", left=not best)
     if answers.needed is not None:
-        layers += level(around, answers.asked, f"target: {told_asked(answers, unit)}", left=True, dashed=True)
+        layers += level(around, answers.asked, f"to reach: {told_asked(answers, unit)}", left=True, dashed=True)
     layers += size_line(around, total, f"your {total:,} rows")
     data = alt.Data(values=curve_rows(models, around, total))
     return configured(alt.layer(*layers, data=data).properties(width=width, height=height))

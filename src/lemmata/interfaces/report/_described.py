@@ -33,7 +33,7 @@ def learning_curve(record: StudyRecord) -> str:
     else:
         parts += [told_model(best, record), f"guessing has {told(unit.guessing, unit)}"]
         if answers.needed is not None:
-            parts.append(f"target {told_asked(answers, unit)}: rows needed {told_rows(answers.needed, total)}")
+            parts.append(f"to reach {told_asked(answers, unit)}: rows needed {told_rows(answers.needed, total)}")
     others = [model.title for model in models if model is not best]
     return "; ".join([*parts, *([f"also drawn: {'; '.join(others)}"] if others else [])]) + "."
 

@@ -23,7 +23,7 @@ from . import _charts as charts
 from . import _views as views
 from ._curves import drawn_models, learning_curve_chart
 from ._described import described
-from ._text import number, script_json, told, told_asked, told_interval, told_marks, verdict
+from ._text import number, script_json, told, told_asked, told_interval, told_marks, told_save, verdict
 from ._theme import themed
 
 WIDE = {"width": 500, "height": 290}
@@ -184,6 +184,7 @@ def template(name: str) -> jinja2.Template:
         "told": told,
         "told_asked": told_asked,
         "told_marks": told_marks,
+        "told_save": told_save,
         "told_interval": told_interval,
         "script_json": script_json,
     }

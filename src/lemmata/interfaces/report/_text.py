@@ -114,6 +114,17 @@ def told_marks(record: StudyRecord) -> str:
     return f"Rows for {record.unit.name} {told_asked(record.answers, record.unit)}: {told}." if told else ""
 
 
+def told_save(record: StudyRecord) -> str:
+    """How to get the recommended model, in a sentence; empty where the study names none that knows the columns."""
+    best = next((own for own in record.models if own.name == record.answers.best), None)
+    if best is None or best.name in ("last", "season"):
+        return ""
+    return (
+        f"Add --save-model model.skops to the command to get the {best.title}, fitted to all rows, as a scikit-learn "
+        "pipeline with a model card; in Python, study.best() returns it."
+    )
+
+
 def verdict(value: Any) -> str:
     """Yes, no, or that it cannot be checked."""
     return {True: "yes", False: "no"}.get(value, "cannot be checked")

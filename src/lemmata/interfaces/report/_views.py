@@ -33,14 +33,26 @@ def _model(model: ModelResult, place: int, record: StudyRecord) -> Row:
         "set": (model.kernel and displayed(model.formula)) or model.formula,
         "colour": colour_of(place),
         "best": best,
+        "near": model.name in record.answers.near,
         "kernel": model.kernel,
         "learns": model.learns,
         "now": told_interval(model.now, record.unit) if math.isfinite(model.now.value) else MISSING,
         "needed": told_rows(model.needed, record.data.total) if asked and (model.learns or best) else MISSING,
         "limit": _farthest(model, record),
+        "trained": MISSING if model.trained is None else told(model.trained, record.unit),
+        "seconds": MISSING if model.seconds is None else spelled_seconds(model.seconds),
         "measured": MISSING if last is None else told(last.value, record.unit),
         "measured_n": MISSING if last is None else number(round(last.n)),
     }
+
+
+def spelled_seconds(seconds: float) -> str:
+    """Seconds to two digits, below a hundredth as such.
+
+    >>> spelled_seconds(0.0031), spelled_seconds(0.456), spelled_seconds(83.2)
+    ('< 0.01 s', '0.46 s', '83 s')
+    """
+    return "< 0.01 s" if seconds < 0.01 else f"{seconds:.2g} s" if seconds < 10 else f"{seconds:,.0f} s"
 
 
 def _farthest(model: ModelResult, record: StudyRecord) -> str:

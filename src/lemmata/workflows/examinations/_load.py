@@ -5,19 +5,22 @@ from lemmata.subjects.trained_models import Trained, read_trained
 
 from ._program import load_program
 from ._rows import read_corrected, read_deployed, read_held, read_rows
+from ._saved import is_saved, load_saved
 
 
 def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str]:
     """What the command line was given, as a trained model; the names of program and rows beside it.
 
     Args:
-        program: a Python file that defines `build()`.
+        program: a Python file that defines `build()`, or a pipeline of scikit-learn in a file of skops.
         data: training rows.
         options: weights, held-out rows and the rest.
 
     Raises:
         DataError, SettingError, ShapeError: for files that cannot be read or do not fit each other.
     """
+    if is_saved(program):
+        return load_saved(program, data, options)
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
     rows = read_rows(data, options.target, options.split, own.task == "language", options.corrected)
     held = rows.held if options.held is None else read_held(options.held, rows)

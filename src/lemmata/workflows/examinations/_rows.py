@@ -14,7 +14,7 @@ from lemmata.workflows.studies import Reading, read_arrays, read_table
 
 Pair = tuple[np.ndarray, np.ndarray | None]
 HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")
-_TARGETS = ("y", "target", "label")
+TARGETS = ("y", "target", "label")
 _SHOWN = 12
 
 
@@ -70,7 +70,7 @@ def read_rows(
         other = held and (held[0], None if documents else held[1])
         return Loaded(Path(str(data)).name, pair, other, corrected=arrays.get(corrected) if corrected else None)
     name, frame, known = _table(data)
-    own = None if documents else target or known or next((own for own in _TARGETS if own in frame.columns), None)
+    own = None if documents else target or known or next((own for own in TARGETS if own in frame.columns), None)
     if own is None and not documents:
         found = f"columns {_listed(frame.columns)}"
         raise DataError(f"{name}", found=found, rule="a column named y, target or label", remedy="--target COLUMN")
@@ -135,7 +135,7 @@ def read_held(data: object, own: Loaded) -> Pair:
         inputs = list(frame.columns) if own.columns is None else list(own.columns)
         _check_columns(name, frame, inputs)
         return _matrix(name, frame, inputs), None
-    target = own.target or known or next((column for column in _TARGETS if column in frame.columns), "y")
+    target = own.target or known or next((column for column in TARGETS if column in frame.columns), "y")
     inputs = [column for column in frame.columns if column != target] if own.columns is None else list(own.columns)
     _check_columns(name, frame, [target, *inputs])
     return _matrix(name, frame, inputs), _targets(name, frame, target)
@@ -152,7 +152,7 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     if arrays is not None:
         return arrays["x"]
     name, frame, _ = _table(data)
-    inputs = [column for column in frame.columns if column not in _TARGETS] if own.columns is None else own.columns
+    inputs = [column for column in frame.columns if column not in TARGETS] if own.columns is None else own.columns
     _check_columns(name, frame, list(inputs))
     return _matrix(name, frame, list(inputs))
 

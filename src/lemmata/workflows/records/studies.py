@@ -93,6 +93,9 @@ class ModelResult:
         ridge: for a kernel, chosen on all rows.
         theory: for a kernel, the predicted learning curve.
         spectrum: for a kernel.
+        trained: the metric on the training rows of one split at the largest size that was measured on splits; None
+            where it was not measured.
+        seconds: that the fit to these rows and the predictions took, on the machine of the study.
     """
 
     name: str
@@ -108,6 +111,8 @@ class ModelResult:
     ridge: float | None = None
     theory: list[TheoryPoint] = dataclasses.field(default_factory=list)
     spectrum: Spectral | None = None
+    trained: float | None = None
+    seconds: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,6 +171,7 @@ class Answers:
         now: what is expected of the best model with all rows.
         more: what more rows buy the best model.
         first: the name of the model that comes to the asked value with the fewest rows; it may not be the best one.
+        near: the names of the models that may be as good as the best.
     """
 
     sentences: list[str]
@@ -176,6 +182,7 @@ class Answers:
     now: Interval | None
     more: list[More]
     first: str | None = None
+    near: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,9 @@ from ._columns import plain_column as plain_column
 from ._columns import with_dates as with_dates
 from ._data import Dataset as Dataset
 from ._data import load_dataset as load_dataset
+from ._final import FinalModel as FinalModel
+from ._final import final_model as final_model
+from ._final import named_model as named_model
 from ._memory import Table as Table
 from ._models import check_models as check_models
 from ._roles import assign_roles as assign_roles

@@ -118,7 +118,8 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         reach = _guessed(question)
     else:
         reach = _untold(question, faultless) if needed is None else _rows(first, best, useful, question, loss, needed)
-    present = _exactly(best, question) if exact else _present(best, question, now, able, candidates)
+    near = near_best(best, question, candidates)
+    present = _exactly(best, question) if exact else _present(best, question, now, able, near)
     sentences = [predicted(found), copied(found), _used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
     if exact:
@@ -134,6 +135,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         question.told(now),
         [dataclasses.replace(item, expected=question.told(item.expected)) for item in more],
         None if needed is None else first.measured.model.name,
+        [item.measured.model.name for item in near],
     )
 
 
@@ -335,8 +337,19 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     return bool((fewer or able) and (tied or near))
 
 
+def near_best(best: Candidate, question: Question, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The models that may be as good as the best, those that may beat guessing first."""
+    at = question.total if best.reach >= FULL * question.total else best.reach
+    able = eligible(candidates, question)
+    names = {item.measured.model.name for item in able}
+    near = [item for item in able if item.measured.model.name != best.measured.model.name]
+    near = [item for item in near if _as_good(item, best, at, True)]
+    rest = [item for item in candidates if item.measured.model.name not in names]
+    return near + [item for item in rest if _as_good(item, best, at, False)]
+
+
 def _present(
-    best: Candidate, question: Question, now: Interval, able: Sequence[Candidate], candidates: Sequence[Candidate]
+    best: Candidate, question: Question, now: Interval, able: Sequence[Candidate], near: Sequence[Candidate]
 ) -> str:
     """The best model with all rows, and those that may be as good."""
     total = question.total
@@ -350,10 +363,6 @@ def _present(
     else:
         text = f"With all {total:,} rows the best model is {best.title}: {question.say_interval(now)}"
     at = total if best.reach >= FULL * total else best.reach
-    names = {item.measured.model.name for item in able}
-    near = [item.title for item in able if item is not best and _as_good(item, best, at, True)]
-    rest = [item for item in candidates if item.measured.model.name not in names]
-    near += [item.title for item in rest if _as_good(item, best, at, False)]
     if not beats_guessing(best, question):
         text += f", not surely better than guessing ({tell(question.unit, question.guessing, question.spread)})"
         sure = min((item for item in able if beats_guessing(item, question)), key=lambda item: item.expected(at).value)
@@ -362,8 +371,8 @@ def _present(
         return f"{text}."
     if len(near) > MOST_NAMED:
         return f"{text}; {len(near)} others may be as good."
-    # Titles hold commas ("ReLU network, depth 1").
-    return f"{text}; {near[0]} may be as good." if len(near) == 1 else f"{text}. May be as good: {'; '.join(near)}."
+    titles = [item.title for item in near]  # which hold commas ("ReLU network, depth 1")
+    return f"{text}; {titles[0]} may be as good." if len(near) == 1 else f"{text}. May be as good: {'; '.join(titles)}."
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:

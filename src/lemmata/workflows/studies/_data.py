@@ -19,6 +19,7 @@ from ._copies import first_equal
 from ._encoder import Calendars, Categories, encoded_names, encoder, target_means
 from ._findings import examine_columns, examine_rows
 from ._metrics import Metric
+from ._near_copies import near_copies
 from ._roles import (
     FEWEST_ROWS,
     Roles,
@@ -265,6 +266,7 @@ def load_dataset(
     groups = None if roles.group is None else group_codes(frame[roles.group])
     order = None if roles.time is None else frame[roles.time].to_numpy()
     findings += examine_rows(inputs, targets, earliest, roles.label, groups, order)
+    findings += near_copies(inputs, groups, order)
     findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:

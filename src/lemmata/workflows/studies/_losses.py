@@ -37,6 +37,8 @@ class Split:
         learns: whether the model learned anything.
         largest: for each metric, the largest loss of a row.
         certain: whether the model gives classes alone.
+        seconds: that fit and predictions took.
+        fitted: for each metric, the mean loss on the training rows; where it was asked for.
         members: the groups of the held-out rows, with groups; and for each the number of its rows and
         sums: the sum of its losses, for each metric.
     """
@@ -51,6 +53,8 @@ class Split:
     learns: bool
     largest: Float[np.ndarray, " metrics"]
     certain: bool = False
+    seconds: float = math.nan
+    fitted: Float[np.ndarray, " metrics"] | None = None
     members: np.ndarray | None = None
     counts: np.ndarray | None = None
     sums: Float[np.ndarray, "metrics groups"] | None = None

@@ -41,6 +41,8 @@ LEAST_BLOCKS = 4
 """Stretches of time on which a costly model is measured, at the least."""
 WHOLE = 6.0
 """The price of holding out every row once at the last size, in times that of all fits at a size."""
+MOST_AGAIN = 1000
+"""Training rows on which a model's own error is measured, at the most."""
 COSTLY = 8.0
 """A model whose least number of fits has a higher price is measured at every other size."""
 
@@ -63,6 +65,8 @@ class Measured:
         modes: for a kernel, the eigensystem of its centred Gram matrix on all rows, else None.
         notes: sizes that were left out, in sentences.
         wild: the splits that were left out because the fit broke down, or None.
+        fitted: by the name of the metric, the loss on the rows that one split of the last size trained on.
+        seconds: that a fit at the last size took, with its predictions.
     """
 
     model: Model
@@ -74,6 +78,8 @@ class Measured:
     modes: Spectrum | None = None
     notes: tuple[str, ...] = ()
     wild: LeftOut | None = None
+    fitted: dict[str, float] = dataclasses.field(default_factory=dict)
+    seconds: float = math.nan
 
 
 def spread_of(dataset: Dataset) -> float:
@@ -215,7 +221,8 @@ def measure(
         for place, (i, r) in enumerate(places):
             progress(done / work)
             if time.monotonic() <= deadline or place < FEWEST_SIZES:
-                yield (i, r), (model, dataset, seed, sizes[i], r)
+                last = i == len(sizes) - 1 and r == plan[i][1][0] and not model.naive
+                yield (i, r), (model, dataset, seed, sizes[i], r, last)
 
     told: dict[tuple[int, int], Split | str] = {}
     one = functools.partial(_one_split_apart, executor is not None)
@@ -256,7 +263,12 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
         wild = wild or said
     learned = [own.learns for own in fitted[kept[-1]]]
     reach = float(np.mean([own.trained for own in fitted[kept[-1]]]))
-    return Measured(model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes), wild=wild)
+    names, seen = [unit.name for unit in units_of(dataset)], [own.fitted for own in fitted[kept[-1]]]
+    seen = next((dict(zip(names, own.tolist(), strict=True)) for own in seen if own is not None), {})
+    return Measured(
+        model, losses, sum(learned) > len(learned) / 2, reach, float(most), notes=tuple(notes), wild=wild, fitted=seen,
+        seconds=float(np.median([own.seconds for own in fitted[kept[-1]]])),
+    )  # fmt: skip
 
 
 def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str]:
@@ -279,10 +291,17 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     return notes
 
 
-def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int) -> Split:
-    """The losses on one split, of the model and of guessing, and whether the model learned anything."""
+def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False) -> Split:
+    """The losses on one split, of the model and of guessing, and whether the model learned anything.
+
+    Of the last size it also says what the model loses on the rows that it was fitted to, and how long that took.
+    """
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
-    fit = fitted(model, dataset, train, test)
+    again = train[:MOST_AGAIN] if last else train[:0]
+    began = time.perf_counter()
+    whole = fitted(model, dataset, train, np.concatenate([test, again]))
+    seconds = time.perf_counter() - began
+    fit, seen = whole.some(slice(len(test))), whole.some(slice(len(test), None))
     y = dataset.targets[test]
     members = None if dataset.groups is None else dataset.groups[test]
     rows = row_losses(dataset, y, fit.outputs, fit.chances, members)
@@ -293,7 +312,11 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     apart = rows - guessed
     gain = np.stack([apart.mean(axis=1), apart.var(axis=1)])
     found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, gain, fit.learns, rows.max(axis=1),
-                  fit.certain)  # fmt: skip
+                  fit.certain, seconds)  # fmt: skip
+    if last:
+        known = None if dataset.groups is None else dataset.groups[again]
+        lost = row_losses(dataset, dataset.targets[again], seen.outputs, seen.chances, known).mean(axis=1)
+        found = dataclasses.replace(found, fitted=lost)
     if dataset.groups is None:
         return found
     members, place = np.unique(dataset.groups[test], return_inverse=True)

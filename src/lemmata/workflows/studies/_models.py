@@ -15,16 +15,15 @@ from ._architectures import Architecture, architectures, check_names
 from ._gram import padded_gram
 from ._kernel_fit import best_of, chances, kernel_fit
 from ._large_fit import centres_fit, column_fit
+from ._suited import check_amounts, suited
 from ._usual import (
     NAIVE,
     USUAL,
     Fit,
-    check_amounts,
     free,
     last_season,
     repeated,
     season,
-    suited,
     usual_models,
 )
 
@@ -199,6 +198,11 @@ def _kernel(architecture: Architecture, columns: int) -> Model:
     fit = functools.partial(_fit_kernel, tuple(kernels))
     price = _linear_price if isinstance(kernel, Linear) else _kernel_price
     return Model(architecture.name, architecture.title, formula, True, fit, price, tuple(kernels))
+
+
+def kernels_of(name: str, x: Float[np.ndarray, "n d"]) -> tuple[AbstractKernel, ...]:
+    """The kernel of this name for these encoded rows, or those of which one is chosen."""
+    return _kernel(architectures([name], x)[0], x.shape[1]).kernels
 
 
 def _linear_price(n: int, d: int, k: int) -> float:

@@ -53,6 +53,12 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     return plain, [note]
 
 
+def estimator_of(model: Model) -> Any:
+    """An estimator of the user's own model that is not fitted."""
+    fit: Any = model.fit  # a `functools.partial` of what makes the estimator
+    return fit.args[0]()
+
+
 def _refusal(model: Model, dataset: Dataset) -> str:
     """Why the model cannot be fitted to some rows and predict others; empty where it can."""
     rows = np.random.default_rng(0).permutation(len(dataset.targets))[:TRIED]

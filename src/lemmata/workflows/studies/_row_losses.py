@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import rankdata
 
 
 def unexplained(
@@ -36,15 +35,19 @@ def misranked(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spr
     label, rows = y.argmax(axis=1), np.zeros(len(y))
     present = [c for c in np.unique(label) if (label != c).any()]
     for c in present:
-        rank = rankdata(output[:, c])
-        for inside, sign in ((label == c, 1), (label != c, -1)):
-            others = (~inside).sum()
-            below = (rank[inside] - rankdata(output[inside, c])) / others
-            wrongly = 1.0 - below if sign == 1 else below
+        inside = label == c
+        own, rest = output[inside, c], output[~inside, c]
+        for part, wrongly in ((inside, 1.0 - _below(own, rest)), (~inside, _below(rest, own))):
             mean = wrongly.mean()
             rows += mean / 2  # the mean is the same for both
-            rows[inside] += (wrongly - mean) * len(y) / inside.sum()
+            rows[part] += (wrongly - mean) * len(y) / part.sum()
     return rows / len(present) if present else np.full(len(y), math.nan)
+
+
+def _below(scores: Float[np.ndarray, " a"], others: Float[np.ndarray, " b"]) -> Float[np.ndarray, " a"]:
+    """For each score the share of the others that lie below it, those that are equal counted by half."""
+    others = np.sort(others)
+    return (np.searchsorted(others, scores, "left") + np.searchsorted(others, scores, "right")) / (2 * len(others))
 
 
 def squared(y: Float[np.ndarray, "m k"], output: Float[np.ndarray, "m k"], spread: float) -> Float[np.ndarray, " m"]:

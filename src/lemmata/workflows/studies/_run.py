@@ -27,6 +27,7 @@ from lemmata.workflows.records.studies import (
     ModelResult,
     Point,
     SignalResult,
+    Spectral,
     StudyRecord,
     TheoryPoint,
 )
@@ -113,6 +114,7 @@ class _Job:
         self.candidates: list[Candidate] = []
         self.shares: dict[str, float] = {}
         self.theory: dict[str, list[TheoryPoint]] = {}
+        self.spectra: dict[str, Spectral | None] = {}
         self.stopped = threading.Event()
         self.claims: list[dict] = []
         self.training: list[dict] = []
@@ -186,6 +188,8 @@ class _Job:
                 measured = with_all_rows(measured, self.few)
             if time.monotonic() < end and beside:
                 self.theory[model.name] = theory(measured, self.few)
+            self.spectra[model.name] = spectral(measured, self.few)
+            measured = dataclasses.replace(measured, modes=None)  # as many numbers as the Gram matrix has
         self.shares[model.name] = 1.0
         unit = self.question.unit
         losses = measured.losses[unit.name]
@@ -234,7 +238,7 @@ class _Job:
             self.bibliography = bibliography(examined)
 
     def best_kernel(self) -> Candidate | None:
-        kernels = [item for item in self.candidates if item.measured.modes is not None]
+        kernels = [item for item in self.candidates if self.spectra.get(item.measured.model.name) is not None]
         return min(kernels, key=lambda item: item.expected(self.question.total).value, default=None)
 
     def record(self) -> StudyRecord:
@@ -271,7 +275,7 @@ class _Job:
                 self.signal.found, self.signal.p_value, self.signal.rows, self.signal.kind, self.signal.least
             ),
             answers=found,
-            models=[self.result(item, loss) for item in self.shown()],
+            models=[self.result(item, loss) for item in self.in_order(found.best)],
             residuals=[] if best is None else residuals(best.measured.model, self.dataset, unit, self.options.seed),
             claims=[entry for entry in self.claims if entry["status"] != "not examined"],
             training=self.training,
@@ -308,6 +312,12 @@ class _Job:
         seen = {item.measured.model.name: item for item in eligible(self.candidates, self.question)}
         return [seen.get(item.measured.model.name, item) for item in self.candidates]
 
+    def in_order(self, best: str | None) -> list[Candidate]:
+        """The best model, those that surely beat guessing, and the rest, each by what is expected with all rows."""
+        place = lambda item: (item.measured.model.name != best, not beats_guessing(item, self.question),
+                              item.expected(self.question.total).value)  # fmt: skip
+        return sorted(self.shown(), key=place)
+
     def result(self, item: Candidate, loss: float | None) -> ModelResult:
         question, measured = self.question, item.measured
         unit, losses = question.unit, measured.losses[question.unit.name]
@@ -335,7 +345,11 @@ class _Job:
             limit=question.told(item.limit()),
             ridge=measured.ridge,
             theory=self.theory.get(measured.model.name, []),
-            spectrum=spectral(measured, self.few),
+            spectrum=self.spectra.get(measured.model.name),
+            trained=None
+            if unit.name not in measured.fitted
+            else unit.told(measured.fitted[unit.name], question.spread),
+            seconds=measured.seconds if math.isfinite(measured.seconds) else None,
         )
 
 

@@ -146,7 +146,7 @@ def _text(source: Source, how: Reading) -> Table:
 
 
 def _csv(source: Source, how: Reading) -> Table:
-    skipped, separator, header, notes = _header(source)
+    skipped, separator, header, notes = header_of(source)
     missing = MISSING_MARKS if how.na is None else ["", *how.na]
 
     def scan(marks: list[str], texts: Iterable[str] = ()) -> pl.LazyFrame:
@@ -203,7 +203,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
     return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
 
 
-def _header(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
+def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
     """Blank lines at the start, separator and column names: polars renames duplicates and takes numbers as names."""
     path, head = source.path, source.head(HEAD)
     lines = head.decode("utf-8-sig", errors="replace").splitlines(keepends=True)

@@ -202,9 +202,9 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
         )  # fmt: skip
     name, task, y = name_of(scorer), dataset.task, _some(dataset.targets)
     labels, order = increasing(labels_of(dataset))
-    rows, ends = Scored(scorer, task, labels=labels, order=order), (0.0, 1.0)
-    made = Metric(name, task, rows, Distance(*ends), Loss(*ends), True, False, f"your score {name}", averaged=False,
-                  always=False)  # fmt: skip
+    rows, told, understood = Scored(scorer, task, labels=labels, order=order), Distance(0.0, 1.0), Loss(0.0, 1.0)
+    words = f"your score {name}"
+    made = Metric(name, task, rows, told, understood, True, False, words, averaged=False, always=False)
     tried = _tried(made.rows, y, made)  # pyright: ignore[reportArgumentType]
     said = np.repeat(constant("mean", dataset.targets)[None], len(y), axis=0)
     with warnings.catch_warnings():

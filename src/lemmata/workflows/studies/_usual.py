@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from lemmata.errors import LemmataError, SettingError
+from lemmata.errors import LemmataError
 
 from ._splits import MOST_HELD_OUT
 
@@ -21,8 +21,8 @@ STEPS = 20
 """Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
 VALIDATION = 5
 """One row in five chooses a penalty or a number of neighbours; the model is then fitted to all."""
-WIDE = 0.5
-"""Columns per row from which on a lasso stands among the models of classes, too."""
+RATIOS = (0.2, 0.5, 0.9)
+"""Shares of the absolute penalty that an elastic net tries."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +41,14 @@ class Fit:
     learns: bool = True
     certain: bool = False
 
+    def some(self, rows: slice) -> "Fit":
+        """What it says of some of the rows."""
+        chances = None if self.chances is None else self.chances[rows]
+        return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
+
 
 Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
+Makers = Sequence[Callable[[], Any]]
 Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
 
@@ -78,11 +84,11 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
 
 
 def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
-    """An estimator whose settings depend on the number of rows."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
-def _boosting(kind: Any, n: int) -> Any:
+def boosting(kind: Any, n: int) -> Any:
+    """Gradient boosting for so many rows."""
     if n < STOPPED_EARLY:
         return kind(random_state=0, early_stopping=False)
     return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
@@ -97,7 +103,8 @@ def _trees(n: int) -> int:
     return 100 if n <= FULL_FOREST else max(LEAST_TREES, 100 * FULL_FOREST // n)
 
 
-def _forest(kind: Any, leaf: int, n: int) -> Any:
+def forest(kind: Any, leaf: int, n: int) -> Any:
+    """A random forest for so many rows."""
     many = n > FULL_FOREST
     return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
 
@@ -115,10 +122,10 @@ def _chosen(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, t
     if task == "regression" and y.shape[1] > 1:
         parts = [_chosen(makers, x, y[:, [j]], task).outputs for j in range(y.shape[1])]
         return Fit(np.concatenate(parts, axis=1))
-    return fit_estimator(makers[_best(makers, x[:n], y, task)], x, y, task)
+    return fit_estimator(makers[best_of(makers, x[:n], y, task)], x, y, task)
 
 
-def _best(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> int:
+def best_of(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> int:
     """The place of the one with the smallest loss on one row in five; the middle one of few rows."""
     if len(makers) == 1 or len(y) < 2 * VALIDATION:
         return len(makers) // 2
@@ -145,14 +152,22 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-def _logistic(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def among(makers: Callable[[np.ndarray, np.ndarray, str], Makers]) -> Fitted:
+    """What the best of the estimators says that a function names for the rows."""
+    return functools.partial(_among, makers)
+
+
+def _among(makers: Callable[..., Makers], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    return _chosen(makers(x, y, task), x, y, task)
+
+
+def logistics(x: np.ndarray, y: np.ndarray, task: str) -> Makers:
     """Logistic regression, its penalty among six values."""
     from sklearn.linear_model import LogisticRegression
 
     wide = x.shape[1] * y.shape[1] > 300
     solver: dict[str, Any] = {"solver": "lbfgs"} if wide else {"solver": "newton-cholesky"}
-    makers = [functools.partial(LogisticRegression, C=c, max_iter=300, **solver) for c in 10.0 ** np.arange(-4, 2)]
-    return _chosen(makers, x, y, task)
+    return [functools.partial(LogisticRegression, C=c, max_iter=300, **solver) for c in 10.0 ** np.arange(-4, 2)]
 
 
 def _logistic_price(n: int, d: int, k: int) -> float:
@@ -160,25 +175,21 @@ def _logistic_price(n: int, d: int, k: int) -> float:
     return 0.05 + 7 * n * (100 * d * k * 4e-9 if wide else 8 * (d * k) ** 2 * 1e-9)
 
 
-def _lasso(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str) -> Makers:
     """Linear regression with an absolute penalty (and a squared one), its size by cross-validation."""
-    from sklearn.linear_model import LassoCV, LogisticRegression
+    from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
 
     if task == "classification":
-        makers = [functools.partial(_rest, LogisticRegression, C=c) for c in 10.0 ** np.linspace(-2, 1, 4)]
-        return _chosen(makers, x, y, task)
-    from sklearn.linear_model import ElasticNetCV
-
+        return [functools.partial(_rest, LogisticRegression, C=c) for c in 10.0 ** np.linspace(-2, 1, 4)]
     folds: dict[str, Any] = {"cv": KFold(min(5, len(y) // 2)), "max_iter": 2000, "alphas": 40}
     if len(ratio) == 1:
-        return fit_estimator(functools.partial(LassoCV, **folds), x, y, task)
-    return fit_estimator(functools.partial(ElasticNetCV, l1_ratio=list(ratio), **folds), x, y, task)
+        return [functools.partial(LassoCV, **folds)]
+    return [functools.partial(ElasticNetCV, l1_ratio=list(ratio), **folds)]
 
 
 def _rest(kind: Any, C: float) -> Any:
-    """Each class against the rest, with an absolute penalty."""
-    from sklearn.multiclass import OneVsRestClassifier
+    from sklearn.multiclass import OneVsRestClassifier  # each class against the rest
 
     return OneVsRestClassifier(kind(C=C, l1_ratio=1.0, solver="liblinear", max_iter=200, intercept_scaling=10.0))
 
@@ -187,14 +198,17 @@ def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
     return ratios * k * (0.05 + 2e-8 * n * d + 5e-7 * d * min(n, d) + 5e-9 * min(n, d) * n * d / 10)
 
 
-def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Makers:
     """Regression with a logarithmic link, its penalty among six values; Poisson for counts, gamma for amounts."""
     from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
     model = PoissonRegressor if kind == "poisson" else GammaRegressor
     solver: Any = "newton-cholesky" if x.shape[1] <= 300 else "lbfgs"
-    makers = [functools.partial(model, alpha=a, solver=solver, max_iter=200) for a in 10.0 ** np.arange(-4, 2)]
-    found = _chosen(makers, x, y, task)
+    return [functools.partial(model, alpha=a, solver=solver, max_iter=200) for a in 10.0 ** np.arange(-4, 2)]
+
+
+def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+    found = _among(functools.partial(counting, kind), x, y, task)
     # Of a row far from all others the logarithm leads out of the numbers that have been seen.
     return Fit(np.clip(found.outputs, 0.0, 2 * y.max(axis=0)))
 
@@ -203,14 +217,14 @@ def _counts_price(n: int, d: int, k: int) -> float:
     return 0.05 * k + 7 * k * n * (15 * d * d * 1e-9 if d <= 300 else 100 * d * 4e-9)
 
 
-def _neighbours(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def neighbours(x: np.ndarray, y: np.ndarray, task: str) -> Makers:
     """The nearest training rows, whose number is chosen."""
     from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
     kind = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
     most = max(1, len(y) * (VALIDATION - 1) // VALIDATION - 1)
     numbers = [number for number in (1, 3, 5, 10, 20, 40) if number <= most] or [1]
-    return _chosen([functools.partial(kind, number) for number in numbers], x, y, task)
+    return [functools.partial(kind, number) for number in numbers]
 
 
 def _neighbours_price(n: int, d: int, k: int) -> float:
@@ -222,11 +236,19 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
 
     From scikit-learn's width on, one after the other is changed by a factor for as long as it helps.
     """
-    n, numbers = len(y), task == "regression"
+    numbers = task == "regression"
     if numbers and y.shape[1] > 1:
         return Fit(np.concatenate([_vectors(x, y[:, [j]], task).outputs for j in range(y.shape[1])], axis=1))
     mean, size = (y.mean(axis=0), np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)) if numbers else (0.0, 1.0)
-    y, scale = (y - mean) / size, 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
+    y = (y - mean) / size
+    found = fit_estimator(functools.partial(_machine, task, **machine_settings(x, y, task)), x, y, task)
+    return Fit(mean + size * found.outputs, found.chances)
+
+
+def machine_settings(x: np.ndarray, y: np.ndarray, task: str) -> dict[str, Any]:
+    """Penalty, width and margin that are chosen on these rows; targets that are numbers have variance 1."""
+    n, numbers = len(y), task == "regression"
+    scale = 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
     made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
     loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task)
     least = loss(made) if n >= 2 * VALIDATION else -math.inf
@@ -240,8 +262,7 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
                 if (own := loss(trial)) >= least:
                     break
                 made, least = trial, own
-    found = fit_estimator(functools.partial(_machine, task, **made), x, y, task)
-    return Fit(mean + size * found.outputs, found.chances)
+    return made
 
 
 def _machine(task: str, **made: Any) -> Any:
@@ -340,59 +361,27 @@ def usual_models(task: str) -> dict[str, Entry]:
 
     classes = task == "classification"
     kind = "Classifier" if classes else "Regressor"
-    boosting = functools.partial(_boosting, getattr(ensemble, f"HistGradientBoosting{kind}"))
-    forest = functools.partial(_forest, getattr(ensemble, f"RandomForest{kind}"), 1 if classes else LEAF_OF_MANY)
+    boosted = functools.partial(boosting, getattr(ensemble, f"HistGradientBoosting{kind}"))
+    trees = functools.partial(forest, getattr(ensemble, f"RandomForest{kind}"), 1 if classes else LEAF_OF_MANY)
     found: dict[str, Entry] = {
         "boosting": ("gradient boosting", "scikit-learn's histogram gradient boosting",
-                     functools.partial(_sized, boosting), _boosting_price),
+                     functools.partial(_sized, boosted), _boosting_price),
         "forest": ("random forest", "scikit-learn's, 100 trees, fewer on many rows",
-                   functools.partial(_sized, forest), functools.partial(_forest_price, classes)),
-        "logistic": ("logistic regression", "scikit-learn's, penalty by validation", _logistic, _logistic_price),
-        "lasso": ("lasso", "scikit-learn's, penalty by validation", functools.partial(_lasso, (1.0,)),
+                   functools.partial(_sized, trees), functools.partial(_forest_price, classes)),
+        "logistic": ("logistic regression", "scikit-learn's, penalty by validation", among(logistics),
+                     _logistic_price),
+        "lasso": ("lasso", "scikit-learn's, penalty by validation", among(functools.partial(lassos, (1.0,))),
                   functools.partial(_lasso_price, 1)),
         "elastic-net": ("elastic net", "scikit-learn's, both penalties by cross-validation",
-                        functools.partial(_lasso, (0.2, 0.5, 0.9)), functools.partial(_lasso_price, 3)),
+                        among(functools.partial(lassos, RATIOS)), functools.partial(_lasso_price, 3)),
         "poisson": ("Poisson regression", "scikit-learn's, penalty by validation",
                     functools.partial(_counts, "poisson"), _counts_price),
         "gamma": ("gamma regression", "scikit-learn's, penalty by validation",
                   functools.partial(_counts, "gamma"), _counts_price),
-        "neighbours": ("nearest neighbours", "scikit-learn's, number by validation", _neighbours, _neighbours_price),
+        "neighbours": ("nearest neighbours", "scikit-learn's, number by validation", among(neighbours),
+                       _neighbours_price),
         "svm": ("support vector machine", "scikit-learn's, Gaussian kernel, penalty and width by validation", _vectors,
                 functools.partial(_vectors_price, classes)),
     }  # fmt: skip
     without = ("elastic-net", "poisson", "gamma") if classes else ("logistic",)
     return {name: entry for name, entry in found.items() if name not in without}
-
-
-def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
-    """The names of those that are compared where none is named.
-
-    Poisson regression stands among them for counts (whole numbers, none below 0), gamma regression for amounts (all
-    above 0, the mean above the median by a tenth of the deviation), an elastic net where columns are many, a lasso for
-    classes where there are at least half as many columns as rows.
-    """
-    if task == "classification":
-        wide = targets is not None and x.shape[1] >= WIDE * len(targets)
-        return ["boosting", "forest", "logistic", "neighbours", "svm", *(["lasso"] if wide else [])]
-    found = ["boosting", "forest", "lasso", "neighbours", "svm"]
-    if targets is None:
-        return found
-    found += ["elastic-net"] if x.shape[1] >= WIDE * len(targets) else []
-    if (targets >= 0).all() and (targets == np.round(targets)).all():
-        found.append("poisson")
-    elif (targets > 0).all() and (targets.mean(axis=0) - np.median(targets, axis=0) > 0.1 * targets.std(axis=0)).all():
-        found.append("gamma")
-    return found
-
-
-def check_amounts(names: Sequence[str], targets: Float[np.ndarray, "rows k"] | None) -> None:
-    """Refuse models of counts and amounts for targets that are none.
-
-    Raises:
-        SettingError: targets below 0, or of 0 for gamma regression.
-    """
-    least = math.inf if targets is None else float(targets.min())
-    for name, fits, rule in (("poisson", least >= 0, "at least 0"), ("gamma", least > 0, "above 0")):
-        if name in names and not fits:
-            raise SettingError(f"--models {name} does not suit this target", found=f"a target of {least:g}",
-                               rule=f"all targets are {rule}", remedy=f"leave {name} out")  # fmt: skip

@@ -1,0 +1,191 @@
+"""A data frame as scikit-learn's encoders can use it: texts that are numbers or dates become numbers."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from lemmata.errors import DataError, SettingError
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+YEAR = 365.2425
+_GAPS = "[ \u00a0\u202f'’]"
+_WAVES = {"year": ("part of the year", YEAR), "day": ("time of day", 1.0)}
+_TRUTH = {"true": "1", "false": "0"}
+
+
+class PlainTable(TransformerMixin, BaseEstimator):
+    """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
+
+    A pipeline needs it only if its table has what scikit-learn has no part for: dates, numbers written as texts
+    (with decimal commas, or words where one is missing), infinite cells, or names of columns that are not texts.
+
+    A date becomes the days since 1970-01-01. Its parts are columns beside it: "sold: Monday" and so on are 1 on that
+    weekday; "sold: part of the year (sine)" and the cosine tell the part of the year, and likewise the time of day.
+    They are 0 if the date is missing.
+
+    Args:
+        columns: the names of the columns to keep, as texts. A column whose name is a number or a tuple is named by
+            `str`.
+        numbers: those of them whose cells are numbers. A cell that cannot be read as one is missing.
+        decimal: the mark before decimals in texts, "." or ",".
+        dates: for each column of dates, the parts: some of "weekday", "year" and "day".
+        formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
+        missing: cells of numbers that say that there is none, as texts: "999".
+
+    Raises:
+        DataError: a column is missing from a table.
+        SettingError: a part of a date is unknown.
+
+    Example:
+        >>> import polars as pl
+        >>> from lemmata.estimators import PlainTable
+        >>> table = pl.DataFrame({"price": ["1,5", "n.d."], "sold": ["2024-01-01", None], "other": [1, 2]})
+        >>> plain = PlainTable(["price", "sold"], numbers=["price"], decimal=",", dates={"sold": []})
+        >>> plain.fit_transform(table).rows()
+        [(1.5, 19723.0), (None, None)]
+    """
+
+    __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
+
+    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=()):
+        self.columns = columns
+        self.numbers = numbers
+        self.decimal = decimal
+        self.dates = dates
+        self.formats = formats
+        self.missing = missing
+
+    def fit(self, X, y=None):
+        """Learn nothing from the rows, but refuse settings that are unknown."""
+        unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
+        if unknown:
+            raise SettingError("a part of dates is unknown", found=repr(unknown[0]), rule="weekday, year or day")
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def get_feature_names_out(self, input_features=None):
+        """The names of the columns that come out."""
+        dates = self.dates or {}
+        names = [[name, *_part_names(name, dates.get(name, ()))] for name in self.columns]
+        return np.array([each for own in names for each in own], dtype=object)
+
+    def transform(self, X):
+        """The columns of the table X as numbers and texts, in a polars data frame."""
+        cells = {str(name).strip(): (X, j) for j, name in enumerate(X.columns)}
+        missing = [name for name in self.columns if name not in cells]
+        if missing:
+            raise DataError("columns are missing from the table", found=f"no {', '.join(map(repr, missing[:10]))}",
+                            rule="the table has every column that the model was fitted to",
+                            remedy="add these columns; cells that are not known may be empty")  # fmt: skip
+        found, dates = [], self.dates or {}
+        for name in self.columns:
+            column = _series(name, *cells[name])
+            if name in dates:
+                days = _days(column, (self.formats or {}).get(name))
+                found += [days, *_parts(days, dates[name])]
+            elif name in self.numbers:
+                found.append(_numbers(column, self.decimal, self.missing))
+            else:
+                found.append(_text(column))
+        return pl.DataFrame(found)
+
+
+def _part_names(name: str, parts: Any) -> list[str]:
+    """The names of the columns that stand beside a date."""
+    found = []
+    for part in parts:
+        if part == "weekday":
+            found += [f"{name}: {day}" for day in WEEKDAYS]
+        else:
+            found += [f"{name}: {_WAVES[part][0]} ({wave})" for wave in ("sine", "cosine")]
+    return found
+
+
+def _series(name: str, frame: Any, place: int) -> pl.Series:
+    """A column of a data frame of any library."""
+    if isinstance(frame, pl.DataFrame):
+        return frame[:, place].alias(name)
+    cells = frame.iloc[:, place]
+    values = cells.to_numpy()
+    if values.dtype.kind in "biuf":
+        return pl.Series(name, values)
+    if values.dtype.kind in "Mm":
+        return pl.Series(name, values.astype(f"{'datetime64' if values.dtype.kind == 'M' else 'timedelta64'}[us]"))
+    listed = [None if void else cell for cell, void in zip(values.tolist(), cells.isna(), strict=True)]
+    return pl.Series(name, listed, strict=False)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    """Texts without blanks around them."""
+    return column.cast(pl.String).str.strip_chars()
+
+
+def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:
+    """Texts as numbers; what is none, and what is infinite or says that there is none, is missing."""
+    name = column.name
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype == pl.String:
+        texts = column.str.strip_chars()
+        texts = texts.set(texts.is_in(list(missing)).fill_null(False), None)
+        lower = texts.str.to_lowercase()
+        texts = pl.select(pl.when(lower.is_in(list(_TRUTH))).then(lower.replace(_TRUTH)).otherwise(texts)).to_series()
+        numbers = texts.cast(pl.Float64, strict=False)
+        bare = texts.str.replace_all(f"{_GAPS[:-1]}{'.' if decimal == ',' else ','}]", "")
+        bare = bare.str.replace(",", ".", literal=True) if decimal == "," else bare
+        marked = texts.str.contains("[.,]|" + _GAPS) if decimal == "," else numbers.is_null()
+        column = pl.select(pl.when(marked).then(bare.cast(pl.Float64, strict=False)).otherwise(numbers)).to_series()
+    column = column.cast(pl.Float64, strict=False)
+    none = [number for number in map(_number, missing) if number is not None]
+    return column.set(~column.is_finite().fill_null(True) | column.is_in(none).fill_null(False), None).alias(name)
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _days(column: pl.Series, format: str | None) -> pl.Series:
+    """Days since 1970-01-01, or the part of a day, or days of a difference of times."""
+    name = column.name
+    if column.dtype == pl.String:
+        texts = column.str.strip_chars()
+        if format is None:
+            texts = texts.set(~texts.str.contains(r"^\d{4}").fill_null(False), None)
+            if texts.null_count() == len(texts):  # there is no date to guess a format from
+                return pl.Series(name, [None] * len(texts), dtype=pl.Float64)
+            column = texts.str.to_datetime(strict=False, time_unit="us")
+        elif "%H" in format and "%Y" not in format:
+            column = texts.str.to_time(format, strict=False)
+        else:
+            column = texts.str.replace_all("[.-]", "/").str.to_date(format, strict=False)
+    if column.dtype == pl.Time:
+        column = column.cast(pl.Duration("us"))
+    if isinstance(column.dtype, pl.Datetime) and column.dtype.time_zone is not None:
+        column = column.dt.replace_time_zone(None)
+    if column.dtype == pl.Date or isinstance(column.dtype, pl.Datetime):
+        column = column.cast(pl.Datetime("us")).dt.timestamp("us")
+    elif isinstance(column.dtype, pl.Duration):
+        column = column.dt.total_microseconds()
+    else:
+        return column.cast(pl.Float64, strict=False).alias(name)
+    return (column.cast(pl.Float64) / 86_400e6).alias(name)
+
+
+def _parts(days: pl.Series, parts: Any) -> list[pl.Series]:
+    values = np.round(days.fill_null(float("nan")).to_numpy() * 86_400) / 86_400
+    columns = []
+    for part in parts:
+        if part == "weekday":
+            columns += [np.floor(values + 3) % 7 == day for day in range(7)]  # 1970-01-01 was a Thursday
+        else:
+            angle = 2 * np.pi * values / _WAVES[part][1]
+            columns += [np.sin(angle), np.cos(angle)]
+    names = _part_names(days.name, parts)
+    return [pl.Series(name, np.nan_to_num(own.astype(float))) for name, own in zip(names, columns, strict=True)]

@@ -1,0 +1,39 @@
+"""A fitted model in a file of skops, which runs no code when it is read, and a model card beside it."""
+
+import zipfile
+from pathlib import Path
+
+from lemmata.errors import SettingError
+from lemmata.files import replace_bytes, replace_text
+from lemmata.interfaces.report import model_card
+from lemmata.workflows.studies import FinalModel, StudyRecord
+
+
+def write_model(final: FinalModel, record: StudyRecord, path: str | Path) -> Path:
+    """Write a fitted model and its card.
+
+    Args:
+        final: the model.
+        record: of the study that names it.
+        path: of the file.
+
+    Raises:
+        SettingError: skops cannot store the model.
+        FileError: the system does not write a file.
+    """
+    import skops.io
+
+    path = Path(path)
+    try:
+        content = skops.io.dumps(final.model, compression=zipfile.ZIP_DEFLATED)
+        trusted = sorted(skops.io.get_untrusted_types(data=content))
+    except Exception as error:  # whatever it says of somebody's estimator
+        raise SettingError(
+            f"the model {final.name!r} cannot be stored",
+            found=f"{type(error).__name__}: {error}",
+            rule="skops stores estimators of scikit-learn, and no code",
+            remedy="use study.best() in Python, or name another model of the study",
+        ) from error
+    replace_bytes(path, content)
+    replace_text(path.with_suffix(".md"), model_card(final, record, path.name, trusted))
+    return path

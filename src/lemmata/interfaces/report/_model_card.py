@@ -1,0 +1,104 @@
+"""The model card: what a fitted model predicts, how well, how to load it, and how to make it without lemmata."""
+
+import importlib.metadata
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+from lemmata.version import __version__
+from lemmata.workflows.records.studies import ModelResult, StudyRecord
+
+from ._text import told, told_interval
+
+
+def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str]) -> str:
+    """The card in Markdown.
+
+    Args:
+        final: the fitted model, a `FinalModel`.
+        record: of the study that names it.
+        file: the name of the model's file.
+        trusted: names of types that `skops.io.load` has to be told to trust.
+    """
+    model = next(own for own in record.models if own.name == final.name)
+    target = record.data.target
+    parts = [
+        f"# {model.title[:1].upper()}{model.title[1:]} for `{target}`",
+        *_predicts(final, record, model),
+        "## Expected error",
+        *_error(record, model),
+        *_warnings(record),
+        "## Load it",
+        *_loading(final, file, trusted),
+        "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
+        "This program fits the same model. Run it where the table is.",
+        f"```python\n{final.code.rstrip()}\n```",
+        "## Versions",
+        f"Made by lemmata {__version__} with {_versions()}.",
+        *([f"Study: `{record.command}`"] if record.command else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
+    data = record.data
+    if final.labels is None:
+        what = f"`{data.target}`, a number, in its own units"
+    else:
+        names, more = ", ".join(f"`{label}`" for label in final.labels[:20]), len(final.labels) - 20
+        what = f"the class `{data.target}`: {names}" + (f" and {more} more" if more > 0 else "")
+    kinds = {column.name: column for column in data.columns}
+    rows = [f"| `{name}` | {kinds[name].kind} | {kinds[name].range} |" for name in final.inputs if name in kinds]
+    named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
+    takes = (
+        "It takes an array with the columns of x in their order. Cells may be missing."
+        if final.positional
+        else "It takes a data frame with these columns as they stand in the table. Other columns are ignored, and "
+        "cells may be missing."
+    )
+    return [
+        f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} "
+        f"rows. {takes}",
+        "\n".join(["| column | kind | range, or most frequent |", "| --- | --- | --- |", *rows]),
+    ]
+
+
+def _error(record: StudyRecord, model: ModelResult) -> list[str]:
+    unit = record.unit
+    lines = [
+        f"On new rows like these its {unit.name} is expected to be **{told_interval(model.now, unit)}** "
+        f"({unit.words}). In brackets is a 90 % interval. Guessing without any column has {told(unit.guessing, unit)}.",
+        *record.answers.sentences[:1],
+    ]
+    if not model.learns:
+        lines.append("The study did not show that this model beats guessing.")
+    return lines
+
+
+def _warnings(record: StudyRecord) -> list[str]:
+    lines = list(dict.fromkeys(record.notes))
+    return ["## Before you rely on it", "\n".join(f"* {line}" for line in lines)] if lines else []
+
+
+def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
+    names = "".join(f"\n    {name!r}," for name in trusted)
+    code = f"import skops.io\n\nmodel = skops.io.load({file!r}, trusted=[{names}\n])\nmodel.predict(table)"
+    lemmata = any(name.startswith("lemmata") for name in trusted)
+    needs = "scikit-learn, skops" + (" and lemmata" if lemmata else "")
+    lines = [f"It takes {needs}.", f"```python\n{code}\n```"]
+    if final.why:
+        each: dict[str, list[str]] = {}
+        for name, reason in final.why.items():
+            each.setdefault(reason, []).append(f"`{name}`")
+        reasons = "; ".join(f"{reason} ({', '.join(names)})" for reason, names in each.items())
+        lines.append(
+            f"scikit-learn has no part for some columns, which `lemmata.estimators.PlainTable` reads: {reasons}."
+        )
+    if not hasattr(final.model, "predict_proba"):
+        lines.append("The model has no `predict_proba`." if final.labels is not None else "")
+    return [line for line in lines if line]
+
+
+def _versions() -> str:
+    names = ("scikit-learn", "skops", "numpy")
+    return ", ".join([f"Python {platform.python_version()}", *(f"{n} {importlib.metadata.version(n)}" for n in names)])

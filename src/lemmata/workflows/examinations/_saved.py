@@ -1,0 +1,121 @@
+"""A pipeline of scikit-learn in a file of skops, as `lemmata study --save-model` writes it, and its rows."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import available_bytes
+from lemmata.errors import DataError, MissingFileError, SettingError, UnknownNameError
+from lemmata.files import MODEL
+from lemmata.options import ModelOptions
+from lemmata.subjects.trained_models import Trained, read_trained
+from lemmata.workflows.studies import Reading, read_table
+
+from ._rows import HELD_WORDS, TARGETS
+
+_KNOWN = re.compile(
+    r"numpy\.dtype|lemmata\.estimators\.(PlainTable|NetworkKernel)"
+    r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
+    r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
+)
+"""Types that a file may hold besides those that skops trusts: they compute, and do nothing else."""
+_OF_PROGRAMS = ("weights", "start", "checkpoint", "size", "rate", "corrected")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rows:
+    """Rows as the first steps of a pipeline read them, and their targets."""
+
+    name: str
+    frame: Any
+    y: np.ndarray | None
+    words: list[str] | None
+
+
+def is_saved(program: str) -> bool:
+    """Whether what the command line names is a saved model, and no program."""
+    return Path(program).suffix == MODEL
+
+
+def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str]:
+    """The last step of a saved pipeline, on what the others make of the rows; the names of model and rows beside it.
+
+    Args:
+        program: the file.
+        data: training rows, in a table with the columns that the pipeline takes.
+        options: held-out rows and the rest.
+
+    Raises:
+        DataError, SettingError: for files that cannot be read or do not fit each other.
+    """
+    given = [name for name in _OF_PROGRAMS if getattr(options, name)]
+    if given:
+        raise SettingError(
+            f"--{given[0]} with a {MODEL} file", rule="a saved pipeline is complete, and needs no program"
+        )
+    model = read_pipeline(program)
+    inputs = [str(name) for name in getattr(model, "feature_names_in_", ())] or list(getattr(model[0], "columns", ()))
+    own = _rows(data, inputs, options.target, options.split)
+    if own.y is None:
+        raise DataError(own.name, rule=f"a column named {', '.join(TARGETS)}", remedy="--target COLUMN")
+    read = lambda frame: np.asarray(model[:-1].transform(frame), dtype=np.float64)
+    x, y, held = read(own.frame), own.y, None
+    if own.words is not None:
+        seen = np.array([word not in HELD_WORDS for word in own.words])
+        if seen.all() or not seen.any():
+            rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
+            raise DataError(f"column {options.split!r}", found=f"{(~seen).sum()} held-out rows", rule=rule)
+        x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
+    if options.held is not None:
+        unseen = _rows(options.held, inputs, options.target, None)
+        held = read(unseen.frame), unseen.y
+    deployed = None if options.deploy is None else read(_rows(options.deploy, inputs, None, None).frame)
+    claimed = None if options.epsilon is None else (options.epsilon, options.delta)
+    facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed}
+    return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name
+
+
+def read_pipeline(program: str) -> Any:
+    """The pipeline in a file, if it holds nothing but what is known to compute."""
+    if not Path(program).is_file():
+        raise MissingFileError("the saved model", found=f"no file {program!r}", rule=f"a {MODEL} file")
+    import skops.io
+
+    try:
+        types = skops.io.get_untrusted_types(file=program)
+        odd = [name for name in types if not _KNOWN.fullmatch(name)]
+        model: Any = None if odd else skops.io.load(program, trusted=types)
+    except Exception as error:  # whatever skops says of a damaged file
+        raise DataError(f"{program} cannot be read", found=f"{type(error).__name__}: {error}"[:200],
+                        rule="a file that skops has written") from error  # fmt: skip
+    if odd:
+        raise SettingError(
+            f"{program} holds types that are not trusted",
+            found=", ".join(odd[:5]),
+            rule="estimators of scikit-learn and lemmata",
+            remedy="in Python, lemmata.study_model(skops.io.load(file, trusted=[...]), x, y)",
+        )
+    if not hasattr(model, "steps") or len(model) < 2:
+        raise SettingError(f"{program} holds no pipeline", found=f"a {type(model).__name__}",
+                           rule="steps that read the rows, and an estimator",
+                           remedy="in Python, lemmata.study_model(model, x, y)")  # fmt: skip
+    return model
+
+
+def _rows(data: object, inputs: list[str], target: str | None, split: str | None) -> _Rows:
+    """The rows of a table that have a target, with the columns of the pipeline as they stand."""
+    table = read_table(data, Reading(int(available_bytes() / 4), 0))
+    frame, names = table.frame, table.frame.columns
+    for name in [*inputs, *(own for own in (target, split) if own is not None)]:
+        if name not in names:
+            raise UnknownNameError(f"{table.name} has no column {name!r}", found=", ".join(names[:12]))
+    own = (
+        target or table.default_target or next((name for name in TARGETS if name in names and name not in inputs), None)
+    )
+    rows = np.arange(frame.height) if own is None else np.flatnonzero(frame[own].is_not_null().to_numpy())
+    y = None if own is None else frame[own][rows].to_numpy()
+    words = None if split is None else [str(value).strip().lower() for value in frame[split][rows].to_list()]
+    return _Rows(table.name, table.as_given(inputs, rows), y, words)

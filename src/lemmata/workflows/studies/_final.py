@@ -1,0 +1,189 @@
+"""The model that a study recommends, fitted to all rows: the user's own columns in, the target's own units out."""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lemmata.core import available_bytes, one_blas_thread
+from lemmata.errors import MemoryPlanError, SettingError, UnknownNameError
+from lemmata.options import StudyOptions
+from lemmata.workflows.records.studies import StudyRecord
+
+from ._data import Dataset
+from ._final_code import program
+from ._final_columns import Kinds, Raw, encoder_of, kinds_of, raw_table
+from ._final_settings import UNSCALED, kernel_steps, usual_estimator
+from ._large_fit import CENTRES
+from ._models import Model
+from ._own import estimator_of, own_model
+from ._usual import NAIVE, USUAL
+
+
+@dataclasses.dataclass(frozen=True)
+class FinalModel:
+    """A model fitted to all rows, and what is to be known of it.
+
+    Args:
+        name: of the model in the study.
+        model: a pipeline of scikit-learn; of several targets, perhaps one for each in a `MultiOutputRegressor`.
+        inputs: the columns that it takes.
+        labels: what it predicts: the classes; None for numbers.
+        rows: the rows that it was fitted to.
+        code: a program that makes the same model without lemmata.
+        why: for each column that scikit-learn has no part for, the reason. If there is none, it takes no lemmata to
+            load the model, unless it is the kernel of a network.
+        positional: whether it takes an array, whose columns it knows by their places.
+    """
+
+    name: str
+    model: Any
+    inputs: tuple[str, ...]
+    labels: tuple[Any, ...] | None
+    rows: int
+    code: str
+    why: dict[str, str]
+    positional: bool
+
+
+def named_model(record: StudyRecord, name: str | None = None) -> str:
+    """The name of the model that is to be fitted: the one that the answer names, or another of the study's.
+
+    Raises:
+        SettingError: the study names no model, or one that knows no columns.
+        UnknownNameError: the study has no model of that name.
+    """
+    known = [model.name for model in record.models]
+    if name is not None and name not in known:
+        raise UnknownNameError(f"the study has no model {name!r}", rule=f"it measured {', '.join(known)}")
+    chosen = record.answers.best if name is None else name
+    others = [own for own in known if own not in NAIVE]
+    names = f" ({', '.join(others)})" if len(others) > 1 else ""
+    remedy = f"study.best({others[0]!r}) in Python fits a model of the study all the same{names}" if others else None
+    if chosen is None:
+        raise SettingError("the study names no model", found=record.answers.sentences[0],
+                           rule="a model is recommended if it surely beats guessing", remedy=remedy)  # fmt: skip
+    if chosen in NAIVE:
+        title = next(model.title for model in record.models if model.name == chosen)
+        raise SettingError(f"the study names the {title}, which is no model of the columns",
+                           rule="it repeats the target's own past", remedy=remedy)  # fmt: skip
+    return chosen
+
+
+def final_model(
+    data: object, dataset: Dataset, options: StudyOptions, name: str, formula: str | None = None
+) -> FinalModel:
+    """Fit a model of a study to all of its rows.
+
+    Args:
+        data: what the study was given.
+        dataset: what it made of it.
+        options: of the study.
+        name: of the model.
+        formula: what the study says of it, which tells the user's own from others of its name.
+
+    Raises:
+        MemoryPlanError: a kernel's features of all rows do not fit into memory.
+    """
+    raw = raw_table(data, dataset)
+    kinds = kinds_of(raw, dataset, options.na, options.decimal)
+    if raw.positional and kinds.plain is not None:  # what it needs takes names
+        table = dataset.given.table
+        raw = Raw(table.frame, table.frame, ("memory", {}))
+        kinds = kinds_of(raw, dataset, options.na, options.decimal)
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
+        own = None if options.model is None else own_model(options.model, dataset)[0]
+        fit = _Fit(raw, kinds, dataset, name, options.seed, own if own is not None and own.formula == formula else None)
+        model = fit.fitted()
+    labels = None if dataset.classes is None else tuple(fit.labels.tolist())
+    inputs, why = dataset.raw_features, kinds.why
+    if fit.own is None:
+        code = program(raw, kinds, dataset, options, model, fit.labels.dtype.kind == "U")
+    else:
+        code = f"# The estimator is your own: {fit.own.formula}.\n"
+        inputs, why = (dataset.given.names, {}) if fit.own.raw else (inputs, why)
+    return FinalModel(name, model, inputs, labels, len(dataset.targets), code, why, raw.positional)
+
+
+class _Fit:
+    """The fit of one model: settings are chosen on the rows in random order, and all rows are fitted in theirs."""
+
+    def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, seed: int, own: Model | None):
+        self.raw, self.kinds, self.dataset, self.name, self.own = raw, kinds, dataset, name, own
+        self.usual = name in USUAL or own is not None
+        n = len(dataset.targets)
+        mixed = np.random.default_rng([seed, 2]).permutation(n) if dataset.order is None else np.argsort(dataset.order)
+        self.order, self.rows = mixed, np.arange(n)
+        self.labels = _labels(raw, dataset)
+        if not self.usual and name != "linear" and n * CENTRES * 24 > available_bytes():
+            raise MemoryPlanError(f"the model {name!r} of {n:,} rows does not fit into memory",
+                                  found=f"{n * CENTRES * 24:,} bytes needed, {available_bytes():,} bytes free",
+                                  rule=f"a kernel has {CENTRES:,} features of each row",
+                                  remedy="name another model of the study")  # fmt: skip
+
+    def fitted(self) -> Any:
+        targets = self.dataset.targets
+        if self.dataset.classes is not None:
+            steps = self.steps(targets, self.labels[targets.argmax(axis=1)])
+            return self.pipeline(steps).fit(self.inputs(), self.labels[targets.argmax(axis=1)])
+        k = targets.shape[1]
+        if k == 1 or (not self.usual and not self.kinds.many):
+            y = targets[:, 0] if k == 1 else targets
+            return self.pipeline(self.steps(targets, y)).fit(self.inputs(), y)
+        from sklearn.multioutput import MultiOutputRegressor
+
+        each = [self.pipeline(self.steps(targets[:, [j]], targets[:, j])) for j in range(k)]
+        model = MultiOutputRegressor(each[0])
+        # Each target has settings of its own, which one estimator for all of them cannot have.
+        model.estimators_ = [own.fit(self.inputs(), y) for own, y in zip(each, targets.T, strict=True)]
+        model.n_features_in_ = len(self.dataset.raw_features)
+        return model
+
+    def inputs(self, rows: np.ndarray | None = None) -> Any:
+        rows = self.rows if rows is None else rows
+        if self.own is not None and self.own.raw:
+            return self.dataset.as_given(rows)
+        return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
+
+    def encoder(self) -> list[tuple[str, Any]]:
+        """The first steps."""
+        columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED)
+        if self.kinds.plain is None:
+            return [("columns", columns)]
+        from lemmata.estimators import PlainTable
+
+        return [("table", PlainTable(**self.kinds.plain)), ("columns", columns)]
+
+    def steps(self, targets: np.ndarray, y: np.ndarray) -> list[Any]:
+        """The last steps, whose settings are chosen."""
+        from sklearn.pipeline import Pipeline
+
+        if self.own is not None:
+            return [estimator_of(self.own)]
+        encoded = Pipeline(self.encoder()).fit_transform(self.inputs(self.order), y[self.order])
+        x = np.asarray(encoded, dtype=np.float64)
+        if self.usual:
+            return [usual_estimator(self.name, x, targets[self.order], self.dataset.task)]
+        return kernel_steps(self.name, x, targets[self.order], self.dataset.task)
+
+    def pipeline(self, last: list[Any]) -> Any:
+        from sklearn.pipeline import Pipeline
+
+        if self.own is not None and self.own.raw:
+            return last[0]
+        names = ["model"] if len(last) == 1 else ["kernel", "model"]
+        return Pipeline([*self.encoder(), *zip(names, last, strict=True)])
+
+
+def _labels(raw: Raw, dataset: Dataset) -> np.ndarray:
+    """The classes in the order of the study, as they stand in the table."""
+    if dataset.classes is None:
+        return np.empty(0)
+    cells = raw.cells[dataset.target]
+    first = dataset.given.rows[dataset.targets.argmax(axis=0)]
+    labels = cells[first].to_numpy()
+    fractions = labels.dtype.kind == "f" and bool((labels != np.round(labels)).any())
+    # scikit-learn takes no fractions for classes.
+    return np.array(dataset.classes) if labels.dtype.kind not in "biuf" or fractions else labels

@@ -1,0 +1,225 @@
+"""The program that makes a fitted model again without lemmata, from the same file."""
+
+import inspect
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lemmata.options import StudyOptions
+
+from ._calendar import YEAR
+from ._columns import stripped
+from ._data import Dataset
+from ._final_columns import Kinds, Raw, date_columns, mark_of
+
+_WIDTH = 110
+_PLACES = {
+    "ColumnTransformer": "sklearn.compose", "TransformedTargetRegressor": "sklearn.compose",
+    "SimpleImputer": "sklearn.impute", "make_pipeline": "sklearn.pipeline", "KFold": "sklearn.model_selection",
+    "StandardScaler": "sklearn.preprocessing", "OneHotEncoder": "sklearn.preprocessing",
+    "TargetEncoder": "sklearn.preprocessing", "MinMaxScaler": "sklearn.preprocessing",
+    "HistGradientBoostingRegressor": "sklearn.ensemble", "HistGradientBoostingClassifier": "sklearn.ensemble",
+    "RandomForestRegressor": "sklearn.ensemble", "RandomForestClassifier": "sklearn.ensemble",
+    "Ridge": "sklearn.linear_model", "RidgeClassifier": "sklearn.linear_model", "Lasso": "sklearn.linear_model",
+    "ElasticNet": "sklearn.linear_model", "LogisticRegression": "sklearn.linear_model",
+    "PoissonRegressor": "sklearn.linear_model", "GammaRegressor": "sklearn.linear_model",
+    "KNeighborsRegressor": "sklearn.neighbors", "KNeighborsClassifier": "sklearn.neighbors",
+    "OneVsRestClassifier": "sklearn.multiclass", "SVR": "sklearn.svm", "SVC": "sklearn.svm",
+    "Nystroem": "sklearn.kernel_approximation", "Matern": "sklearn.gaussian_process.kernels",
+    "NetworkKernel": "lemmata.estimators",
+}  # fmt: skip
+"""Where each name is imported from."""
+
+
+def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, model: Any, texts: bool) -> str:
+    """The program, of about ten lines where the table is plain; the kernels of networks are lemmata's alone.
+
+    Args:
+        raw: the table as the user has it.
+        kinds: of its columns.
+        dataset: what the study made of it.
+        options: of the study.
+        model: as it was fitted.
+        texts: whether it predicts texts.
+    """
+    several = [own for own in getattr(model, "estimators_", []) if hasattr(own, "steps")]
+    pipelines = several if several and not hasattr(model, "steps") else [model]
+    columns = dict(pipelines[0].steps)["columns"]
+    body = [*_read(raw, kinds, dataset, options), *_rows(raw, kinds, dataset, options)]
+    lists, groups = [], []
+    for name, parts, names in columns.transformers:
+        if name != "means":
+            lists.append(_assigned(name, names))
+        steps = ", ".join(_written(step) for step in parts.named_steps.values() if not _is_for_polars(step))
+        groups.append(f'    ("{name}", make_pipeline({steps}), {"many" if name == "means" else name}),')
+    body += [*lists, "columns = ColumnTransformer([", *groups, "])"]
+    x = (
+        "x"
+        if raw.positional
+        else f"table[{' + '.join(name for name, _, _ in columns.transformers if name != 'means')}]"
+    )
+    fractions = texts and raw.cells[dataset.target].dtype.is_float()
+    body += _fit(pipelines, x, dataset, raw, ".map('{:g}'.format)" if fractions else "")
+    text = "\n".join(body)
+    return "\n".join([*_imports(text), "", text]) + "\n"
+
+
+def _imports(text: str) -> list[str]:
+    found: dict[str, list[str]] = {}
+    for name, place in _PLACES.items():
+        if re.search(rf"\b{name}\(", text):
+            found.setdefault(place, []).append(name)
+    whole = [name for name in ("numpy", "pandas", "polars") if re.search(rf"\b{name}\.", text)]
+    sets = re.findall(r"\bload_\w+(?=\()", text)
+    lines = [f"import {name}" for name in whole]
+    lines += [f"from sklearn.datasets import {name}" for name in dict.fromkeys(sets)]
+    return lines + [f"from {place} import {', '.join(sorted(names))}" for place, names in sorted(found.items())]
+
+
+def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
+    """Lines that read the table."""
+    how, own = raw.reading
+    if how == "bundled":
+        lines = [f"bunch = load_{raw.source}(as_frame=True)", "table = bunch.data"]
+        target = "bunch.target" if dataset.classes is None else "bunch.target_names[bunch.target].astype(str)"
+        return [*lines, f"table[{dataset.target!r}] = {target}"]
+    if how == "arrays":
+        return ["# x and y: your arrays"]
+    mark = mark_of(raw.cells, options.decimal)
+    names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
+    polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
+    as_pandas = ["table = pandas.DataFrame(table.to_dict(as_series=False))" if polars else "table = table.copy()"]
+    as_pandas = [*as_pandas, *names] if kinds.plain is not None else []
+    if how == "memory" or not how:
+        lines = [f"# table: your data frame, with {dataset.target!r} in it", *as_pandas]
+        return lines + _plain(raw, kinds, dataset, mark)
+    given = dict(own)
+    if how == "pandas.read_csv" and mark == ",":
+        given |= {"decimal": ",", "thousands": "."}
+    if options.na:
+        given |= {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *options.na]))}
+    words = "".join(f", {name}={value!r}" for name, value in given.items())
+    lines = [f"table = {how}({raw.source!r}{words})"]
+    lines += as_pandas if how.startswith("polars") else names
+    return lines + _plain(raw, kinds, dataset, mark)
+
+
+def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
+    """Lines that make numbers of texts and dates."""
+    plain = kinds.plain or {}
+    lines: list[str] = []
+    words = [name for name, reason in kinds.why.items() if reason == "numbers among texts"]
+    words += [name for name in [dataset.target] if dataset.classes is None and name in raw.cells.columns
+              and raw.cells[name].dtype == pl.String]  # fmt: skip
+    if words:
+        other = "," if mark == "." else "."
+        digits = f'table[name].astype(str).str.replace({other!r}, "")'
+        digits += '.str.replace(",", ".")' if mark == "," else ""
+        read = f'pandas.to_numeric({digits}, errors="coerce")'
+        if mark == ",":
+            read = f"table[name] if table[name].dtype.kind in 'if' else {read}"
+        lines += [f"for name in {words!r}:", f"    table[name] = {read}"]
+    blanks = [name for name, reason in kinds.why.items() if reason == "texts with blanks around them"]
+    if blanks:
+        lines += [f"for name in {blanks!r}:", "    table[name] = table[name].str.strip()"]
+    infinite = [name for name, reason in kinds.why.items() if reason == "infinite numbers"]
+    if infinite:
+        lines.append(f"table = table.replace([float('inf'), float('-inf')], float('nan'))  # in {', '.join(infinite)}")
+    for name, parts in plain.get("dates", {}).items():
+        lines += _date(name, parts, plain["formats"].get(name), raw.cells[name])
+    return lines
+
+
+def _date(name: str, parts: list[str], form: str | None, cells: pl.Series) -> list[str]:
+    if form in ("%H:%M", "%H:%M:%S"):
+        tail = ' + ":00"' if form == "%H:%M" else ""
+        return [f"table[{name!r}] = pandas.to_timedelta(table[{name!r}]{tail}) / pandas.Timedelta(days=1)"]
+    how = "" if form is None else f", format={_dashed(form, cells)!r}"
+    local = ".dt.tz_localize(None)" if isinstance(cells.dtype, pl.Datetime) and cells.dtype.time_zone else ""
+    lines = [f"dates = pandas.to_datetime(table[{name!r}]{how}){local}"]
+    lines.append(f'days = table[{name!r}] = (dates - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)')
+    names = iter(date_columns(name, parts))
+    for part in parts:
+        if part == "weekday":
+            own = [next(names) for _ in range(7)]
+            lines += [f"for day, name in enumerate({own!r}):", "    table[name] = (dates.dt.day_of_week == day) * 1.0"]
+        else:
+            period = f"{YEAR} * 2 * numpy.pi" if part == "year" else "1.0 * 2 * numpy.pi"
+            for wave in ("sin", "cos"):
+                lines.append(f"table[{next(names)!r}] = numpy.{wave}(days / {period}).fillna(0)")
+    return lines
+
+
+def _dashed(form: str, cells: pl.Series) -> str:
+    """The format with the mark that the first date has."""
+    first = str(stripped(cells).drop_nulls()[0])
+    return form.replace("/", next((mark for mark in "/.-" if mark in first), "/"))
+
+
+def _rows(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> list[str]:
+    """Lines that leave rows out."""
+    rows = dataset.given.rows
+    if raw.positional or len(rows) == raw.cells.height:
+        return []
+    if len(dataset.targets) < dataset.available:
+        return [f"# the model was fitted to {len(rows):,} of these rows, drawn at random"]
+    names = [name for name in raw.cells.columns if name == dataset.target or name.startswith(f"{dataset.target}[")]
+    if options.drop_missing:
+        names = list(dict.fromkeys([*dataset.given.names, *filter(None, (options.group, options.time)), *names]))
+    polars = raw.reading[0].startswith("polars") or (raw.reading[0] == "memory" and isinstance(raw.frame, pl.DataFrame))
+    drop = "drop_nulls" if polars and kinds.plain is None else "dropna"
+    lines = [f"table = table.{drop}(subset={names!r})"]
+    if dataset.classes is not None:
+        left = raw.cells[dataset.target].gather(np.setdiff1d(np.arange(raw.cells.height), rows)).drop_nulls()
+        odd = sorted({str(value) for value in left.unique().to_list()} - {str(name) for name in dataset.classes})
+        pick = "isin" if drop == "dropna" else "is_in"
+        own = f"table[{dataset.target!r}].{pick}({odd!r})"
+        lines += [f"table = table[~{own}]" if drop == "dropna" else f"table = table.filter(~{own})"] if odd else []
+    return lines
+
+
+def _assigned(name: str, items: Any) -> str:
+    """A list of names over as many lines as it takes."""
+    line = f"{name} = {list(items)!r}"
+    if len(line) <= _WIDTH:
+        return line
+    lines, row = [], "   "
+    for item in items:
+        if len(row) + len(repr(item)) + 2 > _WIDTH:
+            lines.append(row)
+            row = "   "
+        row += f" {item!r},"
+    return "\n".join([f"{name} = [", *lines, row, "]"])
+
+
+def _written(value: Any) -> str:
+    """An estimator as it is typed: the settings that are not scikit-learn's own. Kernels round theirs when printed."""
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return "float('nan')" if isinstance(value, float) and value != value else repr(value)
+    usual = inspect.signature(type(value)).parameters
+    settings = value.get_params(deep=False).items()
+    told = [f"{name}={_written(own)}" for name, own in settings if repr(own) != repr(usual[name].default)]
+    return f"{type(value).__name__}({', '.join(told)})"
+
+
+def _is_for_polars(step: Any) -> bool:
+    """Whether a step fills what only polars' frames have in place of a missing text."""
+    return hasattr(step, "missing_values") and step.missing_values is None
+
+
+def _fit(pipelines: list[Any], x: str, dataset: Dataset, raw: Raw, labels: str) -> list[str]:
+    last = []
+    for own in pipelines:
+        steps = [step for name, step in own.steps if name in ("kernel", "model")]
+        last.append(", ".join(_written(step) for step in steps))
+    y = "y" if raw.positional else f"table[{dataset.target!r}]{labels}"
+    if len(pipelines) == 1:
+        k = 1 if dataset.classes is not None else dataset.targets.shape[1]
+        if k > 1 and not raw.positional:
+            y = f"table[{[f'{dataset.target}[{j}]' for j in range(k)]!r}]"
+        return [f"model = make_pipeline(columns, {last[0]})", f"model.fit({x}, {y})"]
+    lines = ["models = [", *(f"    make_pipeline(columns, {own})," for own in last), "]  # one for each target"]
+    each = "y[:, j]" if raw.positional else f'table[f"{dataset.target}[{{j}}]"]'
+    return [*lines, "for j, model in enumerate(models):", f"    model.fit({x}, {each})"]

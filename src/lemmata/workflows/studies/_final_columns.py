@@ -1,0 +1,308 @@
+"""The columns as the user's own reader gives them, and the encoder of scikit-learn that takes them by name."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import sklearn
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
+
+from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped, with_dates
+from ._data import READ_BYTES, Dataset
+from ._encoder import FARTHEST, FOLDS
+from ._numbers import decimal_mark
+from ._sources import in_utf8, source_of, with_tabs
+from ._tables import header_of
+
+PANDAS_MISSING = (
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+)  # fmt: skip
+"""Texts that `pandas.read_csv` reads as missing by default."""
+FILLED = "missing"
+"""The category of a missing text."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Raw:
+    """A table as its user has it.
+
+    Args:
+        frame: the data frame, or an array whose columns are taken by their places.
+        cells: its cells for a look, in the order of its columns, by the names that the study has.
+        reading: how the code reads it: the function, and its arguments.
+        named: whether its columns have texts for names, as the study calls them.
+        source: the path or the bundled name; None for what is in memory.
+    """
+
+    frame: Any
+    cells: pl.DataFrame
+    reading: tuple[str, dict[str, Any]]
+    named: bool = True
+    source: str | None = None
+
+    @property
+    def positional(self) -> bool:
+        """Whether columns are taken by their places."""
+        return isinstance(self.frame, np.ndarray)
+
+    def inputs(self, names: Sequence[str], rows: np.ndarray) -> Any:
+        """Some rows; of a data frame these columns."""
+        if self.positional:
+            return self.frame[rows]
+        if isinstance(self.frame, pl.DataFrame):
+            return self.frame.select(self.own(names))[rows]
+        places = [self.cells.columns.index(name) for name in names]
+        return self.frame.iloc[rows, places]
+
+    def own(self, names: Sequence[str]) -> list[Any]:
+        """What the frame calls these columns."""
+        return [list(self.frame.columns)[self.cells.columns.index(name)] for name in names]
+
+
+def raw_table(data: object, dataset: Dataset) -> Raw:
+    """The table as `pandas.read_csv` or the like reads the file, or the data frame or arrays of the user.
+
+    Args:
+        data: what the study was given.
+        dataset: what it made of it.
+    """
+    table = dataset.given.table
+    if isinstance(data, str | os.PathLike):
+        name = os.fspath(data)
+        path = Path(name)
+        if not path.is_file():
+            return Raw(table.frame, table.frame, ("bundled", {}), source=name)
+        return _of_file(path, dataset)
+    if table.given is not None:
+        named = all(isinstance(name, str) and name == name.strip() for name in table.given.columns)
+        return Raw(table.given, table.frame, ("memory", {}), named)
+    if table.of_polars:
+        return Raw(table.frame, table.frame, ("memory", {}), all(name == name.strip() for name in table.frame.columns))
+    if isinstance(data, tuple):
+        x = np.asarray(data[0].toarray() if hasattr(data[0], "toarray") else data[0])
+        return Raw(x.reshape(len(x), -1), table.frame, ("arrays", {}))
+    return Raw(table.frame, table.frame, ("memory", {}))
+
+
+def _of_file(path: Path, dataset: Dataset) -> Raw:
+    table = dataset.given.table
+    source = source_of(path, READ_BYTES)
+    kind = "" if source is None else source.kind
+    if source is None or kind != "text":
+        found = {"sheet": "pandas.read_excel", "parquet": "polars.read_parquet", "arrow": "polars.read_ipc",
+                 "lines": "polars.read_ndjson", "json": "pandas.read_json"}.get(kind, "")  # fmt: skip
+        return Raw(table.frame, table.frame, (found, {}), source=str(path))
+    text = in_utf8(source, READ_BYTES)
+    plain = with_tabs(text, READ_BYTES)
+    skipped, separator, header, _ = header_of(plain)
+    how: dict[str, Any] = {}
+    if plain is not text:
+        how["sep"] = r"\s+"
+    elif separator != ",":
+        how["sep"] = separator
+    if text is not source and (encoding := _encoding(text.notes)):
+        how["encoding"] = encoding
+    frame = table.frame
+    if table.kept is None:
+        read = pl.read_csv(
+            plain.readable, separator=separator, infer_schema_length=None, null_values=list(PANDAS_MISSING),
+            skip_lines=skipped, encoding="utf8",
+        )  # fmt: skip
+        if read.width == len(header):
+            named = list(zip(header, read.columns, strict=True))
+            read.columns = header
+            frame = read.select([name for name, _ in named if name in table.frame.columns])
+    named = all(own.strip() == own for own in _first_line(plain.head(), skipped, separator))
+    return Raw(frame, frame, ("pandas.read_csv", how), named, source=str(path))
+
+
+def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
+    line = head.decode("utf-8-sig", errors="replace").split("\n")[skipped].rstrip("\r")
+    return [field.strip('"') for field in line.split(separator)]
+
+
+def _encoding(notes: Sequence[str]) -> str:
+    """The encoding that `in_utf8` has found, by what it says."""
+    found = {"Windows-1252": "cp1252", "Latin-1": "latin-1", "UTF-16": "utf-16", "UTF-32": "utf-32"}
+    return next((code for words, code in found.items() if any(note.endswith(words) for note in notes)), "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Kinds:
+    """What the columns hold, by the names that the study has.
+
+    Args:
+        numbers: numbers; parts of dates are among them.
+        spikes: numbers of which some lie more than ten standard deviations from their mean.
+        texts: texts of up to 20 categories.
+        many: texts of more.
+        plain: the settings of `lemmata.estimators.PlainTable`, where scikit-learn has no part for a column; else None.
+        why: for each column that needs it, the reason.
+        gaps: whether some text is missing.
+    """
+
+    numbers: list[str]
+    spikes: list[str]
+    texts: list[str]
+    many: list[str]
+    plain: dict[str, Any] | None
+    why: dict[str, str]
+    gaps: bool
+
+
+def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | None) -> Kinds:
+    """What the columns of a table hold, and which of them scikit-learn cannot take as they are.
+
+    Args:
+        raw: the table.
+        dataset: what the study made of it.
+        missing: texts that the user has named for missing cells.
+        decimal: the mark before decimals that the user has named.
+    """
+    found = Kinds([], [], [], [], None, {}, False)
+    dates: dict[str, list[str]] = {}
+    formats: dict[str, str] = {}
+    for j, name in enumerate(dataset.raw_features):
+        cells, calendar = raw.cells[name], dataset.calendars[j]
+        values = dataset.inputs[:, j]
+        read = with_dates(cells)
+        text = cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum)
+        if read.dtype.is_temporal():
+            dates[name] = [] if calendar is None else list(calendar.parts)
+            if cells.dtype == pl.String and (form := _format(cells)):
+                formats[name] = form
+            found.why[name] = "dates"
+            found.numbers.append(name)
+        elif text and (dataset.categories[j] is not None and not _is_number(name, dataset, j)) and not _truth(cells):
+            (found.many if name in dataset.texts else found.texts).append(name)
+            if cells.dtype == pl.String and stripped(cells).n_unique() < cells.n_unique():
+                found.why[name] = "texts with blanks around them"
+        else:
+            reason = _reason(cells, missing)
+            if reason:
+                found.why[name] = reason
+            spread = np.nanstd(values)
+            far = np.nanmax(np.abs(values - np.nanmean(values))) > FARTHEST * spread > 0
+            (found.spikes if far else found.numbers).append(name)
+    if not raw.named:
+        found.why.update(
+            {name: "a name that is no plain text" for name in dataset.raw_features if name not in found.why}
+        )
+    gaps = any(raw.cells[name].null_count() for name in [*found.texts, *found.many])
+    if not found.why:
+        return dataclasses.replace(found, gaps=gaps)
+    read_as = [name for name in [*found.numbers, *found.spikes] if name not in dates]
+    plain: dict[str, Any] = {
+        "columns": list(dataset.raw_features), "numbers": read_as, "decimal": mark_of(raw.cells, decimal),
+        "dates": dates, "formats": formats, "missing": list(missing),
+    }  # fmt: skip
+    return dataclasses.replace(found, plain=plain, gaps=True)
+
+
+def mark_of(cells: pl.DataFrame, decimal: str | None) -> str:
+    """The mark before decimals."""
+    return decimal or decimal_mark(stripped(column) for column in cells if column.dtype == pl.String) or "."
+
+
+def _is_number(name: str, dataset: Dataset, place: int) -> bool:
+    """Whether a column with one category is a number that never varies where it is present."""
+    own = dataset.categories[place]
+    cells = dataset.given.table.frame[name]
+    return own is not None and len(own) == 1 and cells.dtype != pl.String
+
+
+def _truth(cells: pl.Series) -> bool:
+    """Whether a text is true or false, which pandas reads as such and polars may not."""
+    if cells.dtype != pl.String:
+        return False
+    return set(stripped(cells).drop_nulls().str.to_lowercase().unique().to_list()) <= {"true", "false"}
+
+
+def _reason(cells: pl.Series, missing: Sequence[str]) -> str:
+    """Why scikit-learn cannot take numbers as they stand; empty where it can."""
+    if _truth(cells):
+        return "true and false as texts"
+    if cells.dtype == pl.String or cells.dtype in (pl.Categorical, pl.Enum):
+        return "numbers among texts"
+    if cells.dtype.is_float() and bool(cells.is_infinite().any()):
+        return "infinite numbers"
+    none = [number for number in map(_number, missing) if number is not None]
+    if cells.dtype.is_numeric() and none and bool(cells.cast(pl.Float64).is_in(none).any()):
+        return "numbers that stand for missing cells"
+    return ""
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _format(cells: pl.Series) -> str:
+    """The format of dates that are texts; empty where the year is first."""
+    texts = stripped(cells)
+    first = str(texts.drop_nulls()[0])
+    if ":" in first and len(first) <= 8:
+        return "%H:%M:%S" if first.count(":") > 1 else "%H:%M"
+    if first[:4].isdigit():
+        return ""
+    slashes = texts.str.replace_all("[.-]", "/")
+    whole = slashes.str.to_date("%d/%m/%Y", strict=False).null_count() == texts.null_count()
+    return "%d/%m/%Y" if whole else "%m/%d/%Y"
+
+
+def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> ColumnTransformer:
+    """The encoder of a pipeline, not fitted: each group of columns by their names, or places in an array.
+
+    Args:
+        kinds: of the columns.
+        raw: the table.
+        scaled: whether columns are standardised.
+        means: whether texts of many categories enter by the mean target of each, too.
+    """
+    scale = [StandardScaler()] if scaled else []
+    median = lambda: SimpleImputer(strategy="median", add_indicator=True)
+    empties: tuple[Any, ...] = (np.nan, None)  # of pandas, and of polars
+    fill = [SimpleImputer(missing_values=empty, strategy="constant", fill_value=FILLED) for empty in empties]
+    fill = fill if kinds.gaps else []
+    plain = kinds.plain or {}
+    dated = [part for name, parts in plain.get("dates", {}).items() for part in date_columns(name, parts)]
+    hot: dict[str, Any] = {"sparse_output": False}
+    few = OneHotEncoder(handle_unknown="ignore", **hot)
+    pooled = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=FEWEST_REPEATS,
+                           max_categories=MOST_CATEGORIES, **hot)  # fmt: skip
+    steps = [
+        ("numbers", [median(), *scale], [*kinds.numbers, *dated]),
+        ("spikes", [median(), *([MinMaxScaler(clip=True)] if scaled else []), *scale], kinds.spikes),
+        ("texts", [*fill, few, *scale], kinds.texts),
+        ("many", [*fill, pooled, *scale], kinds.many),
+        ("means", [*fill, _target_encoder(), *scale], kinds.many if means else []),
+    ]
+    place = (lambda names: [raw.cells.columns.index(name) for name in names]) if raw.positional else list
+    return ColumnTransformer([(name, make_pipeline(*parts), place(names)) for name, parts, names in steps if names])
+
+
+def date_columns(name: str, parts: Sequence[str]) -> list[str]:
+    """The columns that stand beside a date."""
+    from lemmata.estimators import PlainTable
+
+    return [str(own) for own in PlainTable([name], dates={name: list(parts)}).get_feature_names_out()[1:]]
+
+
+def _target_encoder() -> TargetEncoder:
+    """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary."""
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):  # it takes no other folds than its own
+        settings: dict[str, Any] = {"random_state": 0}
+    else:
+        settings = {"cv": KFold(FOLDS, shuffle=True, random_state=0)}
+    return TargetEncoder(**settings)

@@ -1,0 +1,148 @@
+"""The last steps of a pipeline that is fitted to all rows: an estimator of scikit-learn with the settings chosen."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.kernels import RBF, AbstractKernel
+
+from ._gram import padded_gram
+from ._kernel_fit import kernel_fit
+from ._large_fit import CENTRES, centres_fit, column_fit
+from ._models import MOST_EXACT, chosen, kernels_of
+from ._usual import (
+    LEAF_OF_MANY,
+    RATIOS,
+    Makers,
+    best_of,
+    boosting,
+    counting,
+    forest,
+    lassos,
+    logistics,
+    machine_settings,
+    neighbours,
+)
+
+UNSCALED = ("boosting", "forest")
+"""Models for which the scale of a column means nothing."""
+_AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str], Makers]] = {
+    "logistic": logistics,
+    "poisson": functools.partial(counting, "poisson"),
+    "gamma": functools.partial(counting, "gamma"),
+    "neighbours": neighbours,
+}
+
+
+def usual_estimator(name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str) -> Any:
+    """An estimator that is not fitted yet, its settings chosen on these rows as in a split of the study.
+
+    Args:
+        name: of one of the usual models.
+        x: encoded rows, in random order.
+        y: one column of numbers, or one-hot columns of the classes.
+        task: "regression" or "classification".
+    """
+    from sklearn import ensemble
+
+    numbers = task == "regression"
+    kind = "Regressor" if numbers else "Classifier"
+    if name == "boosting":
+        return boosting(getattr(ensemble, f"HistGradientBoosting{kind}"), len(y))
+    if name == "forest":
+        made = forest(getattr(ensemble, f"RandomForest{kind}"), LEAF_OF_MANY if numbers else 1, len(y))
+        return made.set_params(n_jobs=None)
+    if name == "svm":
+        return _machine(x, y, task)
+    if name in ("lasso", "elastic-net") and numbers:
+        return _penalised(name, x, y)
+    makers = _AMONG[name](x, y, task) if name in _AMONG else lassos((1.0,), x, y, task)
+    return _with_plain_numbers(makers[best_of(makers, x, y, task)]())
+
+
+def kernel_steps(name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str) -> list[Any]:
+    """A kernel machine as features and ridge regression on them, width and ridge chosen on these rows.
+
+    With as many centres as rows the features are K(x, X) K(X, X)^(-1/2), whose ridge regression with an intercept is
+    kernel ridge regression with one. scikit-learn's KernelRidge has none.
+
+    Args:
+        name: of a kernel.
+        x: encoded rows, in random order.
+        y: columns of numbers, or one-hot columns of the classes.
+        task: "regression" or "classification".
+    """
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.linear_model import Ridge, RidgeClassifier
+
+    n, d = x.shape
+    kind = Ridge if task == "regression" else RidgeClassifier
+    if name == "linear":
+        if n > d:
+            return [kind(alpha=column_fit(x, x[:1], y).ridge)]
+        return [kind(alpha=_ridge(kernels_of(name, x)[0], x, y) * d)]
+    kernel = chosen(kernels_of(name, x), x, y)
+    own = _kernel_settings(name, kernel, x)
+    solver: dict[str, Any] = {"solver": "svd"} if n <= MOST_EXACT else {}
+    features = Nystroem(**own, n_components=min(n, CENTRES), random_state=0)
+    return [features, kind(alpha=_ridge(kernel, x, y), **solver)]
+
+
+def _ridge(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> float:
+    if len(y) > MOST_EXACT:
+        return centres_fit(kernel, x, x[:1], y)[0].ridge
+    matrix = padded_gram(kernel, x)
+    return kernel_fit(matrix, matrix[:1], y).ridge
+
+
+def _kernel_settings(name: str, kernel: AbstractKernel, x: np.ndarray) -> dict[str, Any]:
+    """The kernel for `Nystroem`: scikit-learn's, or that of a network."""
+    from sklearn.gaussian_process.kernels import Matern
+
+    d = x.shape[1]
+    if isinstance(kernel, RBF):
+        return {"kernel": "rbf", "gamma": 1 / (2 * float(kernel.lengthscale) ** 2)}
+    if name == "laplace":
+        return {"kernel": Matern(length_scale=math.sqrt(d), nu=0.5)}
+    if name.startswith("matern"):
+        return {"kernel": Matern(length_scale=math.sqrt(d), nu=1.5 if name == "matern-3/2" else 2.5)}
+    if name.startswith("polynomial"):
+        return {"kernel": "poly", "degree": int(name.partition("-")[2]), "gamma": 1 / d, "coef0": 1.0}
+    from lemmata.estimators import NetworkKernel
+
+    radius = float(np.sqrt((x**2).sum(axis=1).max())) or 1.0
+    return {"kernel": NetworkKernel(name, radius=radius) if name == "softmax" else NetworkKernel(name)}
+
+
+def _machine(x: np.ndarray, y: np.ndarray, task: str) -> Any:
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC, SVR
+
+    if task == "classification":
+        # The class of the largest score, as the study has it.
+        return _with_plain_numbers(SVC(**machine_settings(x, y, task), break_ties=True))
+    spread = y.std(axis=0)
+    made = machine_settings(x, (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0), task)
+    return TransformedTargetRegressor(_with_plain_numbers(SVR(**made)), transformer=StandardScaler())
+
+
+def _penalised(name: str, x: np.ndarray, y: np.ndarray) -> Any:
+    """A lasso or an elastic net with the penalties that cross-validation on these rows chooses."""
+    from sklearn.linear_model import ElasticNet, Lasso
+
+    (make,) = lassos((1.0,) if name == "lasso" else RATIOS, x, y, "regression")
+    found = make().fit(x, y[:, 0])
+    if name == "lasso":
+        return Lasso(alpha=float(found.alpha_), max_iter=2000)
+    return ElasticNet(alpha=float(found.alpha_), l1_ratio=float(found.l1_ratio_), max_iter=2000)
+
+
+def _with_plain_numbers(estimator: Any) -> Any:
+    """Settings as Python's own numbers, which are written as one reads them."""
+    plain = {name: value.item() for name, value in estimator.get_params().items() if isinstance(value, np.generic)}
+    return estimator.set_params(**plain)

@@ -1,0 +1,78 @@
+"""Rows that nearly repeat another: measured twice, jittered, or cut out of one picture."""
+
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.workflows.records.studies import Finding
+
+from ._columns import Inputs
+from ._copies import many_values
+from ._encoder import Standardise
+
+ROWS, FEWEST_ROWS = 20_000, 50
+"""Rows that are looked at, from the first on, and rows below which nobody can tell."""
+NEIGHBOURS = 20
+EXPECTED = 0.01
+"""Rows that would be as near to another by accident, of all rows together."""
+NEAREST = 0.1
+"""How near a copy is at the most, in parts of the distance of the twentieth neighbour."""
+LEAST, SHARE = 3, 0.01
+"""Rows, and their share of all, from which on near copies are told."""
+
+
+def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndarray | None = None) -> list[Finding]:
+    """That many rows nearly equal another one, of another group where there are groups.
+
+    The distance to the nearest row is held against that to the twentieth, so that dense and thin places are treated
+    alike. Where rows are spread evenly in d dimensions around a row, the ratio of the two is below r with a probability
+    of at most 19 r^d. d is what the rows themselves show: half of the twenty neighbours lie within 2^(-1/d) of the
+    distance of the twentieth. A ratio is near where 0.01 rows of the whole table are expected to be below it. Only
+    numbers with many values count; in all other columns a copy is equal. Rows in time are near by right.
+
+    Args:
+        inputs: raw inputs.
+        groups: the group of each row, or None.
+        order: the time of each row, or None.
+    """
+    numbers = [j for j, names in enumerate(inputs.categories) if names is None and many_values(inputs.values[:, j])]
+    if order is not None or not numbers or len(inputs.values) < FEWEST_ROWS:
+        return []
+    raw = inputs.values[:ROWS, numbers]
+    whole = np.flatnonzero(~np.isnan(raw).any(axis=1))
+    x = Standardise().fit_transform(raw[whole]) if len(whole) >= FEWEST_ROWS else raw[:0]
+    first = np.sort(np.unique(x, axis=0, return_index=True)[1])
+    if len(first) < FEWEST_ROWS:
+        return []
+    pairs = _pairs(x[first])
+    rows = whole[first]
+    first_rows, second_rows = rows[pairs[:, 0]], rows[pairs[:, 1]]
+    rest = np.delete(np.nan_to_num(inputs.values, nan=-1.0), numbers, axis=1)
+    alike = (rest[first_rows] == rest[second_rows]).all(axis=1)
+    if groups is not None:
+        alike &= groups[first_rows] != groups[second_rows]
+    involved = np.unique(pairs[alike])
+    if len(involved) < max(LEAST, SHARE * len(first)):
+        return []
+    text = (
+        f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}: "
+        "nearer by far than neighbours are there. If "
+        "they are copies (measured again, jittered, cut from one whole), a twin in the training rows gives away the "
+        "held-out one: give twins one group, with --group."
+    )
+    return [Finding("repeats", (), text)]
+
+
+def _pairs(x: Float[np.ndarray, "n d"]) -> Int[np.ndarray, "pairs 2"]:
+    """Rows and their nearest one, where it is far nearer than chance would have it."""
+    from sklearn.neighbors import NearestNeighbors
+
+    neighbours = min(NEIGHBOURS, len(x) // 4)
+    distances, places = NearestNeighbors(n_neighbors=neighbours + 1).fit(x).kneighbors(x)
+    far = np.maximum(distances[:, -1], np.finfo(float).tiny)
+    middle = float(np.median(distances[:, (neighbours + 1) // 2] / far))
+    dimension = math.log(0.5) / math.log(min(max(middle, 1e-6), 1 - 1e-6))
+    near = min((EXPECTED / (neighbours * len(x))) ** (1 / dimension), NEAREST)
+    found = np.flatnonzero(distances[:, 1] < near * far)
+    return np.stack([found, places[found, 1]], axis=1)

@@ -1,0 +1,46 @@
+"""Which of the usual models suit a table."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SettingError
+
+WIDE = 0.5
+"""Columns per row from which on a lasso stands among the models of classes, too."""
+
+
+def suited(x: Float[np.ndarray, "N d"], task: str, targets: Float[np.ndarray, "rows k"] | None) -> list[str]:
+    """The names of those that are compared where none is named.
+
+    Poisson regression stands among them for counts (whole numbers, none below 0), gamma regression for amounts (all
+    above 0, the mean above the median by a tenth of the deviation), an elastic net where columns are many, a lasso for
+    classes where there are at least half as many columns as rows.
+    """
+    if task == "classification":
+        wide = targets is not None and x.shape[1] >= WIDE * len(targets)
+        return ["boosting", "forest", "logistic", "neighbours", "svm", *(["lasso"] if wide else [])]
+    found = ["boosting", "forest", "lasso", "neighbours", "svm"]
+    if targets is None:
+        return found
+    found += ["elastic-net"] if x.shape[1] >= WIDE * len(targets) else []
+    if (targets >= 0).all() and (targets == np.round(targets)).all():
+        found.append("poisson")
+    elif (targets > 0).all() and (targets.mean(axis=0) - np.median(targets, axis=0) > 0.1 * targets.std(axis=0)).all():
+        found.append("gamma")
+    return found
+
+
+def check_amounts(names: Sequence[str], targets: Float[np.ndarray, "rows k"] | None) -> None:
+    """Refuse models of counts and amounts for targets that are none.
+
+    Raises:
+        SettingError: targets below 0, or of 0 for gamma regression.
+    """
+    least = math.inf if targets is None else float(targets.min())
+    for name, fits, rule in (("poisson", least >= 0, "at least 0"), ("gamma", least > 0, "above 0")):
+        if name in names and not fits:
+            raise SettingError(f"--models {name} does not suit this target", found=f"a target of {least:g}",
+                               rule=f"all targets are {rule}", remedy=f"leave {name} out")  # fmt: skip
