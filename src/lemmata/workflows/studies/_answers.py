@@ -16,7 +16,7 @@ from ._question import Question
 from ._row_losses import misranked, wrong
 from ._signal import Signal
 from ._standing import FULL, beats_guessing, eligible, near_best
-from ._unfound import copied, nothing, predicted
+from ._unfound import already, copied, nothing, predicted, used
 
 STEPS = (0.25, 1.0, 3.0, 7.0)
 """How many more rows are priced, relative to the rows there are."""
@@ -76,12 +76,12 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
     needed = None if untold else first.samples(loss)
     more = [] if question.drifts else [_more(best, question, step) for step in STEPS]
     if guessed:
-        reach = _guessed(question)
+        reach = already(question)
     else:
         reach = _untold(question, faultless) if needed is None else _rows(first, best, useful, question, loss, needed)
     near = near_best(best, question, candidates)
     present = _exactly(best, question) if exact else _present(best, question, now, able, near)
-    sentences = [predicted(found), copied(found), _used(question), question.rare]
+    sentences = [predicted(found), copied(found), used(question), question.rare]
     sentences += [present, reach] if question.loss is None else [reach, present]
     if exact:
         sentences = [item for item in sentences if question.loss is not None or item is not reach]
@@ -184,20 +184,6 @@ def _first(useful: Sequence[Candidate], best: Candidate, loss: float) -> Candida
     fewest = min(useful, key=lambda item: item.samples(loss).upper)
     most = fewest.samples(loss).upper
     return fewest if SAME_ROWS * most < own.value or most <= best.total < own.upper else best
-
-
-def _guessed(question: Question) -> str:
-    """What is asked is no better than what is known without any column."""
-    unit = question.unit
-    has = tell(unit, question.guessing, question.spread)
-    return f"Reaching {question.say_asked()} takes no rows: guessing {question.constant} has {has} already."
-
-
-def _used(question: Question) -> str:
-    """That not all rows of the table were used."""
-    if question.used is None or question.used >= question.total:
-        return ""
-    return f"This study used {question.used:,} of the table's {question.total:,} rows."
 
 
 def _rows(

@@ -26,7 +26,7 @@ class Question:
         rare: classes of fewer than 8 rows, in words.
         more: what the user would have more of: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows say nothing.
-        constant: what guessing predicts, in words.
+        constant: what guessing predicts, in words; empty is as the unit has it.
     """
 
     unit: Metric
@@ -39,7 +39,7 @@ class Question:
     rare: str = ""
     more: str = "rows"
     drifts: bool = False
-    constant: str = "the mean"
+    constant: str = ""
 
     def told(self, interval: Interval) -> Interval:
         """An interval of losses in the unit of the metric, its lower end first."""

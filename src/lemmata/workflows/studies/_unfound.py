@@ -12,6 +12,7 @@ from ._row_losses import wrong
 from ._signal import LEVEL, Signal
 from ._signal_power import ALL, ONE, PRODUCT, SEVERAL
 from ._splits import before_stretches
+from ._units import say_guess
 
 OPEN = 0.05
 """A p-value above the level of the test and up to this leaves open whether there is signal."""
@@ -53,6 +54,20 @@ def _p(found: Signal) -> str:
         what = f"{found.shuffles:,} shuffles" if plain else "this test"
         return f"p ≤ {found.least:.2g}, the least that {what} can show"
     return f"p = {found.p_value:.2g}" if found.p_value >= 0.001 else "p < 0.001"
+
+
+def already(question: Question) -> str:
+    """What is asked is no better than what is known without any column."""
+    unit = question.unit
+    guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
+    return f"Reaching {question.say_asked()} takes no rows: guessing {guess} has {has} already."
+
+
+def used(question: Question) -> str:
+    """That not all rows of the table were used."""
+    if question.used is None or question.used >= question.total:
+        return ""
+    return f"This study used {question.used:,} of the table's {question.total:,} rows."
 
 
 def copied(found: Signal) -> str:
