@@ -69,10 +69,13 @@ def test_where_nobody_may_win(name, seed):
         assert max(abs(value - 1) for value in found.values()) < 0.05
         assert "no signal" in record.sentences[0]
     if name == "smooth":
-        assert record.winner is None
-        assert set(record.leaders) == {"mlp", "conv", "recurrent"}
-        assert found["attention"] > max(found["mlp"], found["conv"], found["recurrent"]) + 0.05
-        assert record.sentences[0].startswith("No winner between")
+        small = {"mlp", "conv", "recurrent"}
+        assert max(found[family] for family in small) < 1e-4
+        assert found["attention"] > 0.05
+        assert set(record.leaders) <= small
+        # a factor may be sure where a difference is none: then the sentence says how little it is
+        first = record.sentences[0]
+        assert first.startswith("No winner between") if record.winner is None else "Both are small" in first
     if name == "hold":
         assert min(found.values()) > 0.5
         assert any("selective recurrence" in sentence for sentence in record.sentences)
