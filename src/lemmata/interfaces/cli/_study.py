@@ -13,7 +13,7 @@ from lemmata.options import StudyOptions
 from lemmata.workflows.records.studies import StudyRecord
 
 from ._job import Job
-from ._options import Dask, Jobs, with_options
+from ._options import Dask, with_options
 from ._summary import describe_data, print_summary
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def _study(
             " Feather, JSON lines, NPZ."
         ),
     ],
-    jobs: Jobs = 1,
     dask: Dask = None,
     save_model: Annotated[
         Path | None,
@@ -64,7 +63,7 @@ def _study(
         return kept[0]
 
     job = dataclasses.replace(_JOB, load=loaded)
-    record = job(told, data, directory=directory, as_json=as_json, jobs=jobs, dask=dask)
+    record = job(told, data, directory=directory, as_json=as_json, dask=dask)
     if save_model is not None:
         from lemmata.interfaces.python import Given
 

@@ -53,6 +53,8 @@ TRAINING_ROWS = 300
 MEASURED_SHARE, PAGE_SECONDS = 0.9, 4.0
 """The share of a time limit after which no model is begun, less what the page takes; theory gets what is left over."""
 BAND = 24
+MOST_THREADS = 8
+"""Models are measured beside each other on threads: their fits leave Python alone, so that a process is enough."""
 
 Progress = Callable[[str, float, float], None]
 
@@ -144,7 +146,7 @@ class _Job:
         waiting = sorted(self.models, key=lambda model: -price[model.name])
         if self.options.time_limit is not None:
             waiting.sort(key=lambda model: (model.theory and model.name not in ("linear", "rbf"), price[model.name]))
-        threads, end = min(4, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
+        threads, end = min(MOST_THREADS, os.cpu_count() or 1), self.until(MEASURED_SHARE) - PAGE_SECONDS
         running: dict[concurrent.futures.Future[Candidate], Model] = {}
         pool = concurrent.futures.ThreadPoolExecutor(threads, initializer=_one_openmp_thread)
         try:
