@@ -235,7 +235,7 @@ def main() -> None:
     shared.add_argument("--large", action="store_true", help="100,000 rows (generators), 1,000,000 (speed)")
     tables = add("tables", parents=[shared])
     tables.add_argument("--half", choices=("odd", "even", "all"), default="all", help="odd calibrates, even reports")
-    tables.add_argument("--kinds", default="", help="classes,numbers,heavy,grouped,timed")
+    tables.add_argument("--kinds", default="", help="classes,numbers,heavy,grouped,timed,codes")
     tables.add_argument("--sizes", default=",".join(map(str, SIZES)), help="rows that are studied")
     tables.add_argument("--draws", type=int, default=1, help="studies of each table and size")
     tables.add_argument("--seconds", type=float, default=30.0, help="for the truth of one model at one size")

@@ -8,7 +8,7 @@ import numpy as np
 
 FACTORS = ("1", "2", "4")
 SIGMAS = 1.645
-KINDS = ("classes", "numbers", "heavy", "grouped", "timed")
+KINDS = ("classes", "numbers", "heavy", "grouped", "timed", "codes")
 
 
 def wilson(hits: int, total: int, z: float = 1.96) -> tuple[float, float]:

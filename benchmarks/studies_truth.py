@@ -43,9 +43,7 @@ def held_out_losses(dataset, name: str, train: np.ndarray, test: np.ndarray, uni
         warnings.simplefilter("ignore")
         known = models(["linear"] if more else [name], dataset.x, dataset.task, **more)
         model = next(item for item in known if item.name == name)
-        encoder = dataset.encoder().fit(dataset.inputs[train])
-        rows = np.asarray(encoder.transform(dataset.inputs[np.concatenate([train, test])]), float)
-        fit = model.fit(rows, dataset.targets[train], dataset.task)
+        fit = model.fit(dataset.encoded(train, test), dataset.targets[train], dataset.task)
     outputs = fit.chances if unit == "log-loss" else fit.outputs
     return row_losses(unit, dataset.targets[test], np.asarray(outputs))
 
