@@ -23,6 +23,7 @@ from ._entries import state_of as state_of
 from ._entries import trials_print_of as trials_print_of
 from ._entries import verdict_from as verdict_from
 from ._entries import words_of as words_of
+from ._entries import write_beside as write_beside
 from ._entries import write_record as write_record
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import inspect
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +21,7 @@ from ._ladders import Limit, Order, Rate
 from ._population import Population
 from ._problems import keys_in, stored_measurement
 from ._relations import EXPONENT, FACTOR
+from ._settings import Choice, Variable
 from ._trials import Outcome, compiled, root_key, trial, trial_key
 from ._verdict import Verdict
 from ._verify import verify
@@ -87,6 +89,13 @@ def _check_words(claim: Claim) -> None:
             variable.check(name, variable.default)
         except SettingError as error:
             raise _broken(claim, str(error), "the default of a setting lies within its bounds") from None
+        if (only := _pinned(variable)) is not None:
+            raise _broken(
+                claim,
+                f"other settings have {name}={only} alone",
+                "a verification visits the range that a population declares",
+                "corners with two ends, or a range of that value where the statement speaks of no other",
+            )
     if not claim.control.statement.strip():
         raise _broken(claim, "a control without words", "the control says which false statement it is")
     amiss = misclassified(about(type(claim).__module__))
@@ -99,6 +108,13 @@ def _check_words(claim: Claim) -> None:
             "a bound knows the value that every reader knows",
             'define trivial(problem), or say why there is none: trivial = "..."',
         )
+
+
+def _pinned(variable: Variable) -> Any:
+    """The one value of a variable's corners, where its range has others; None elsewhere."""
+    values = sorted(set(variable.corners or ()))
+    wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
+    return values[0] if wide and len(values) == 1 else None
 
 
 def _check_accusation(claim: Claim) -> None:
