@@ -64,11 +64,11 @@ def mutate(
                 failed[name] = own
             else:
                 found[name] = own
+                if write:
+                    write_beside(known[name], "mutations", own)
             if not (as_json or markdown):
                 told = f"failed: {own}" if isinstance(own, str) else told_mutations(own)
                 out.print(f"{name}  {told}", markup=False, highlight=False, soft_wrap=True)
-            if write and name in found:
-                write_beside(known[name], "mutations", own)
     left = [name for name in known if name not in found and name not in failed]
     if as_json:
         plain(json.dumps({"claims": found, "failed": failed, "left": left}, indent=1))
