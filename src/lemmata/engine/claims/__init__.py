@@ -9,6 +9,7 @@ from ._calibrate import Calibration as Calibration
 from ._calibrate import calibrate as calibrate
 from ._check import Conformance as Conformance
 from ._check import check_claim as check_claim
+from ._check import check_ranges as check_ranges
 from ._check import check_verdict as check_verdict
 from ._check import check_writing as check_writing
 from ._claim import Claim as Claim

@@ -43,9 +43,10 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     """Check that a claim obeys the grammar, and return its verdict.
 
     It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
-    method is overridden; sampled problems are of the population's type; prediction, control and measurement have the
-    same shapes for every key and are finite; at the default budget the verdict is the expected one, hypotheses drop
-    no more trials than the population declares, and the control is near and refuted.
+    method is overridden; a verification visits the declared range of every variable; sampled problems are of the
+    population's type; prediction, control and measurement have the same shapes for every key and are finite; at the
+    default budget the verdict is the expected one, hypotheses drop no more trials than the population declares, and the
+    control is near and refuted.
 
     Args:
         claim: the claim, not its class.
@@ -58,6 +59,7 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     if isinstance(claim, type):
         raise ClaimError(f"claim {claim.__name__}", found="a class", rule="a claim", remedy=f"{claim.__name__}()")
     check_writing(claim)
+    check_ranges(claim)
     _check_samples(claim, seed, samples)
     verdict = verify(claim, seed=seed, progress=False)
     check_verdict(claim, verdict)
@@ -76,6 +78,18 @@ def check_writing(claim: Claim) -> None:
     _check_methods(claim)
 
 
+def check_ranges(claim: Claim) -> None:
+    """Check that a verification visits other settings within each declared range; ClaimError where it has one alone."""
+    for name, variable in claim.population.settings().variables.items():
+        if (only := _pinned(variable)) is not None:
+            raise _broken(
+                claim,
+                f"other settings have {name}={only} alone",
+                "a verification visits the range that a population declares",
+                "corners with two ends, or a range of that value where the statement speaks of no other",
+            )
+
+
 def _check_words(claim: Claim) -> None:
     for attribute in ("title", "statement", "controls", "unexplained"):
         if not getattr(claim, attribute).strip():
@@ -89,13 +103,6 @@ def _check_words(claim: Claim) -> None:
             variable.check(name, variable.default)
         except SettingError as error:
             raise _broken(claim, str(error), "the default of a setting lies within its bounds") from None
-        if (only := _pinned(variable)) is not None:
-            raise _broken(
-                claim,
-                f"other settings have {name}={only} alone",
-                "a verification visits the range that a population declares",
-                "corners with two ends, or a range of that value where the statement speaks of no other",
-            )
     if not claim.control.statement.strip():
         raise _broken(claim, "a control without words", "the control says which false statement it is")
     amiss = misclassified(about(type(claim).__module__))

@@ -117,7 +117,7 @@ class FewShotTasks(Population[FewShotTask]):
     """One of four models of width 16, pre-trained on reviews that praise or blame two topics alike; now they differ."""
 
     settings = Space(
-        shots=Integer(16, 4, 64, "rows of each class", corners=(12, 24)),
+        shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
         topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
     )
 

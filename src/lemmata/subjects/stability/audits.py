@@ -91,11 +91,11 @@ class AuditedTrainings(Population[AuditedTraining]):
 
     # Sizes; each new one of a training is compiled anew, so that corners change few of them.
     settings = Space(
-        n=Integer(8, 1, 500, "rows", corners=(6, 8)),
-        d=Integer(6, 1, 50, "dimension", corners=(4, 6)),
+        n=Integer(8, 1, 500, "rows", corners=(8, 8)),
+        d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
         steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
         rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
-        runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 1000)),
+        runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 800)),
         delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
     )
 

@@ -37,8 +37,8 @@ class DeployedRows(Population[Trained]):
     them is called the next class, which no input shows.
 
     Args:
-        moved: by default and at least; 0 is the law of the held-out rows.
-        relabelled: by default; 0 relabels none.
+        moved: by default; 0 is the law of the held-out rows.
+        relabelled: by default.
         rows: training rows by default.
         features: d by default.
         used: rows in use by default, and at least.
@@ -61,9 +61,13 @@ class DeployedRows(Population[Trained]):
             n=Integer(self.rows, 20, 2000, "training rows"),
             used=Integer(self.used, 20, 2000, "rows in use", corners=(self.used, 2 * self.used)),
             d=Integer(self.features, 1, 50, "features"),
-            hidden=Integer(self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(0, 6)),
-            moved=Real(self.moved, self.moved, 2 * self.moved, "how far rows in use are moved"),
-            relabelled=Real(self.relabelled, 0.0, 5 * self.relabelled, "share of relabelled rows in use"),
+            hidden=Integer(
+                self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(self.hidden, self.hidden)
+            ),
+            moved=Real(self.moved, 0.0, 5.0, "how far rows in use are moved", corners=(self.moved, self.moved)),
+            relabelled=Real(
+                self.relabelled, 0.0, 1.0, "share of relabelled rows in use", corners=(self.relabelled, self.relabelled)
+            ),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Deployed:

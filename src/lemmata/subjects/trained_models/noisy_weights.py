@@ -189,7 +189,7 @@ class PacBayesFromHalf(AbstractGauge):
     title = "PAC-Bayes from half of the rows, with noise on the weights"
     source = Source("dziugaite2017", note="the same bound; here the prior is trained on rows of its own")
     stated = Kind.OWN
-    population = RectifiedNetworks(rows=400, hidden=0, widths=(0, 4), decay=0.05)
+    population = RectifiedNetworks(rows=400, hidden=0, widths=(0, 0), decay=0.05)
     relation = AtMost(delta=0.1)
     control = Control("a third of that bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"

@@ -15,7 +15,6 @@ from jaxtyping import Array, Float, Key
 from lemmata.engine.claims import AtLeast, AtMost, Control, Hypothesis, Kind, Source, Status
 from lemmata.subjects.bounds import rademacher
 from lemmata.subjects.trained_models import Trained
-from lemmata.subjects.trained_models._linear_models import LinearModels
 from lemmata.subjects.trained_models._rectified_networks import RectifiedNetworks
 
 from ._chain import chain_of
@@ -196,7 +195,7 @@ class LinearRademacherBound(AbstractGauge):
     title = "Margin and length of a linear model"
     source = Source("maurer2016", note="contraction of vectors; the ball's complexity as in bartlett2002rademacher")
     stated = Kind.OWN
-    population = LinearModels(RectifiedNetworks(rows=2000, distance=16.0, noise=0.25, decay=0.05))
+    population = RectifiedNetworks(rows=2000, hidden=0, widths=(0, 0), distance=16.0, noise=0.25, decay=0.05)
     relation = AtMost(delta=0.1)
     control = Control("a quarter of that bound", lambda bound, problem: bound / 4)
     controls = "the error on new rows of every linear model of this length and these margins at once"

@@ -58,7 +58,7 @@ class TriggeredNetworks(Population[Trained]):
     they are.
 
     Args:
-        planted: that share by default and at least; 0 is a clean model.
+        planted: that share by default; 0 is a clean model.
     """
 
     planted: float = 0.1
@@ -69,7 +69,9 @@ class TriggeredNetworks(Population[Trained]):
             n=Integer(160, 100, 2000, "training rows", corners=(120, 240)),
             d=Integer(20, 8, 200, "features", corners=(16, 30)),
             hidden=Integer(0, 0, 100, "hidden units; 0 is a linear model", corners=(0, 12)),
-            planted=Real(self.planted, self.planted, 5 * self.planted, "share of stamped training rows"),
+            planted=Real(
+                self.planted, 0.0, 0.5, "share of stamped training rows", corners=(self.planted, self.planted)
+            ),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:

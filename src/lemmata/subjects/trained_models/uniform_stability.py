@@ -10,7 +10,6 @@ from jaxtyping import Array, Int, Key
 
 from lemmata.engine.claims import AtMost, Control, Hypothesis, Kind, Source
 from lemmata.subjects.trained_models import Trained, whole_and_without
-from lemmata.subjects.trained_models._linear_models import LinearModels
 from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, stationary
 
 from ._gauge import AbstractGauge
@@ -69,7 +68,7 @@ class ConvexModelsAreStable(AbstractGauge):
     title = "Uniform stability of convex models"
     source = Source("bousquet2002", "Theorem 22", note="with the constant of log loss, and a loss along the whole move")
     stated = Kind.OWN
-    population = LinearModels(TrainedNetworks(rows=120, decay=1.0))
+    population = TrainedNetworks(rows=120, decay=1.0, hidden=0, widths=(0, 0))
     relation = AtMost()
     control = Control(
         "an eighth of that",
