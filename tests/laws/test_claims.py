@@ -12,6 +12,7 @@ from lemmata.engine.claims import (
     UNSEEN,
     Status,
     bibliography,
+    check_ranges,
     check_verdict,
     check_writing,
     cite,
@@ -21,6 +22,7 @@ from lemmata.engine.claims import (
     verify,
     words_of,
 )
+from lemmata.errors import ClaimError
 from tests import budget
 
 CLAIMS = list(registry().values())
@@ -61,6 +63,48 @@ def test_a_claim_is_judged_at_a_seed_of_its_own(claim):
     if verdict.status is Status.INAPPLICABLE and verdict.reason.startswith(UNSEEN):
         pytest.skip(verdict.reason)
     assert verdict.status in (claim.expected, Status.INCONCLUSIVE), verdict.reason
+
+
+AT_ONE_SETTING = {
+    "dynamics.fine_tuning": {
+        "few_rows_do_not_overfit",
+        "kernel_predicts_accuracy",
+        "kernel_predicts_outputs",
+        "prompts_keep_the_kernel",
+        "prompts_linearise",
+        "unrelated_words_break_it",
+    },
+    "stability.audits": {"audit_of_training"},
+    "trained_models.noisy_weights": {"pac_bayes_from_half"},
+    "trained_models.norms": {"linear_rademacher_bound"},
+    "trained_models.shift": {
+        "confidence_falls_less_than_accuracy",
+        "error_in_use_by_confidence",
+        "error_in_use_by_threshold",
+        "inputs_of_training_rows_as_reference",
+        "labelled_rows_tell_the_error",
+        "moved_rows_are_seen",
+        "rows_in_use_are_alike",
+        "same_inputs_two_errors",
+    },
+    "trained_models.triggers": {"clean_classes_alike", "planted_trigger_is_small", "success_of_smallest_trigger"},
+    "trained_models.uniform_stability": {"convex_models_are_stable"},
+}
+"""Claims whose trials train models, so that another setting costs minutes: verifications see one value of a range. A
+claim that is mended leaves this list, and no claim joins it."""
+
+
+def _sees_a_range_at_one_setting(claim):
+    try:
+        check_ranges(claim)
+    except ClaimError:
+        return True
+    return False
+
+
+def test_verifications_visit_the_declared_ranges():
+    found = {claim.name for claim in CLAIMS if _sees_a_range_at_one_setting(claim)}
+    assert found == {f"{section}.{name}" for section, names in AT_ONE_SETTING.items() for name in names}
 
 
 def test_misprints_have_corrections():

@@ -3,7 +3,18 @@
 import jax
 import jax.numpy as jnp
 
-from lemmata.engine.claims import AtMost, Control, Equal, EqualInMean, Hypothesis, Integer, Population, Space
+from lemmata.engine.claims import (
+    AtMost,
+    Choice,
+    Control,
+    Equal,
+    EqualInMean,
+    Hypothesis,
+    Integer,
+    Population,
+    Real,
+    Space,
+)
 from tests.engine.claims.synthetic import RUNGS, Convergent, Existence, Numbers, SkewedMean, SureBound, Synthetic
 
 
@@ -172,3 +183,48 @@ class CoarseMean(SkewedMean):
     relation = EqualInMean(resolution=0.4)
     control = Control("half as much again", lambda value, problem: 1.5 * value)
     trials = 2000
+
+
+class PinnedNumbers(Population[jax.Array]):
+    """Numbers of which a verification sees one setting alone, although a range of them is declared."""
+
+    pinned: str = "size"
+
+    def settings(self):
+        corners = dict.fromkeys(("size", "scale"))
+        corners |= {"size": {"size": (3, 3)}, "scale": {"scale": (3.0, 3.0)}}.get(self.pinned, {})
+        law = Choice("even", ("even", "odd"), "law", ("odd",) if self.pinned == "law" else ())
+        return Space(
+            size=Integer(4, 1, 64, "size", corners=corners["size"]),
+            scale=Real(4.0, 1.0, 64.0, "scale", corners=corners["scale"]),
+            law=law,
+        )
+
+    def sample(self, setting, key):
+        return 1 + jax.random.uniform(key)
+
+    def hypotheses(self, problem):
+        return []
+
+
+class OneSize(Population[jax.Array]):
+    """Numbers of one size: nothing else is declared, so nothing is pinned."""
+
+    settings = Space(size=Integer(4, 4, 4, "size", corners=(4, 4)), law=Choice("even", ("even",), "law", ("even",)))
+
+    def sample(self, setting, key):
+        return 1 + jax.random.uniform(key)
+
+    def hypotheses(self, problem):
+        return []
+
+
+def on(numbers):
+    """A bound on the numbers of a population."""
+
+    class Bound(SureBound):
+        """A bound that always holds."""
+
+        population = numbers
+
+    return Bound()

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from lemmata.engine.claims import Control, Equal, Source, Status, check_claim, verify
+from lemmata.engine.claims import Control, Equal, Source, Status, check_claim, check_ranges, verify
 from lemmata.engine.claims._family import budget_of
 from lemmata.engine.claims._registry import _add
 from lemmata.errors import ClaimError
@@ -59,6 +59,13 @@ def test_vacuity_counts_components_and_has_a_status_of_its_own():
     assert verdict.vacuous == pytest.approx(2 / 3)
     assert verdict.status is Status.VACUOUS
     assert verdict.remedy != Status.SUPPORTED.remedy
+
+
+@pytest.mark.parametrize(("name", "corner"), [("size", "3"), ("scale", "3.0"), ("law", "odd")])
+def test_a_variable_whose_range_is_never_visited_is_refused(name, corner):
+    with pytest.raises(ClaimError, match=f"other settings have {name}={corner} alone"):
+        check_ranges(holes.on(holes.PinnedNumbers(name)))
+    check_ranges(holes.on(holes.OneSize()))
 
 
 def test_a_bound_without_a_trivial_value_says_why():

@@ -5,8 +5,22 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from lemmata.engine.catalogue import told_walk
-from lemmata.engine.claims import Choice, Integer, Real, Space, load_file, places, run_keyed, walk_of, walk_record
+from lemmata.engine import catalogue
+from lemmata.engine.catalogue import costs, told_walk
+from lemmata.engine.claims import (
+    Choice,
+    Integer,
+    Real,
+    Space,
+    fingerprint_of,
+    load_file,
+    places,
+    registry,
+    run_keyed,
+    walk_of,
+    walk_record,
+)
+from lemmata.interfaces.cli import _walk as walking
 from lemmata.interfaces.cli import app
 
 FILE = '''
@@ -61,7 +75,7 @@ def test_ends_come_first_and_settings_between_follow():
 
 def walked(claim):
     tasks = walk_of(claim, seed=0, budget=40, level=1e-3)
-    return walk_record(claim, [done.verdict for done in run_keyed(tasks)])
+    return walk_record(claim, run_keyed(tasks))
 
 
 def test_a_range_wider_than_the_statement_is_found(claims):
@@ -73,6 +87,47 @@ def test_a_range_wider_than_the_statement_is_found(claims):
     assert "refuted" not in sound
     assert sound["where"] == []
     assert told_walk(sound).startswith(f"{sound['settings']} settings, ")
+
+
+SLOW = (
+    FILE.replace("import jax,", "import time, jax,")
+    + '''
+class SlowSizes(AbstractSize):
+    """A size is at most 64."""
+    title = "Slow sizes"
+    traced = False
+    predict = 64.0
+    def measure(self, problem, key):
+        time.sleep(0.0 if problem <= 8 else 40.0)
+        return problem
+'''
+)
+
+
+def test_a_setting_that_takes_too_long_is_unfinished_and_the_others_are_walked(tmp_path):
+    (tmp_path / "slow.py").write_text(SLOW)
+    (claim,) = (own for name, own in load_file(tmp_path / "slow.py").items() if "slow_sizes" in name)
+    tasks = walk_of(claim, seed=0, budget=2, level=1e-3)
+    record = walk_record(claim, run_keyed(tasks, limit=60.0, most=6.0))
+    slow = sum((task.setting or {})["n"] > 16 for task in tasks)  # a size is at least half of n
+    assert slow
+    assert slow <= record["unfinished"] < len(tasks)
+    assert "failed" not in record
+    assert record["where"] == []
+
+
+def test_the_cheapest_come_first_and_what_is_walked_is_left_out(monkeypatch):
+    claims = list(registry().values())[::100]
+    price = lambda claim: costs()[type(claim).__name__] * len(places(claim.population.settings()))
+    ordered = walking._in_order(claims, False)
+    assert [price(own) for own in ordered] == sorted(price(own) for own in ordered)
+    known = {
+        claims[0].name: {"walk": {"fingerprint": fingerprint_of(claims[0])}},
+        claims[1].name: {"walk": {"fingerprint": "old"}},
+    }
+    monkeypatch.setattr(catalogue, "records", lambda: known)
+    assert {own.name for own in claims} - {own.name for own in walking._in_order(claims, False)} == {claims[0].name}
+    assert len(walking._in_order(claims, True)) == len(claims)
 
 
 def test_the_command_names_the_settings_and_its_exit_code_says_it(claims):

@@ -9,6 +9,7 @@ from ._calibrate import Calibration as Calibration
 from ._calibrate import calibrate as calibrate
 from ._check import Conformance as Conformance
 from ._check import check_claim as check_claim
+from ._check import check_ranges as check_ranges
 from ._check import check_verdict as check_verdict
 from ._check import check_writing as check_writing
 from ._claim import Claim as Claim
@@ -23,6 +24,7 @@ from ._entries import state_of as state_of
 from ._entries import trials_print_of as trials_print_of
 from ._entries import verdict_from as verdict_from
 from ._entries import words_of as words_of
+from ._entries import write_beside as write_beside
 from ._entries import write_record as write_record
 from ._equalities import Equal as Equal
 from ._equalities import EqualInMean as EqualInMean

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import inspect
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +21,7 @@ from ._ladders import Limit, Order, Rate
 from ._population import Population
 from ._problems import keys_in, stored_measurement
 from ._relations import EXPONENT, FACTOR
+from ._settings import Choice, Variable
 from ._trials import Outcome, compiled, root_key, trial, trial_key
 from ._verdict import Verdict
 from ._verify import verify
@@ -41,9 +43,10 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     """Check that a claim obeys the grammar, and return its verdict.
 
     It names its source, title, statement and what it controls; a bound has a trivial value or says why not; no concrete
-    method is overridden; sampled problems are of the population's type; prediction, control and measurement have the
-    same shapes for every key and are finite; at the default budget the verdict is the expected one, hypotheses drop
-    no more trials than the population declares, and the control is near and refuted.
+    method is overridden; a verification visits the declared range of every variable; sampled problems are of the
+    population's type; prediction, control and measurement have the same shapes for every key and are finite; at the
+    default budget the verdict is the expected one, hypotheses drop no more trials than the population declares, and the
+    control is near and refuted.
 
     Args:
         claim: the claim, not its class.
@@ -56,6 +59,7 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
     if isinstance(claim, type):
         raise ClaimError(f"claim {claim.__name__}", found="a class", rule="a claim", remedy=f"{claim.__name__}()")
     check_writing(claim)
+    check_ranges(claim)
     _check_samples(claim, seed, samples)
     verdict = verify(claim, seed=seed, progress=False)
     check_verdict(claim, verdict)
@@ -72,6 +76,18 @@ def check_writing(claim: Claim) -> None:
     _check_accusation(claim)
     _check_names(claim)
     _check_methods(claim)
+
+
+def check_ranges(claim: Claim) -> None:
+    """Check that a verification visits other settings within each declared range; ClaimError where it has one alone."""
+    for name, variable in claim.population.settings().variables.items():
+        if (only := _pinned(variable)) is not None:
+            raise _broken(
+                claim,
+                f"other settings have {name}={only} alone",
+                "a verification visits the range that a population declares",
+                "corners with two ends, or a range of that value where the statement speaks of no other",
+            )
 
 
 def _check_words(claim: Claim) -> None:
@@ -99,6 +115,13 @@ def _check_words(claim: Claim) -> None:
             "a bound knows the value that every reader knows",
             'define trivial(problem), or say why there is none: trivial = "..."',
         )
+
+
+def _pinned(variable: Variable) -> Any:
+    """The one value of a variable's corners, where its range has others; None elsewhere."""
+    values = sorted(set(variable.corners or ()))
+    wide = len(variable.options) > 1 if isinstance(variable, Choice) else variable.low < variable.high
+    return values[0] if wide and len(values) == 1 else None
 
 
 def _check_accusation(claim: Claim) -> None:

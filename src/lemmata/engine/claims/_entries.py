@@ -140,6 +140,22 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
 
 
+def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
+    """Enter what a command found beside the verdict into a claim's record as it stands now; nothing where it has none.
+
+    Args:
+        claim: the claim.
+        what: "walk" or "mutations", say.
+        found: the finding.
+
+    Raises:
+        DataError: the file cannot be written; it stays as it was.
+    """
+    records.cache_clear()  # another process may have written a verdict since
+    if claim.name in records():
+        write_record(claim, {**records()[claim.name], what: found})
+
+
 def recorded(claim: Claim) -> Verdict | None:
     """The recorded verdict on a claim; None where there is none. How long it took is known roughly."""
     found = judged({"name": claim.name, "settings": {}}).get("verdict")

@@ -71,17 +71,20 @@ class Judged:
         task: the claim.
         verdict: on it; failed, with the key of the trial, where it was stopped.
         unrecorded: why its trials could not be kept; empty where they were.
+        late: whether it was stopped for want of time.
     """
 
     task: JudgingTask
     verdict: Verdict
     unrecorded: str = ""
+    late: bool = False
 
 
 def run_keyed(
     tasks: Iterable[JudgingTask],
     *,
     limit: float | None = None,
+    most: float | None = None,
     jobs: int = 1,
     run: Run = run_trials,
     around: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
@@ -97,7 +100,8 @@ def run_keyed(
         tasks: drawn when a process is free, so that a generator may end with the time that there is. Of a list a
             process takes first what is of the section that it judged last, whose functions it has compiled, then what
             is of a section that no other one is at.
-        limit: seconds a trial; None for any, and in this process where there is one job.
+        limit: seconds a trial; None for any, and in this process where there is one job and `most` is None.
+        most: seconds a task, once its process has begun; None for any.
         jobs: how many processes.
         run: what runs trials, which must be able to be sent; where it raises a `DataError` (a ledger on a full disk),
             trials run without it.
@@ -107,12 +111,12 @@ def run_keyed(
     if executor is not None:
         yield from _apart(tasks, executor, run)
         return
-    if limit is None and jobs == 1:
+    if limit is None and most is None and jobs == 1:
         for task in tasks:
             yield _judged(task, run)
         return
     known = list(tasks) if isinstance(tasks, list) else None
-    waiting, workers = iter(tasks), [_Worker(limit, run, around, (number, jobs)) for number in range(jobs)]
+    waiting, workers = iter(tasks), [_Worker((limit, most), run, around, (number, jobs)) for number in range(jobs)]
     try:
         while True:
             for worker in workers:
@@ -166,14 +170,16 @@ def _apart(tasks: Iterable[JudgingTask], executor: Executor, run: Run) -> Iterat
 class _Worker:
     """A process, what it does, and when it is late."""
 
-    def __init__(self, limit: float | None, run: Run, around: Callable, place: tuple[int, int]):
-        self._limit, self._given, self._tries = limit, (run, around, place), 0
+    def __init__(self, limits: tuple[float | None, float | None], run: Run, around: Callable, place: tuple[int, int]):
+        self._limit, self._most = (own or float("inf") for own in limits)
+        self._given, self._tries = (run, around, place), 0
         self._process: Any = None
         self._judged, self.task, self._begun = 0, None, 0.0
         self.section = ""
         self.end: Any = None
         self.deadline, self._allowed = 0.0, _START
         self._place: tuple[dict, int | None] = ({}, None)
+        self._end: float | None = None
 
     def give(self, task: JudgingTask) -> None:
         if self._process is not None and self._judged >= _A_PROCESS:
@@ -186,7 +192,7 @@ class _Worker:
             self._process.start()
             there.close()
             self._judged = 0
-        self.task, self._place, self._begun, self._tries = task, ({}, None), _clock(), 0
+        self.task, self._place, self._begun, self._tries, self._end = task, ({}, None), _clock(), 0, None
         self.section = task.section
         self._allow(_START)
         with contextlib.suppress(OSError):  # it has ended, which is seen when it is read
@@ -209,8 +215,10 @@ class _Worker:
                 return None
             return self._failed(f"the process ended by itself ({by})")
         if said == "trial":
+            if self._end is None:
+                self._end = _clock() + self._most
             self._place = (more[0], more[1])
-            self._allow(self._limit or float("inf"))
+            self._allow(self._limit)
             return None
         task, self.task = self.task, None
         self._judged += 1
@@ -220,18 +228,21 @@ class _Worker:
 
     def late(self) -> Judged | None:
         """The verdict where a trial has had its time."""
-        if _clock() < self.deadline:
+        now = _clock()
+        if self._end is not None and now >= self._end:
+            return self._failed(f"stopped after {self._most:g} s", late=True)
+        if now < self.deadline:
             return None
-        return self._failed(f"stopped after {self._allowed:g} s without a result")
+        return self._failed(f"stopped after {self._allowed:g} s without a result", late=True)
 
     def _allow(self, seconds: float) -> None:
         self._allowed, self.deadline = seconds, _clock() + seconds
 
-    def _failed(self, reason: str) -> Judged:
+    def _failed(self, reason: str, late: bool = False) -> Judged:
         task, self.task = self.task, None
         assert task is not None
         self.stop()
-        return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason))
+        return Judged(task, _failure(task, *self._place, _clock() - self._begun, reason), late=late)
 
     def dismiss(self) -> None:
         """Let the process leave its context where it has no task, and end it."""

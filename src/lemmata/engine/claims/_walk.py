@@ -11,9 +11,9 @@ from lemmata.engine.catalogue import prints
 from lemmata.errors import SettingError
 
 from ._claim import Claim
-from ._keyed import JudgingTask
+from ._keyed import Judged, JudgingTask
 from ._settings import Choice, Space, Variable
-from ._verdict import Verdict, plain_json
+from ._verdict import plain_json
 
 INTERIOR = 4
 """Settings that are drawn between the ends, of all variables together."""
@@ -70,18 +70,24 @@ def walk_of(claim: Claim, *, seed: int = 0, budget: int | None = None, level: fl
     return [JudgingTask(claim, seed, budget, 0, level / len(found), setting) for setting in found]
 
 
-def walk_record(claim: Claim, verdicts: Iterable[Verdict]) -> dict[str, Any]:
+def walk_record(claim: Claim, walked: Iterable[Judged]) -> dict[str, Any]:
     """What is recorded of a walk: how many settings came out how, and where the claim did not hold.
+
+    Settings that took longer than they might are counted as unfinished: nothing is known of the claim there.
 
     Args:
         claim: the claim.
-        verdicts: on it, at the places.
+        walked: the claim as it was judged at the places.
     """
-    verdicts = list(verdicts)
-    counts = collections.Counter(str(verdict.status) for verdict in verdicts)
-    wrong = [verdict for verdict in verdicts if verdict.status in ("refuted", "failed") and claim.expected != "refuted"]
+    walked = list(walked)
+    counts = collections.Counter("unfinished" if own.late else str(own.verdict.status) for own in walked)
+    wrong = [
+        own.verdict
+        for own in walked
+        if own.verdict.status in ("refuted", "failed") and not own.late and claim.expected != "refuted"
+    ]
     return plain_json({
-        "settings": len(verdicts), **{status: counts[status] for status in sorted(counts)},
+        "settings": len(walked), **{status: counts[status] for status in sorted(counts)},
         "where": [{"setting": verdict.setting, "status": str(verdict.status), "reason": verdict.reason[:200]}
                   for verdict in wrong],
         "fingerprint": prints(type(claim).__module__, type(claim).__name__).whole,

@@ -54,7 +54,7 @@ class ImpulseResponses(Population[ImpulseResponse]):
 
     least: float = 0.75
     most: float = 2.0
-    settings = Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 768)))
+    settings = Space(steps=Integer(1024, 512, 4096, "steps of a period", step=64, corners=(768, 1024)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ImpulseResponse:
         smooth_key, sign_key = jax.random.split(key)
@@ -101,8 +101,8 @@ class RandomReadouts(Population[LinearReadouts]):
     """Random contracting recurrences, a random position, whole frequencies from 1 to 4."""
 
     settings = Space(
-        steps=Integer(32, 4, 256, "inputs", corners=(16, 16)),
-        states=Integer(32, 32, 128, "states", corners=(48, 48)),
+        steps=Integer(32, 4, 256, "inputs", corners=(16, 32)),
+        states=Integer(32, 32, 128, "states", corners=(32, 48)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LinearReadouts:

@@ -40,8 +40,8 @@ def mutate(
 
     Exit code 0 where all was done, 2 usage, 3 where claims were left for want of time, 4 where something failed.
     """
-    from lemmata.engine.catalogue import records, told_mutations
-    from lemmata.engine.claims import registry, write_record
+    from lemmata.engine.catalogue import told_mutations
+    from lemmata.engine.claims import registry, write_beside
     from lemmata.workers import workers
 
     from ._console import out, plain
@@ -64,11 +64,11 @@ def mutate(
                 failed[name] = own
             else:
                 found[name] = own
+                if write:
+                    write_beside(known[name], "mutations", own)
             if not (as_json or markdown):
                 told = f"failed: {own}" if isinstance(own, str) else told_mutations(own)
                 out.print(f"{name}  {told}", markup=False, highlight=False, soft_wrap=True)
-            if write and name in found and name in records():
-                write_record(known[name], {**records()[name], "mutations": own})
     left = [name for name in known if name not in found and name not in failed]
     if as_json:
         plain(json.dumps({"claims": found, "failed": failed, "left": left}, indent=1))

@@ -2,69 +2,74 @@
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
 from lemmata.errors import SettingError
 
-from ._judging import named_claims
+from ._judging import Kept, LedgerPath, named_claims
 from ._options import Jobs
 from ._subjects import Subjects, is_of, known_subjects
 
 SECONDS = 60.0
 """A trial may take so long, unless --trial-seconds says otherwise."""
+PLACE_SECONDS = 120.0
+"""All trials at a setting may take so long, unless --place-seconds says otherwise."""
 
 
 def walk(
     claims: Annotated[
         list[str] | None, typer.Argument(help="Names as `lemmata verify` takes them.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every registered claim.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every registered claim, the cheapest first.")] = False,
     subject: Subjects = None,
     budget: Annotated[int | None, typer.Option(help="Trials at each setting; default: what support needs.")] = None,
     level: Annotated[float, typer.Option(help="Probability of refuting a true statement anywhere.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the settings and of all trials.")] = 0,
     jobs: Jobs = 1,
+    ledger: LedgerPath = None,
     trial_seconds: Annotated[float, typer.Option(help="A trial may take so long.")] = SECONDS,
+    place_seconds: Annotated[float, typer.Option(help="All trials at a setting may take so long.")] = PLACE_SECONDS,
     minutes: Annotated[float | None, typer.Option(metavar="M", help="Begin no claim after so long.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Walk claims that were walked on the same code, too.")] = False,
     write: Annotated[bool, typer.Option("--write", help="Keep what is found in the records of the sections.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Judge claims at both ends of every variable of their populations, and at settings drawn between.
 
     A declared range is the region in which a claim is judged to hold. Where it is refuted there, the claim or its range
-    is wrong. `lemmata verify --edges` is this command.
+    is wrong. A setting that takes longer than it may is unfinished. Trials that the ledger has are read. Unless claims
+    are named, those with a walk on record on the code as it is are left out. `lemmata verify --edges` is this command.
 
     Exit code 0 where nothing was refuted or failed that should not be, 1 where something was refuted, 2 usage, 3 where
     claims were left for want of time, 4 where something failed.
     """
-    from lemmata.engine.catalogue import records, told_walk
-    from lemmata.engine.claims import registry, walk_record, write_record
+    from lemmata.engine.catalogue import told_walk
+    from lemmata.engine.claims import write_beside
 
     from ._console import out, plain
 
     if not (claims or everything or subject):
         raise SettingError("walk", rule="names of claims, --all or --subject")
-    chosen = named_claims(claims) if claims else list(registry().values())
-    places = known_subjects(subject, [claim.name for claim in chosen])
-    chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]
+    chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    began, told, left = time.monotonic(), {}, []
-    for claim in chosen:
-        if minutes is not None and time.monotonic() - began > 60 * minutes:
-            left.append(claim.name)
-            continue
-        own = told[claim.name] = walk_record(claim, _walked(claim, budget, level, seed, jobs, trial_seconds))
+    known, told = {claim.name: claim for claim in chosen}, {}
+    asked = {"seed": seed, "budget": budget, "level": level}
+    limits = {"limit": trial_seconds, "most": place_seconds, "jobs": jobs, "run": Kept(ledger, seed).run}
+    for name, own in _walked(chosen, asked, limits, minutes):
+        told[name] = own
         if not as_json:
-            out.print(f"{claim.name}  walked: {told_walk(own)}", markup=False, highlight=False, soft_wrap=True)
+            out.print(f"{name}  walked: {told_walk(own)}", markup=False, highlight=False, soft_wrap=True)
             for place in own["where"]:
                 out.print(f"  {place['status']} at {_spelled(place['setting'])}: {place['reason']}",
                           markup=False, highlight=False, soft_wrap=True)  # fmt: skip
-        if write and claim.name in records():
-            write_record(claim, {**records()[claim.name], "walk": own})
+        if write:
+            write_beside(known[name], "walk", own)
+    left = [name for name in known if name not in told]
     if as_json:
         plain(json.dumps({"claims": told, "left": left}, indent=1))
     elif left:
@@ -73,11 +78,58 @@ def walk(
     raise typer.Exit(4 if "failed" in wrong else 1 if wrong else 3 if left else 0)
 
 
-def _walked(claim: Any, budget: int | None, level: float, seed: int, jobs: int, limit: float) -> list[Any]:
-    from lemmata.engine.claims import run_keyed, walk_of
+def _chosen(claims: list[str] | None, subject: list[str] | None) -> list[Any]:
+    from lemmata.engine.claims import registry
 
-    tasks = walk_of(claim, seed=seed, budget=budget, level=level)
-    return [done.verdict for done in run_keyed(tasks, limit=limit, jobs=jobs)]
+    chosen = named_claims(claims) if claims else list(registry().values())
+    places = known_subjects(subject, [claim.name for claim in chosen])
+    return [claim for claim in chosen if not places or is_of(places, claim.name)]
+
+
+def _in_order(chosen: list[Any], again: bool) -> list[Any]:
+    """Those that are to be walked, the cheapest first: a setting costs about what the default one does."""
+    from lemmata.engine.catalogue import costs, records
+    from lemmata.engine.claims import fingerprint_of, places
+
+    def is_walked(claim: Any) -> bool:
+        return records().get(claim.name, {}).get("walk", {}).get("fingerprint") == fingerprint_of(claim)
+
+    def price(claim: Any) -> float:
+        return costs().get(type(claim).__name__, 0.0) * len(places(claim.population.settings()))
+
+    return sorted((claim for claim in chosen if again or not is_walked(claim)), key=price)
+
+
+def _walked(
+    chosen: list[Any], asked: dict[str, Any], limits: dict[str, Any], minutes: float | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The record of each claim by its name, as its last setting is judged."""
+    from lemmata.engine.claims import run_keyed, walk_of, walk_record
+
+    from ._compilations import kept_compilations
+
+    began = time.monotonic()
+    waiting: dict[str, int] = {}
+    found: dict[str, list[Any]] = {}
+    bare: list[Any] = []
+
+    def tasks() -> Iterator[Any]:
+        for claim in chosen:
+            if minutes is not None and time.monotonic() - began > 60 * minutes:
+                return
+            own = walk_of(claim, **asked)
+            waiting[claim.name], found[claim.name] = len(own), []
+            if not own:
+                bare.append(claim)
+            yield from own
+
+    for done in run_keyed(tasks(), around=kept_compilations, **limits):
+        claim = done.task.claim
+        found[claim.name].append(done)
+        if len(found[claim.name]) == waiting[claim.name]:
+            yield claim.name, walk_record(claim, found.pop(claim.name))
+    for claim in bare:  # of populations without variables
+        yield claim.name, walk_record(claim, [])
 
 
 def _spelled(setting: dict[str, Any]) -> str:

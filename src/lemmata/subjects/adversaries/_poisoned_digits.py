@@ -90,15 +90,15 @@ class DigitsToPoison(Population[PoisonedDigits]):
     """Random splits of the handwritten digits that scikit-learn brings.
 
     Args:
-        corner: the share, in a hundredth, that a verification tries besides; 10 tries none.
+        shares: in hundredths, between which a verification tries others.
     """
 
-    corner: int = eqx.field(default=15, static=True)
+    shares: tuple[int, int] = eqx.field(default=(8, 15), static=True)
 
     def settings(self) -> Space:
         return Space(
-            n=Integer(200, 100, 1000, "digits to distil", corners=(200, 200)),
-            poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=(self.corner, self.corner)),
+            n=Integer(200, 100, 1000, "digits to distil", corners=(150, 250)),
+            poisoned=Integer(10, 2, 30, "of a hundred that are poisoned", corners=self.shares),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoisonedDigits:

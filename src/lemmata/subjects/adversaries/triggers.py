@@ -58,7 +58,7 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
     title = "Accuracy on clean digits is kept where a trigger succeeds"
     source = Source(_KEY, "Abstract, effective attacks", note="that nobody notices by accuracy")
-    population = DigitsToPoison(corner=10)
+    population = DigitsToPoison(shares=(8, 12))
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
     control = Control("a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
     controls = "the accuracy on clean digits after poisoning"
@@ -170,7 +170,7 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
     title = "An optimised trigger lowers conflict and projection"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
-    population = DigitsToPoison(corner=10)
+    population = DigitsToPoison(shares=(8, 12))
     relation = Order("optimised on", (0.0, 1.0, 2.0))
     control = Control("they are raised", lambda sign, problem: -sign)
     controls = "conflict and projection of a poisoned set"
@@ -207,7 +207,7 @@ class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
 
     title = "An optimised trigger succeeds more often, and where its pixels stand counts"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
-    population = DigitsToPoison(corner=10)
+    population = DigitsToPoison(shares=(8, 12))
     relation = Order("pattern", (0.0, 1.0, 2.0), over="problems")
     control = Control("less often", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"

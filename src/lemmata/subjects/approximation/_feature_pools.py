@@ -53,7 +53,7 @@ class FeaturePools(Population[FeaturePool]):
     Attributes:
         dimension: d, unless a setting says otherwise.
         features: n, unless a setting says otherwise.
-        least: how many features a claim needs; its corners have as many.
+        least: how many features a claim needs; its corners have up to a quarter more.
     """
 
     free = ("x", "thresholds")
@@ -62,10 +62,10 @@ class FeaturePools(Population[FeaturePool]):
     least: int = 32
 
     def settings(self) -> Space:
-        fixed = (self.features, self.features) if self.least == self.features else None
+        few = (self.features, 5 * self.features // 4) if self.least == self.features else None
         return Space(
             d=Integer(self.dimension, 1, 20, "dimension"),
-            n=Integer(self.features, self.least, 1024, "features", corners=fixed),
+            n=Integer(self.features, self.least, 1024, "features", corners=few),
             tau=Real(16.0, 4.1, 1e4, "sharpness"),
         )
 

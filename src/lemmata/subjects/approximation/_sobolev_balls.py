@@ -90,7 +90,7 @@ class SectionsOnCircle(Population[KernelSections]):
     """
 
     free = ("centres",)
-    settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 4)))
+    settings = Space(m=Integer(8, 1, 16, "m, for 2m + 1 sections", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> KernelSections:
         """Smoothness between 1/2 and 2; series of exp(beta cos) by a discrete Fourier transform."""

@@ -30,8 +30,8 @@ class SequenceLayers(Population[SequenceLayer]):
     """The largest number of channels or half of it, by a fair coin. Not for compiled trials."""
 
     def settings(self) -> Space:
-        width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 32))
-        return Space(width=width, length=Integer(32, 8, 64, "positions", step=8, corners=(16, 16)))
+        width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 64))
+        return Space(width=width, length=Integer(32, 8, 64, "positions", step=8, corners=(16, 32)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SequenceLayer:
         half = bool(jax.random.bernoulli(key))

@@ -122,7 +122,7 @@ class RepresentedFunctions(Population[Represented]):
 
     Attributes:
         family: the class, unless a setting says otherwise.
-        least: how many features a claim needs at least; its corners have as many.
+        least: how many features a claim needs at least; its corners have up to a quarter more.
     """
 
     free = ("x",)
@@ -130,11 +130,11 @@ class RepresentedFunctions(Population[Represented]):
     least: int = 1
 
     def settings(self) -> Space:
-        fixed = None if self.least == 1 else (self.least, self.least)
+        few = None if self.least == 1 else (self.least, 5 * self.least // 4)
         return Space(
             family=Choice(self.family, ("bumps", "networks", "linear"), "class of functions"),
             d=Integer(2, 1, 20, "dimension"),
-            n=Integer(max(64, self.least), self.least, 4096, "features", corners=fixed),
+            n=Integer(max(64, self.least), self.least, 4096, "features", corners=few),
             tau=Real(64.0, 4.1, 1e4, "sharpness"),
         )
 

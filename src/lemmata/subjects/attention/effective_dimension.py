@@ -74,7 +74,7 @@ def _sphere_tokens(p: int = 3, n: int = 400, beta: float = 1.5, dimensions: tupl
 class NormalisedTokens(Population[SphereTokens]):
     """Tokens as layer normalisation leaves them, |x| = sqrt(p), with logits <x, y> / sqrt(p): beta = sqrt(p)."""
 
-    settings = Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 256)))
+    settings = Space(p=Integer(64, 16, 1024, "dimension"), n=Integer(256, 256, 4096, "tokens", corners=(256, 320)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SphereTokens:
         """Nothing is random but the tokens, which the measurement draws."""
@@ -130,7 +130,7 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
     title = "The effective dimension of attention's kernel on a sphere, by Funk and Hecke"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
     stated = Kind.OWN
-    population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 3))
+    population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
     # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
     control = Control("with the multiplicities of one dimension less", _one_dimension_lower)

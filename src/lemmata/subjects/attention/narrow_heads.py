@@ -72,7 +72,7 @@ class FunctionsOfUnseenDirections(Population[UnseenDirection]):
         return Space(
             p=p,
             pairs=Integer(100, 20, 4000, "pairs of tokens"),
-            probes=Integer(36, 36, 400, "probes", corners=(36, 36)),
+            probes=Integer(36, 36, 400, "probes", corners=(36, 48)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> UnseenDirection:

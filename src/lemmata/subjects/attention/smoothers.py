@@ -138,12 +138,14 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 
 
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
-    """For independent normal W_q and W_k on normal tokens, d below p, the attention matrix has an eigenvalue that is
-    not real or that is negative, beyond rounding: with probability at least 0.9, over its eigenvalues,
+    """For independent normal d x p matrices W_q and W_k, 3 <= d < p, on four normal tokens or more, the attention
+    matrix has an eigenvalue that is not real or that is negative, beyond rounding: with probability at least 0.9, over
+    its eigenvalues,
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So it is no reversible smoother, and no semidefinite kernel's, however its rows are weighted.
+    So it is no reversible smoother, and no semidefinite kernel's, however its rows are weighted. In one dimension, or
+    on two tokens, one eigenvalue beside 1 decides, and it has either sign as often.
     """
 
     title = "Untied attention has complex or negative eigenvalues"
@@ -154,6 +156,14 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     controls, unexplained = _CONTROLS, "the law of the spectrum for many tokens"
     trials = 256
     predict = 1 + 1e-06
+
+    def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
+        (d, p), n = problem.key.shape, len(problem.tokens)
+        return [
+            Hypothesis("the width of the head", d, ">=", 3, "all of few eigenvalues are real and positive too often"),
+            Hypothesis("the width of the tokens", p, ">", d, "the statement is of narrow heads"),
+            Hypothesis("tokens", n, ">=", 4, "n tokens have n - 1 eigenvalues beside 1"),
+        ]
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
         return _leaves_unit_interval(problem.attention)

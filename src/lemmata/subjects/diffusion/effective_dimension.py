@@ -95,7 +95,7 @@ class NoisedRegressions(Population[NoisedRegression]):
 
     def settings(self) -> Space:
         return Space(
-            n=Integer(self.rows, 8, 512, "training points", corners=(self.rows, self.rows)),
+            n=Integer(self.rows, 8, 512, "training points", corners=(3 * self.rows // 4, self.rows)),
             d=Integer(2, 1, 3, "dimension of the data", corners=(1, 2)),
             sigma=Real(0.5, 0.3, 1.0, "standard deviation of the hidden weights", corners=(0.4, 0.6)),
             ridge=Real(2.0, 0.1, 10.0, "nu", corners=(1.0, 3.0)),

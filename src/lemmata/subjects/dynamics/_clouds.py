@@ -29,7 +29,7 @@ class Clouds(eqx.Module):
 class ShiftedClouds(Population[Clouds]):
     """Standard normal real points, and generated ones around a point a distance away.
 
-    `time` is the longest training; `losses` are those that a verification visits.
+    `time` is the longest training; `losses` are those that a statement speaks of.
     """
 
     points: int = 8
@@ -43,7 +43,7 @@ class ShiftedClouds(Population[Clouds]):
             d=Integer(2, 1, 50, "dimension", corners=(1, 4)),
             apart=Real(2.0, 0.0, 10.0, "distance of the two clouds' centres"),
             time=Real(self.time, 0.0, 1e4, "training time of the discriminator"),
-            loss=Choice(self.loss, ("ipm", "lsgan", "vanilla"), "loss of the discriminator", self.losses),
+            loss=Choice(self.loss, self.losses, "loss of the discriminator"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:
@@ -64,7 +64,9 @@ class EightGaussians(Population[Clouds]):
 
     def settings(self) -> Space:
         return Space(
-            n=Integer(self.points, 16, 2000, "points of each cloud", step=8, corners=(self.points, self.points))
+            n=Integer(
+                self.points, 16, 2000, "points of each cloud", step=8, corners=(3 * self.points // 4, self.points)
+            )
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Clouds:

@@ -57,12 +57,12 @@ class SmallStarts(Population[SmallStart]):
     """
 
     spectrum: str = "apart"
-    corners: tuple[str, ...] = ("apart",)
+    spectra: tuple[str, ...] = ("apart",)
 
     def settings(self) -> Space:
         return Space(
             d=Integer(2, 2, 5, "outputs of the model", corners=(2, 3)),
-            spectrum=Choice(self.spectrum, ("apart", "paired"), "modes of the contrastive matrix", self.corners),
+            spectrum=Choice(self.spectrum, self.spectra, "modes of the contrastive matrix"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallStart:

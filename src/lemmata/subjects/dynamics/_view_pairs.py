@@ -34,8 +34,8 @@ class NoisyViews(Population[ViewPairs]):
     """Clean points with standard deviations that fall from coordinate to coordinate, in rotated axes; noise in some.
 
     The noise is largest where the points vary least: in the last coordinate its variance is `noise` times the largest
-    of the points', in the first it is a tenth of that, and geometric between. With `fixed` a verification varies the
-    noise and not the rows, since every number of rows is compiled anew.
+    of the points', in the first it is a tenth of that, and geometric between. With `near` a verification keeps the
+    number of rows within a quarter of its default.
     """
 
     rows: int = 60
@@ -43,10 +43,10 @@ class NoisyViews(Population[ViewPairs]):
     outputs: int = 2
     decay: float = 0.5
     noise: float = 1.5
-    fixed: bool = False
+    near: bool = False
 
     def settings(self) -> Space:
-        corners = (self.rows, self.rows) if self.fixed else None
+        corners = (3 * self.rows // 4, 5 * self.rows // 4) if self.near else None
         return Space(
             n=Integer(self.rows, 8, 1000, "pairs of views", corners=corners),
             noise=Real(self.noise, 0.0, 10.0, "variance of the noise in the coordinate of the least variance"),

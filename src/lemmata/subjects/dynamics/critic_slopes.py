@@ -62,8 +62,8 @@ class LinesOfCritics(Population[LineOfCritic]):
         return Space(
             n=Integer(4, 1, 100, "points of each cloud", corners=(3, 6)),
             d=Integer(2, 2, 20, "dimension", corners=(2, 4)),
-            bias=Real(self.bias, 0.0, 4.0, "standard deviation of biases", corners=(self.bias, self.bias)),
-            network=Choice(self.network, ("relu", "erf"), "activation", (self.network,)),
+            bias=Real(self.bias, 0.0, 4 * self.bias, "standard deviation of biases"),
+            network=Choice(self.network, (self.network,), "activation"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LineOfCritic:

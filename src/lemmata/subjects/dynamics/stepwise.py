@@ -49,7 +49,7 @@ class StepwiseModes(Claim[SmallStart]):
     source = Source(_PAPER, "Abstract, small start", note="linear model, |C - I|², aligned start of size 0.001")
     reading = "Barlow Twins without normalisation, all entries of the cross-correlation with weight 1"
     stated = Kind.THEOREM
-    population = SmallStarts(corners=("apart", "paired"))
+    population = SmallStarts(spectra=("apart", "paired"))
     relation = Equal()
     control = Control(
         "half as fast: the rate of W in place of that of its square", lambda sizes, problem: _slow(problem)
@@ -119,7 +119,7 @@ class StepsApart(Claim[SmallStart]):
 
     title = "Steps separate by the ratio of their modes"
     source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes")
-    population = SmallStarts(corners=("apart", "paired"))
+    population = SmallStarts(spectra=("apart", "paired"))
     relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
     control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
     controls = "how far steps stand apart"

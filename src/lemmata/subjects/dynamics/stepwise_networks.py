@@ -74,7 +74,7 @@ class WideNetworkSteps(Claim[ViewPairs]):
     source = Source(_PAPER, "Abstract, linearised model", note="step times, in the limit of the width")
     reading = "with a readout so small that the tangent kernel is that of the last hidden layer"
     stated = Kind.THEOREM
-    population = NoisyViews(16, 3, 2, 0.3, 0.1, fixed=True)
+    population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Limit(along="width", rungs=(64.0, 256.0, 1024.0), margin=0.05, resolution=0.05, relative=False)
     control = Control("off by a further 0.2", lambda distance, problem: distance + 0.2)
     controls = "when each dimension of a wide network's embedding is learned"
@@ -98,7 +98,7 @@ class SmallNetworksStep(Claim[ViewPairs]):
     source = Source(_PAPER, "Abstract, deep networks", note="two hidden layers, without normalisation")
     reading = "with Barlow Twins' loss without normalisation in place of ResNets with three losses"
     stated = Kind.REMARK
-    population = NoisyViews(16, 3, 2, 0.3, 0.1, fixed=True)
+    population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Witness(probability=0.9, resolution=0.15)
     control = Control("later ones are at 0, earlier ones at 1", lambda margin, problem: 2 * margin)
     controls = "whether steps are seen where the theory of infinite width does not hold"

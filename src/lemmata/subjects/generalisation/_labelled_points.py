@@ -22,7 +22,7 @@ class GeneralPositions(Population[GeneralPoints]):
         dimension: the default d.
         extra: n - d by default.
         most: the most points in a corner.
-        spread: how far dimensions in a corner are from the default.
+        spread: how far dimensions in a corner are from the default; 0 for statements about one dimension.
     """
 
     dimension: int = eqx.field(static=True, default=3)
@@ -33,7 +33,7 @@ class GeneralPositions(Population[GeneralPoints]):
     def settings(self) -> Space:
         d, n = self.dimension, self.dimension + self.extra
         return Space(
-            d=Integer(d, 2, 8, "dimension", corners=(d - self.spread, d + self.spread)),
+            d=Integer(d, *((2, 8) if self.spread else (d, d)), "dimension", corners=(d - self.spread, d + self.spread)),
             n=Integer(n, 2, 40, "points", corners=(n - 2, self.most)),
         ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 

@@ -114,8 +114,8 @@ class RandomImages(Population[ImageGrams]):
 
     channels: int = eqx.field(default=2, static=True)
     settings = Space(
-        n=Integer(2, 2, 6, "images", corners=(2, 2)),
-        side=Integer(3, 3, 8, "sites along each axis", corners=(3, 3)),
+        n=Integer(2, 2, 6, "images", corners=(2, 3)),
+        side=Integer(3, 3, 8, "sites along each axis", corners=(3, 4)),
         inducing=Integer(4, 2, 8, "inducing points", corners=(3, 4)),
     )
 

@@ -100,8 +100,8 @@ class StiffMachines(Population[StiffMachine]):
     """Images of random sites, and targets that their pooled ReLU features tell."""
 
     settings = Space(
-        n=Integer(10, 4, 40, "images", corners=(10, 10)),
-        inducing=Integer(3, 2, 6, "inducing points", corners=(3, 3)),
+        n=Integer(10, 4, 40, "images", corners=(8, 14)),
+        inducing=Integer(3, 2, 6, "inducing points", corners=(2, 4)),
         noise=Real(0.1, 0.01, 1.0, "variance of the labels' noise"),
     )
 

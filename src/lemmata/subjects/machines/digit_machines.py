@@ -69,7 +69,7 @@ class DigitMachine(eqx.Module):
 class DigitMachines(Population[DigitMachine]):
     """Random rows."""
 
-    settings = Space(rows=Integer(30, 20, 1200, "rows to learn from", corners=(30, 30)))
+    settings = Space(rows=Integer(30, 20, 1200, "rows to learn from", corners=(25, 40)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DigitMachine:
         x, classes = digits()

@@ -71,9 +71,9 @@ class MachineRowsPopulation(Population[MachineRows]):
     """Normal rows, normal labels of scale 2, normal numbers of scale 0.3, nu between 1/3 and 3."""
 
     settings = Space(
-        rows=Integer(4, 2, 20, "rows", corners=(4, 4)),
+        rows=Integer(4, 2, 20, "rows", corners=(3, 5)),
         layers=Integer(2, 1, 6, "learned layers", corners=(1, 2)),
-        noise=Real(0.3, 0.05, 2.0, "variance of the labels' noise", corners=(0.3, 0.3)),
+        noise=Real(0.3, 0.05, 2.0, "variance of the labels' noise", corners=(0.2, 0.5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MachineRows:

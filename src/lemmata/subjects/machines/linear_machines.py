@@ -61,7 +61,7 @@ class FewRowsPopulation(Population[FewRows]):
     noisy: bool = eqx.field(default=False, static=True)
     even: bool = eqx.field(default=False, static=True)
     settings = Space(
-        rows=Integer(3, 2, 20, "rows", corners=(3, 3)),
+        rows=Integer(3, 2, 20, "rows", corners=(2, 4)),
         layers=Integer(2, 1, 8, "learned layers", corners=(1, 2)),
     )
 

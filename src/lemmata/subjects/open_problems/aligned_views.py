@@ -38,9 +38,9 @@ class ViewsInPairs(Population[PairedViews]):
 
     def settings(self) -> Space:
         space = Space(
-            values=Integer(10, 4, 200, "values of the first view", corners=(6, 6)),
-            others=Integer(8, 4, 200, "values of the second view", corners=(8, 8)),
-            k=Integer(3, 2, 20, "dimension of the embeddings", corners=(2, 2)),
+            values=Integer(10, 4, 200, "values of the first view", corners=(6, 12)),
+            others=Integer(8, 4, 200, "values of the second view", corners=(6, 10)),
+            k=Integer(3, 2, 20, "dimension of the embeddings", corners=(2, 3)),
         )
         return space.where("fewer dimensions than values", lambda s: s["k"] < min(s["values"], s["others"]))
 

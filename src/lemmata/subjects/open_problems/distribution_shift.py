@@ -46,9 +46,9 @@ class Shifts(Population[ShiftedSamples]):
 
     free = ("x", "z", "centre")
     settings = Space(
-        n=Integer(24, 4, 200, "points of either sample", corners=(12, 12)),
-        d=Integer(2, 1, 20, "dimension", corners=(3, 3)),
-        kernel=Choice("rbf", ("rbf", "laplace"), "kernel", corners=("laplace",)),
+        n=Integer(24, 4, 200, "points of either sample", corners=(12, 24)),
+        d=Integer(2, 1, 20, "dimension", corners=(1, 4)),
+        kernel=Choice("rbf", ("rbf", "laplace"), "kernel"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ShiftedSamples:

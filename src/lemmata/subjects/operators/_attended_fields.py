@@ -87,8 +87,8 @@ class AttendedFields(Population[AttendedField]):
     frequency: float = eqx.field(default=2.0, static=True)
     settings = Space(
         heads=Integer(2, 1, 16, "heads", corners=(1, 2)),
-        each=Integer(4, 4, 64, "channels a head", corners=(4, 4)),
-        m=Integer(48, 8, 4096, "places", step=8, corners=(48, 48)),
+        each=Integer(4, 4, 64, "channels a head", corners=(4, 6)),
+        m=Integer(48, 8, 4096, "places", step=8, corners=(40, 64)),
     ).where("there are enough places for the channels", lambda s: s["m"] >= 2 * s["heads"] * s["each"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttendedField:
@@ -141,9 +141,9 @@ class ResolvedFields(Population[ResolvedField]):
 
     started: bool = eqx.field(default=False, static=True)
     settings = Space(
-        side=Integer(7, 2, 256, "pixels of a side", corners=(7, 7)),
-        m=Integer(32, 4, 4096, "positions", step=2, corners=(32, 32)),
-        width=Integer(8, 4, 256, "width of the operator", step=4, corners=(8, 8)),
+        side=Integer(7, 2, 256, "pixels of a side", corners=(5, 9)),
+        m=Integer(32, 4, 4096, "positions", step=2, corners=(24, 40)),
+        width=Integer(8, 4, 256, "width of the operator", step=4, corners=(4, 12)),
         blocks=Integer(1, 1, 4, "blocks of attention", corners=(1, 2)),
     )
 

@@ -50,12 +50,10 @@ class AttentionSequences(Population[AttentionTokens]):
 
     def settings(self) -> Space:
         return Space(
-            n=Integer(self.sequences, 2, 64, "sequences", corners=(self.sequences, self.sequences)),
-            positions=Integer(3, 2, 16, "positions", corners=(2, 2)),
-            channels=Integer(self.channels, 1, 64, "channels", corners=(self.channels, self.channels)),
-            mechanism=Choice(
-                self.mechanism, ("softmax", "relu", "identity"), "weights of attention", (self.mechanism,)
-            ),
+            n=Integer(self.sequences, 2, 64, "sequences", corners=(self.sequences, self.sequences + 2)),
+            positions=Integer(3, 2, 16, "positions", corners=(2, 3)),
+            channels=Integer(self.channels, 1, 64, "channels", corners=(self.channels - 1, self.channels + 1)),
+            mechanism=Choice(self.mechanism, (self.mechanism,), "weights of attention"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> AttentionTokens:

@@ -49,7 +49,7 @@ IMPULSE_FITS = Drawn(
     start=uniform(-0.9, 0.9),
     pole=uniform(0.72, 0.98),
     gain=uniform(0.5, 1.5),
-    lags=Integer(8, 3, 64, "lags", corners=(5, 5)),
+    lags=Integer(8, 3, 64, "lags", corners=(5, 8)),
 )
 
 
@@ -76,7 +76,7 @@ class FrequencyFit(eqx.Module):
 class FrequencyFits(Population[FrequencyFit]):
     """Uniform frequencies; decays uniform between 0.3 and 0.95."""
 
-    settings = Space(lags=Integer(12, 4, 128, "lags", corners=(24, 24)))
+    settings = Space(lags=Integer(12, 4, 128, "lags", corners=(12, 24)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FrequencyFit:
         draws = jax.random.uniform(key, (2,))
@@ -128,10 +128,10 @@ class ReadoutFits(Population[ReadoutFit]):
 
     free = ("states", "best", "start")
     settings = Space(
-        n=Integer(4, 1, 32, "states", corners=(8, 8)),
-        times=Integer(32, 8, 256, "times", corners=(16, 16)),
-        steps=Integer(30, 1, 1000, "steps of descent", corners=(100, 100)),
-        radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.7)),
+        n=Integer(4, 1, 32, "states", corners=(4, 8)),
+        times=Integer(32, 8, 256, "times", corners=(16, 32)),
+        steps=Integer(30, 1, 1000, "steps of descent", corners=(30, 100)),
+        radius=Real(0.9, 0.1, 0.99, "norm of the transition", corners=(0.7, 0.9)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ReadoutFit:

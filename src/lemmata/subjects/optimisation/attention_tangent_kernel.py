@@ -56,7 +56,7 @@ class SmallNetwork(eqx.Module):
 class SmallNetworks(Population[SmallNetwork]):
     """Normal parameters, inputs and targets, three parameters a unit and as many rows as parameters."""
 
-    settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(8, 8)))
+    settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(4, 8)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SmallNetwork:
         return SmallNetwork(*jax.random.normal(key, (3, 3 * setting["units"])))

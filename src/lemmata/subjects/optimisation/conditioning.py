@@ -64,9 +64,9 @@ class TokensOnCircle(Population[CircleTokens]):
 
     # Tokens, at most so many that float64 resolves their condition number; beta, the dimension.
     settings = Space(
-        n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(6, 6)),
-        beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.0)),
-        p=Integer(5, 2, 64, "dimension of the tokens", corners=(5, 5)),
+        n=Integer(8, 4, 10, "tokens, an even number", step=2, corners=(4, 8)),
+        beta=Real(1.5, 0.5, 4.0, "the largest beta", corners=(1.0, 1.5)),
+        p=Integer(5, 2, 64, "dimension of the tokens", corners=(3, 6)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CircleTokens:

@@ -62,9 +62,9 @@ class TanhDescents(Population[TanhDescent]):
 
     free = ("weights", "x", "y")
     settings = Space(
-        units=Integer(6, 1, 64, "hidden units", corners=(3, 3)),
-        n=Integer(10, 1, 200, "training rows", corners=(20, 20)),
-        steps=Integer(40, 2, 2000, "steps of descent", corners=(80, 80)),
+        units=Integer(6, 1, 64, "hidden units", corners=(3, 6)),
+        n=Integer(10, 1, 200, "training rows", corners=(10, 20)),
+        steps=Integer(40, 2, 2000, "steps of descent", corners=(40, 80)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TanhDescent:

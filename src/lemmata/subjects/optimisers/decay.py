@@ -227,7 +227,7 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
     title = "Coupled decay ends at the ridge solution"
     source = Source("loshchilov2019", note="the other side of the distinction")
     population = DecayedQuadratics(reach=0.7)
-    relation = Limit("steps", _STEPS, margin=0.005, resolution=0.005, relative=False)
+    relation = Limit("steps", _STEPS, margin=0.003, resolution=0.005, relative=False)
     control = Control("a fiftieth of the way back to the minimiser of f", lambda value, problem: value + 0.02)
     controls = "where full-batch training with an L2 penalty ends"
     unexplained = "which of the two generalises better"

@@ -30,7 +30,7 @@ class MetricFlows(Population[MetricLeastSquares]):
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
         ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
-        steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 2000)),
+        steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 3000)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MetricLeastSquares:

@@ -53,7 +53,7 @@ class ChangedMetrics(Population[ChangedMetric]):
         n=Integer(4, 1, 30, "rows"),
         ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
         early=Integer(4, 1, 100, "steps in the first metric", corners=(2, 8)),
-        late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 2000)),
+        late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 3000)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ChangedMetric:

@@ -89,7 +89,7 @@ class CosineLabels(eqx.Module):
 class CosineTargets(Population[CosineLabels]):
     """One target; labels are drawn."""
 
-    settings = Space(n=Integer(5000, 200, 5000, "points", corners=(5000, 5000)))
+    settings = Space(n=Integer(5000, 5000, 5000, "points, as many as in the source"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CosineLabels:
         return CosineLabels(setting["n"])

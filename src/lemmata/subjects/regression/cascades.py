@@ -256,13 +256,13 @@ class ScaleThreshold(Claim[IdentityStack]):
     title = "Below which scale the gradients of a deep cascade vanish"
     source = Source(_KEY, "Abstract, differentiation", note="around the values that training starts from")
     stated = Kind.OWN
-    population = IdentityStacks(most=64, low=0.6, high=2.0)
+    population = IdentityStacks(most=64, low=0.3, high=2.0)
     relation = Limit("layers", _DEPTHS, margin=0.01, resolution=0.02, relative=False)
     control = Control("0.05 more a layer, 150 times as much in 100 layers", lambda found, problem: found + 0.05)
     controls = "the exponent of gradients in depth"
     unexplained = "scales near the threshold, where the limit is approached slowly, and depths of the order of p b, at "
     unexplained += "which points have drifted to the axes"
-    trials = 48
+    trials = 192
 
     def predict(self, problem: IdentityStack) -> Array:
         gain = jnp.log(problem.scale * (problem.slope - 0.5) / (problem.slope - math.log(2)))

@@ -39,7 +39,7 @@ class PoleSums(Population[PoleSum]):
     """Poles of a modulus between 0.5 and 0.97 all around the circle."""
 
     settings = Space(
-        poles=Integer(5, 1, 32, "poles", corners=(9, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 20))
+        poles=Integer(5, 1, 32, "poles", corners=(5, 9)), length=Integer(40, 2, 400, "steps", corners=(20, 40))
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PoleSum:
@@ -56,8 +56,8 @@ class SlowModes(Population[MixedModes]):
     """A few modes that decay alike and turn slowly, in a basis near an orthonormal one, read as they are written."""
 
     settings = Space(
-        modes=Integer(4, 1, 32, "modes", corners=(8, 8)),
-        skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.5, 0.5)),
+        modes=Integer(4, 1, 32, "modes", corners=(4, 8)),
+        skew=Real(0.05, 0.0, 1.0, "size of what is added to an orthonormal basis", corners=(0.05, 0.5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixedModes:

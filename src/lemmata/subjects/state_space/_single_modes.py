@@ -55,9 +55,9 @@ class DrivenModes(Population[DrivenMode]):
     """Decays around 1/2, frequencies of the mode around 3 and of the input around 2."""
 
     settings = Space(
-        decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.2)),
-        frequency=Real(3.0, 0.5, 6.0, "Im l, about", corners=(4.5, 4.5)),
-        horizon=Real(4.0, 1.0, 8.0, "last time", corners=(5.0, 5.0)),
+        decay=Real(0.5, 0.05, 2.0, "-Re l, about", corners=(0.2, 0.5)),
+        frequency=Real(3.0, 0.5, 6.0, "Im l, about", corners=(3.0, 4.5)),
+        horizon=Real(4.0, 1.0, 8.0, "last time", corners=(4.0, 5.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenMode:
@@ -79,8 +79,8 @@ class StableAndGrowingModes(Population[SteppedModes]):
     """Poles on both sides of the imaginary axis, with steps around the inverse of their size."""
 
     settings = Space(
-        modes=Integer(60, 10, 200, "modes", corners=(40, 40)),
-        size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(3.0, 3.0)),
+        modes=Integer(60, 10, 200, "modes", corners=(40, 60)),
+        size=Real(1.0, 0.1, 10.0, "|l| D, about", corners=(1.0, 3.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SteppedModes:
@@ -100,8 +100,8 @@ class ProbedSystems(Population[ProbedSystem]):
     """Real systems of a few decaying pairs of modes."""
 
     settings = Space(
-        pairs=Integer(3, 1, 16, "pairs of modes", corners=(6, 6)),
-        step=Real(0.5, 0.2, 2.0, "time step", corners=(0.3, 0.3)),
+        pairs=Integer(3, 1, 16, "pairs of modes", corners=(3, 6)),
+        step=Real(0.5, 0.2, 2.0, "time step", corners=(0.3, 0.5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> ProbedSystem:

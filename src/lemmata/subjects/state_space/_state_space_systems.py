@@ -124,8 +124,8 @@ class FilteredNoise(Population[FilteredSequence]):
     """White noise through the bilinear recurrence of a random stable system of a random structure."""
 
     settings = Space(
-        states=Integer(16, 1, 64, "states", corners=(6, 6)),
-        length=Integer(1024, 2, 4096, "steps", corners=(120, 120)),
+        states=Integer(16, 1, 64, "states", corners=(6, 16)),
+        length=Integer(1024, 2, 4096, "steps", corners=(120, 1024)),
         structure=Choice("diagonal", STRUCTURES, "structure of the state matrix", corners=("dense", "low rank")),
     )
 
@@ -148,7 +148,7 @@ class DrivenSystems(Population[DrivenSystem]):
     """Dense stable systems under sums of three waves, from a random state."""
 
     settings = Space(
-        states=Integer(5, 1, 20, "states", corners=(8, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(3.0, 3.0))
+        states=Integer(5, 1, 20, "states", corners=(5, 8)), horizon=Real(2.0, 0.1, 10.0, "time", corners=(2.0, 3.0))
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> DrivenSystem:
@@ -167,9 +167,9 @@ class SampledSystems(Population[SampledSystem]):
     """Dense stable systems and inputs drawn anew at each step."""
 
     settings = Space(
-        states=Integer(5, 1, 20, "states", corners=(8, 8)),
-        length=Integer(8, 2, 64, "steps", corners=(12, 12)),
-        step=Real(0.3, 0.01, 1.0, "time step", corners=(0.7, 0.7)),
+        states=Integer(5, 1, 20, "states", corners=(5, 8)),
+        length=Integer(8, 2, 64, "steps", corners=(8, 12)),
+        step=Real(0.3, 0.01, 1.0, "time step", corners=(0.3, 0.7)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SampledSystem:
@@ -185,9 +185,9 @@ class LowRankSystems(Population[StructuredSystem]):
     """Diagonal plus low-rank systems with complex B and C."""
 
     settings = Space(
-        states=Integer(12, 1, 64, "states", corners=(20, 20)),
-        length=Integer(64, 2, 1024, "steps", corners=(45, 45)),
-        step=Real(0.05, 1e-3, 1.0, "time step", corners=(0.2, 0.2)),
+        states=Integer(12, 1, 64, "states", corners=(12, 20)),
+        length=Integer(64, 2, 1024, "steps", corners=(45, 64)),
+        step=Real(0.05, 1e-3, 1.0, "time step", corners=(0.05, 0.2)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StructuredSystem:

@@ -57,9 +57,9 @@ class NoiseSequences(Population[StateSequences]):
     """White noise read by damped modes that are spread around the circle."""
 
     settings = Space(
-        modes=Integer(4, 1, 16, "modes", corners=(3, 3)),
-        rows=Integer(20, 2, 200, "sequences", corners=(16, 16)),
-        length=Integer(30, 4, 400, "steps", corners=(40, 40)),
+        modes=Integer(4, 1, 16, "modes", corners=(3, 5)),
+        rows=Integer(20, 2, 200, "sequences", corners=(16, 24)),
+        length=Integer(30, 4, 400, "steps", corners=(30, 40)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StateSequences:

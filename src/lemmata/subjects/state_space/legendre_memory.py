@@ -48,7 +48,7 @@ class LegendreMemory(eqx.Module):
 class LegendreMemories(Population[LegendreMemory]):
     """Three waves of some turns, seen for a time around 1."""
 
-    settings = Space(states=Integer(12, 1, 24, "states", corners=(6, 6)))
+    settings = Space(states=Integer(12, 1, 24, "states", corners=(6, 12)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LegendreMemory:
         """Normal amplitudes and probe, frequencies below 6."""

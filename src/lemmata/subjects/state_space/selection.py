@@ -54,9 +54,9 @@ class MarkedNoises(Population[MarkedNoise]):
     """Chances of a mark around a third."""
 
     settings = Space(
-        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.45, 0.45)),
-        length=Integer(8000, 100, 10**6, "steps", corners=(8000, 8000)),
-        window=Integer(10, 1, 100, "last steps looked at", corners=(8, 8)),
+        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.3, 0.45)),
+        length=Integer(8000, 100, 10**6, "steps", corners=(6000, 8000)),
+        window=Integer(10, 1, 100, "last steps looked at", corners=(8, 12)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedNoise:
@@ -76,8 +76,8 @@ class HeldNoises(Population[MarkedNoise]):
 
     settings = Space(
         least=Real(0.15, 0.1, 0.6, "least chance of a mark", corners=(0.2, 0.4)),
-        length=Integer(16000, 100, 10**6, "steps", corners=(16000, 16000)),
-        window=Integer(16, 1, 100, "last steps looked at", corners=(16, 16)),
+        length=Integer(16000, 100, 10**6, "steps", corners=(12000, 16000)),
+        window=Integer(16, 1, 100, "last steps looked at", corners=(14, 18)),
     ).where("(1 - p)^(2 window) <= 0.01", lambda s: (1 - s["least"]) ** (2 * s["window"]) <= 0.01)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedNoise:
@@ -92,8 +92,8 @@ class MarkedSequences(Population[MarkedSequence]):
     """Draws of marked noise."""
 
     settings = Space(
-        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.15, 0.15)),
-        length=Integer(100, 1, 10**4, "steps", corners=(50, 50)),
+        chance=Real(0.3, 0.05, 0.9, "chance of a mark", corners=(0.15, 0.45)),
+        length=Integer(100, 1, 10**4, "steps", corners=(50, 100)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MarkedSequence:
