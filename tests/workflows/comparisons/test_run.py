@@ -242,7 +242,7 @@ def test_in_python(record):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((60, 4, 1))
     found = lemmata.compare(x, x[:, -1, 0], families=["mlp", "recurrent"], lengths="none", repeats=2)
-    assert "No winner" in found.answer
+    assert "Both are small beside the variance" in found.answer  # 76 times as much, of next to nothing
     assert "<table" in found._repr_html_()
     assert "<script" not in found._repr_html_()
     assert set(found.curves["kind"]) == {"measured", "predicted"}

@@ -115,7 +115,8 @@ def test_pure_noise_begins_with_nothing_here_predicts_the_target(kind):
 
 def test_the_same_seed_gives_the_same_numbers():
     first, second = (run_study(tables.classes(60), QUICK) for _ in range(2))
-    assert first.models == second.models
+    untimed = lambda record: [dataclasses.replace(model, seconds=None) for model in record.models]
+    assert untimed(first) == untimed(second)
     assert first.answers == second.answers
 
 

@@ -57,7 +57,7 @@ judge = with_options(_judge, Family, RunOptions)
 
 def _judged(run: FamilyRun) -> None:
     """Judge the claims, say each verdict as it comes, and keep it in the catalogue where that is asked for."""
-    from lemmata.engine.catalogue import give_tags, write_costs
+    from lemmata.engine.catalogue import costs, give_tags, write_costs
     from lemmata.engine.claims import record_of, registry, write_record
 
     from ._console import err
@@ -73,6 +73,7 @@ def _judged(run: FamilyRun) -> None:
             run.notes.append(f"{claim.name} breaks a rule; its record stays as it was")
         elif run.options.write:
             write_record(claim, record_of(claim, verdict))
-            write_costs({type(claim).__name__: verdict.seconds})
+            if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):
+                write_costs({type(claim).__name__: verdict.seconds})  # less may be what the ledger spared
     if run.options.write:
         give_tags(type(claim).__name__ for claim in registry().values())

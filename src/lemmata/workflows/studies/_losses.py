@@ -52,12 +52,12 @@ class Split:
     gain: Float[np.ndarray, "2 metrics"]
     learns: bool
     largest: Float[np.ndarray, " metrics"]
-    certain: bool = False
-    seconds: float = math.nan
-    fitted: Float[np.ndarray, " metrics"] | None = None
     members: np.ndarray | None = None
     counts: np.ndarray | None = None
     sums: Float[np.ndarray, "metrics groups"] | None = None
+    certain: bool = False
+    seconds: float = math.nan
+    fitted: Float[np.ndarray, " metrics"] | None = None
 
 
 @dataclasses.dataclass(frozen=True)

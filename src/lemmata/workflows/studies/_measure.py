@@ -312,7 +312,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     apart = rows - guessed
     gain = np.stack([apart.mean(axis=1), apart.var(axis=1)])
     found = Split(len(train), len(test), means, rows.var(axis=1), known, slope, gain, fit.learns, rows.max(axis=1),
-                  fit.certain, seconds)  # fmt: skip
+                  certain=fit.certain, seconds=seconds)  # fmt: skip
     if last:
         known = None if dataset.groups is None else dataset.groups[again]
         lost = row_losses(dataset, dataset.targets[again], seen.outputs, seen.chances, known).mean(axis=1)
