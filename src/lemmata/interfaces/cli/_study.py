@@ -1,6 +1,7 @@
 """`lemmata study`: the main job on a bundled set or a file of the user's."""
 
 import dataclasses
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,7 +63,8 @@ def _study(
         kept.append(_load(told, data))
         return kept[0]
 
-    job = dataclasses.replace(_JOB, load=loaded)
+    say = functools.partial(print_summary, saves=save_model is not None)
+    job = dataclasses.replace(_JOB, load=loaded, say=say)
     record = job(told, data, directory=directory, as_json=as_json, dask=dask)
     if save_model is not None:
         from lemmata.interfaces.python import Given

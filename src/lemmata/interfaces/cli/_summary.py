@@ -32,14 +32,15 @@ def describe_data(console: Console, dataset: "Dataset") -> None:
         console.print(clean(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def print_summary(console: Console, record: StudyRecord) -> None:
+def print_summary(console: Console, record: StudyRecord, saves: bool = False) -> None:
     """The sentences that answer, a row a model, and what to know before relying on it.
 
     Args:
         console: where it goes.
         record: a study, cleaned.
+        saves: whether the model is saved anyway.
     """
-    from lemmata.interfaces.report import told_save
+    from lemmata.interfaces.report import told_save, warnings
 
     for sentence in record.answers.sentences:
         console.print(sentence, markup=False, highlight=False)
@@ -47,11 +48,9 @@ def print_summary(console: Console, record: StudyRecord) -> None:
         console.print()
         console.print(_table(record))
         console.print(_explained(record), style="dim", highlight=False)
-    from lemmata.interfaces.report import warnings
-
     for line in warnings(record):
         console.print(f"Note: {line}", markup=False, highlight=False)
-    if told_save(record):
+    if told_save(record) and not saves:
         console.print(told_save(record), markup=False, highlight=False)
 
 

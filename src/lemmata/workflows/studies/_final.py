@@ -13,7 +13,7 @@ from lemmata.workflows.records.studies import StudyRecord
 
 from ._data import Dataset
 from ._final_code import program
-from ._final_columns import Kinds, Raw, encoder_of, kinds_of, raw_table
+from ._final_columns import Kinds, Raw, encoder_of, group_folds, kinds_of, raw_table, set_folds
 from ._final_settings import UNSCALED, kernel_steps, usual_estimator
 from ._large_fit import CENTRES
 from ._models import Model
@@ -95,7 +95,7 @@ def final_model(
     with one_blas_thread(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"(?!lemmata\b)")
         own = None if options.model is None else own_model(options.model, dataset)[0]
-        fit = _Fit(raw, kinds, dataset, name, options.seed, own if own is not None and own.formula == formula else None)
+        fit = _Fit(raw, kinds, dataset, name, options, own if own is not None and own.formula == formula else None)
         model = fit.fitted()
     labels = None if dataset.classes is None else tuple(fit.labels.tolist())
     inputs, why = dataset.raw_features, kinds.why
@@ -110,11 +110,15 @@ def final_model(
 class _Fit:
     """The fit of one model: settings are chosen on the rows in random order, and all rows are fitted in theirs."""
 
-    def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, seed: int, own: Model | None):
+    def __init__(self, raw: Raw, kinds: Kinds, dataset: Dataset, name: str, options: StudyOptions, own: Model | None):
+        seed, self.group = options.seed, options.group
         self.raw, self.kinds, self.dataset, self.name, self.own = raw, kinds, dataset, name, own
         self.usual = name in USUAL or own is not None
         n = len(dataset.targets)
         mixed = np.random.default_rng([seed, 2]).permutation(n) if dataset.order is None else np.argsort(dataset.order)
+        if dataset.order is None and dataset.groups is not None:  # group by group, as in a split
+            place = np.random.default_rng([seed, 3]).permutation(int(dataset.groups.max()) + 1)
+            mixed = mixed[np.argsort(place[dataset.groups[mixed]], kind="stable")]
         self.order, self.rows = mixed, np.arange(n)
         self.labels = _labels(raw, dataset)
         if not self.usual and name != "linear" and n * CENTRES * 24 > available_bytes():
@@ -124,6 +128,13 @@ class _Fit:
                                   remedy="name another model of the study")  # fmt: skip
 
     def fitted(self) -> Any:
+        model = self.fitted_with_groups()
+        for own in [model, *getattr(model, "estimators_", [])]:
+            if "columns" in getattr(own, "named_steps", {}):
+                set_folds(own.named_steps["columns"], None)  # what is learned does not need them any more
+        return model
+
+    def fitted_with_groups(self) -> Any:
         targets = self.dataset.targets
         if self.dataset.classes is not None:
             steps = self.steps(targets, self.labels[targets.argmax(axis=1)])
@@ -147,9 +158,13 @@ class _Fit:
             return self.dataset.as_given(rows)
         return self.raw.inputs(self.dataset.raw_features, self.dataset.given.rows[rows])
 
-    def encoder(self) -> list[tuple[str, Any]]:
-        """The first steps."""
+    def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
+        """The first steps; with groups their target means are learned from other groups."""
+        rows = self.rows if rows is None else rows
         columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED)
+        if self.group is not None and self.kinds.many:
+            groups = self.raw.cells[str(self.group)].to_numpy()[self.dataset.given.rows[rows]]
+            set_folds(columns, group_folds(groups))
         if self.kinds.plain is None:
             return [("columns", columns)]
         from lemmata.estimators import PlainTable
@@ -162,11 +177,12 @@ class _Fit:
 
         if self.own is not None:
             return [estimator_of(self.own)]
-        encoded = Pipeline(self.encoder()).fit_transform(self.inputs(self.order), y[self.order])
+        encoded = Pipeline(self.encoder(self.order)).fit_transform(self.inputs(self.order), y[self.order])
         x = np.asarray(encoded, dtype=np.float64)
         if self.usual:
             return [usual_estimator(self.name, x, targets[self.order], self.dataset.task)]
-        return kernel_steps(self.name, x, targets[self.order], self.dataset.task)
+        groups = None if self.dataset.groups is None else self.dataset.groups[self.order]
+        return kernel_steps(self.name, x, targets[self.order], self.dataset.task, groups)
 
     def pipeline(self, last: list[Any]) -> Any:
         from sklearn.pipeline import Pipeline

@@ -12,12 +12,14 @@ from lemmata.options import StudyOptions
 from ._calendar import YEAR
 from ._columns import stripped
 from ._data import Dataset
+from ._encoder import FOLDS
 from ._final_columns import Kinds, Raw, date_columns, mark_of
 
 _WIDTH = 110
 _PLACES = {
     "ColumnTransformer": "sklearn.compose", "TransformedTargetRegressor": "sklearn.compose",
     "SimpleImputer": "sklearn.impute", "make_pipeline": "sklearn.pipeline", "KFold": "sklearn.model_selection",
+    "GroupKFold": "sklearn.model_selection",
     "StandardScaler": "sklearn.preprocessing", "OneHotEncoder": "sklearn.preprocessing",
     "TargetEncoder": "sklearn.preprocessing", "MinMaxScaler": "sklearn.preprocessing",
     "HistGradientBoostingRegressor": "sklearn.ensemble", "HistGradientBoostingClassifier": "sklearn.ensemble",
@@ -63,6 +65,9 @@ def program(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions, mod
     fractions = texts and raw.cells[dataset.target].dtype.is_float()
     body += _fit(pipelines, x, dataset, raw, ".map('{:g}'.format)" if fractions else "")
     text = "\n".join(body)
+    if dataset.groups is not None and len(np.unique(dataset.groups)) >= FOLDS:  # as they were learned
+        folds = f"cv=list(GroupKFold({FOLDS}).split(table, groups=table[{str(options.group)!r}]))"
+        text = re.sub(r"cv=KFold\([^)]*\)", folds, text)
     return "\n".join([*_imports(text), "", text]) + "\n"
 
 
@@ -97,13 +102,24 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         return lines + _plain(raw, kinds, dataset, mark)
     given = dict(own)
     if how == "pandas.read_csv" and mark == ",":
-        given |= {"decimal": ",", "thousands": "."}
+        given |= {"decimal": ","} | ({"thousands": "."} if _has_thousands(raw, dataset) else {})
     if options.na:
         given |= {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *options.na]))}
     words = "".join(f", {name}={value!r}" for name, value in given.items())
     lines = [f"table = {how}({raw.source!r}{words})"]
     lines += as_pandas if how.startswith("polars") else names
     return lines + _plain(raw, kinds, dataset, mark)
+
+
+def _has_thousands(raw: Raw, dataset: Dataset) -> bool:
+    """Whether numbers have points between thousands, and no text has points for another reason, as dates have."""
+    texts = [raw.cells[name] for name in [*dataset.raw_features, dataset.target] if name in raw.cells.columns]
+    texts = [cells.drop_nulls() for cells in texts if cells.dtype == pl.String]
+    numbers = r"^\s*[+-]?\d{1,3}(\.\d{3})+(,\d*)?\s*$"
+    others = r"^\s*[\d.]*\.[\d.]*\s*$"
+    some = any(bool(cells.str.contains(numbers).any()) for cells in texts)
+    dotted = [cells.filter(cells.str.contains(others) & ~cells.str.contains(numbers)) for cells in texts]
+    return some and not any(len(own) for own in dotted)
 
 
 def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:

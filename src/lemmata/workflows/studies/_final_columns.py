@@ -11,7 +11,7 @@ import polars as pl
 import sklearn
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 
@@ -27,6 +27,8 @@ PANDAS_MISSING = (
     "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 """Texts that `pandas.read_csv` reads as missing by default."""
+_FOLDS_ARE_TAKEN = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)
+"""Whether scikit-learn's TargetEncoder takes other folds than its own."""
 FILLED = "missing"
 """The category of a missing text."""
 
@@ -148,6 +150,7 @@ class Kinds:
         plain: the settings of `lemmata.estimators.PlainTable`, where scikit-learn has no part for a column; else None.
         why: for each column that needs it, the reason.
         gaps: whether some text is missing.
+        rows: of the table.
     """
 
     numbers: list[str]
@@ -157,6 +160,7 @@ class Kinds:
     plain: dict[str, Any] | None
     why: dict[str, str]
     gaps: bool
+    rows: int
 
 
 def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | None) -> Kinds:
@@ -168,7 +172,7 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         missing: texts that the user has named for missing cells.
         decimal: the mark before decimals that the user has named.
     """
-    found = Kinds([], [], [], [], None, {}, False)
+    found = Kinds([], [], [], [], None, {}, False, len(dataset.targets))
     dates: dict[str, list[str]] = {}
     formats: dict[str, str] = {}
     for j, name in enumerate(dataset.raw_features):
@@ -279,8 +283,8 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> Colu
     dated = [part for name, parts in plain.get("dates", {}).items() for part in date_columns(name, parts)]
     hot: dict[str, Any] = {"sparse_output": False}
     few = OneHotEncoder(handle_unknown="ignore", **hot)
-    pooled = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=FEWEST_REPEATS,
-                           max_categories=MOST_CATEGORIES, **hot)  # fmt: skip
+    pooled = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, **hot,
+                           min_frequency=max(FEWEST_REPEATS, -(-kinds.rows // MOST_CATEGORIES)))  # fmt: skip
     steps = [
         ("numbers", [median(), *scale], [*kinds.numbers, *dated]),
         ("spikes", [median(), *([MinMaxScaler(clip=True)] if scaled else []), *scale], kinds.spikes),
@@ -299,9 +303,26 @@ def date_columns(name: str, parts: Sequence[str]) -> list[str]:
     return [str(own) for own in PlainTable([name], dates={name: list(parts)}).get_feature_names_out()[1:]]
 
 
+def group_folds(groups: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]] | None:
+    """The folds of `target_means` for rows of these groups; None where there are fewer groups than folds."""
+    if len(np.unique(groups)) < FOLDS:
+        return None
+    return list(GroupKFold(FOLDS).split(groups, groups=groups))
+
+
+def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarray]] | None) -> None:
+    """Give the target encoder of columns these folds, or its own for None. Before scikit-learn 1.9 it takes none."""
+    if not _FOLDS_ARE_TAKEN:
+        return
+    for name, steps, *_ in [*columns.transformers, *getattr(columns, "transformers_", [])]:
+        if name == "means":
+            own = folds or KFold(FOLDS, shuffle=True, random_state=0)
+            steps.named_steps["targetencoder"].set_params(cv=own)
+
+
 def _target_encoder() -> TargetEncoder:
     """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary."""
-    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):  # it takes no other folds than its own
+    if not _FOLDS_ARE_TAKEN:
         settings: dict[str, Any] = {"random_state": 0}
     else:
         settings = {"cv": KFold(FOLDS, shuffle=True, random_state=0)}

@@ -313,16 +313,21 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     kurtosis = float((targets.y**4).mean(axis=0).max()) - 3
     if kurtosis < HEAVY_KURTOSIS and (share < HEAVY_SHARE or kurtosis < HEAVY_KURTOSIS / 2):
         return []
+    held = np.cumsum(np.sort(squares)[::-1]) / squares.sum()
+    few = int(np.argmax(held >= round(share, 2) - 0.005)) + 1  # the fewest that hold as much
     remedy, least = "", targets.values.min()
-    if least >= 0:
+    if few == 1:
+        alone = targets.values[int(np.argmax(squares))]
+        remedy = f" It is {listing([f'{value:g}' for value in alone])}: look whether that is a mistake."
+    elif least >= 0:
         remedy = f" The logarithm of {'it' if least > 0 else '1 + it'} as the target may be what you want to predict."
     return [
         Finding(
             "tail",
             (label,),
-            f"{label!r} has heavy tails: {count(largest, 'row holds', 'rows hold')} {100 * share:.0f} % of its "
-            f"variance (excess kurtosis {kurtosis:.0f}), so that every measured error depends on which split they fall "
-            f"into.{remedy}",
+            f"{label!r} has heavy tails: {count(few, 'row holds', 'rows hold')} {100 * share:.0f} % of its "
+            f"variance (excess kurtosis {kurtosis:.0f}), so that every measured error depends on the split "
+            f"that {'it falls' if few == 1 else 'they fall'} into.{remedy}",
         )
     ]
 

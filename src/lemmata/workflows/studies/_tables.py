@@ -236,7 +236,8 @@ def header_of(source: Source) -> tuple[int, str, list[str], tuple[str, ...]]:
             remedy="add a first line with a name for each column",
         )
     check_names(path, names)
-    notes = () if separator == "," else (f"fields are separated by {separator!r}",)
+    blanks = separator == "\t" and any("blanks" in note for note in source.notes)
+    notes = () if separator == "," or blanks else (f"fields are separated by {separator!r}",)
     return skipped, separator, names, notes
 
 
