@@ -29,7 +29,7 @@ def test_the_model_and_its_card_are_written(tables, tmp_path):
     found = start(tables / "line.csv", tmp_path, file)
     assert found.exit_code == 0, found.output
     assert f"Model: {file}" in found.stdout.replace("\n", "")
-    assert "--save-model model.skops" in " ".join(found.stdout.split())
+    assert "--save-model model.skops" not in " ".join(found.stdout.split())  # it is done
     assert "--save-model model.skops" in (tmp_path / "report" / "index.html").read_text()
     model = skops.io.load(file, trusted=skops.io.get_untrusted_types(file=file))
     assert abs(model.predict(pd.DataFrame({"x": [2.0]}))[0] - 6) < 0.3
