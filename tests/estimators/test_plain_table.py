@@ -3,13 +3,14 @@
 import datetime
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
 
 from lemmata.errors import DataError, SettingError
 from lemmata.estimators import PlainTable
+
+pd = pytest.importorskip("pandas")
 
 
 def both(frame):

@@ -1,12 +1,13 @@
 """`lemmata study --save-model`: the files, what is said, the exit codes, and what is refused before anything runs."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import skops.io
 from typer.testing import CliRunner
 
 from lemmata.interfaces.cli import app
+
+pd = pytest.importorskip("pandas")
 
 
 @pytest.fixture(scope="module")

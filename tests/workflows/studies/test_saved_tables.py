@@ -1,0 +1,91 @@
+"""A saved model takes the table as its user has it, and its program reads the same file."""
+
+import numpy as np
+import polars as pl
+import pytest
+import skops.io
+
+from tests.workflows.studies.test_saved_model import ROWS, made, run, table
+
+pd = pytest.importorskip("pandas")
+
+
+def test_dates_take_the_estimators_of_lemmata_and_the_program_does_not(tmp_path):
+    days = pd.date_range("2021-01-01", periods=ROWS * 3, freq="D")
+    y = (days.day_of_week >= 5) * 3.0 + np.sin(2 * np.pi * days.day_of_year / 365) + 0.001 * np.arange(len(days))
+    for form in ("%Y-%m-%d", "%d/%m/%Y", "%d.%m.%Y"):
+        path = tmp_path / "days.csv"
+        pd.DataFrame({"sold": days.strftime(form), "y": y}).to_csv(path, index=False)
+        final = made(str(path), "linear")
+        assert list(final.why) == ["sold"]
+        frame = pd.read_csv(path)
+        said = final.model.predict(frame)
+        assert np.corrcoef(said, y)[0, 1] > 0.95
+        np.testing.assert_array_equal(final.model.predict(pl.read_csv(path)), said)
+        np.testing.assert_allclose(final.model.predict(frame.assign(sold=days)), said)
+        again = run(final.code)
+        np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+        assert "lemmata" not in final.code
+        loaded = skops.io.loads(skops.io.dumps(final.model), trusted=skops.io.get_untrusted_types(
+            data=skops.io.dumps(final.model)))  # fmt: skip
+        np.testing.assert_array_equal(loaded.predict(frame), said)
+
+
+def test_numbers_with_decimal_commas_and_words(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200) * 1000
+    cells = [f"{own:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".") for own in x]
+    cells[5], cells[9] = "n.d.", "n.d."
+    target = [f"{own:.3f}".replace(".", ",") for own in 2 * x]
+    path = tmp_path / "comma.csv"
+    pd.DataFrame({"x": cells, "z": rng.integers(0, 9, 200), "y": target}).to_csv(path, sep=";", index=False)
+    final = made(str(path), "linear")
+    said = final.model.predict(pd.read_csv(path, sep=";"))
+    assert np.abs(said[50:] - 2 * x[50:]).max() < 200
+    np.testing.assert_array_equal(final.model.predict(pl.read_csv(path, separator=";")), said)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "parquet", "feather", "jsonl", "csv.gz", "utf16", "blanks", "polars", "inf"])
+def test_the_program_reads_the_users_file(kind, tmp_path):
+    frame = table().assign(day=pd.date_range("2021-01-01", periods=ROWS).astype(str)).dropna()
+    path, data, extra = tmp_path / f"table.{kind}", None, {}
+    cells = pl.DataFrame(frame.to_dict("list"))
+    if kind in ("tsv", "utf16", "blanks", "csv.gz"):
+        path = tmp_path / {"utf16": "table.csv", "blanks": "table.dat"}.get(kind, f"table.{kind}")
+        separator = {"tsv": "\t", "blanks": " "}.get(kind, ",")
+        frame.to_csv(path, index=False, sep=separator, encoding="utf-16" if kind == "utf16" else None)
+    elif kind == "polars":
+        data = extra["table"] = cells
+    elif kind == "inf":
+        frame.loc[frame.index[3], "wide"] = np.inf
+        data = extra["table"] = frame
+    else:
+        {"parquet": cells.write_parquet, "feather": cells.write_ipc, "jsonl": cells.write_ndjson}[kind](path)
+    final = made(str(path) if data is None else data)
+    again = run(final.code, **extra)
+    said = final.model.predict(frame)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+    assert "day" in final.why
+
+
+def test_numbers_that_stand_for_missing_cells(tmp_path):
+    path = tmp_path / "na.csv"
+    frame = table().assign(long=lambda own: own.long.round(3))
+    frame.loc[::5, "long"] = 999
+    frame.to_csv(path, index=False)
+    final = made(str(path), "linear", na=("999", "NA"))
+    said = final.model.predict(pd.read_csv(path))
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+    assert np.abs(said).max() < 100
+
+
+def test_names_of_columns_that_are_no_texts():
+    frame = table()
+    numbered = frame.set_axis(range(5), axis=1)
+    expected = made(frame).model.predict(frame)
+    np.testing.assert_allclose(made(numbered, target="4").model.predict(numbered), expected)
+    two = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
+    np.testing.assert_allclose(made(two, target="('a', 'y')").model.predict(two), expected)
