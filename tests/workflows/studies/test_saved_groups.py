@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from lemmata import study
-from lemmata.workflows.studies import load_dataset
+from lemmata.workflows.studies import _final, load_dataset
 
 
 def persons(groups=30, each=20, seed=0):
@@ -71,3 +71,16 @@ def test_blanks_are_told_once(tmp_path):
     (tmp_path / "t.txt").write_text("\n".join(lines))
     notes = [note for note in load_dataset(tmp_path / "t.txt", "y").notes if "separated" in note]
     assert notes == ["fields are separated by blanks"]
+
+
+def test_target_means_are_learned_in_folds_that_split_no_group(monkeypatch):
+    table, seen = persons(), []
+    found = study(table, "y", group="person", models=["boosting"], quick=True)
+    before = _final.set_folds
+    monkeypatch.setattr(_final, "set_folds", lambda columns, folds: (seen.append(folds), before(columns, folds)))
+    found.best("boosting")
+    person, folds = table["person"].to_numpy(), [own for own in seen if own is not None]
+    assert len(folds) == 2  # where settings are chosen on mixed rows, and where all rows are fitted in theirs
+    for a, b in folds[-1]:
+        assert not set(person[a]) & set(person[b])
+    assert seen[-1] is None

@@ -89,3 +89,23 @@ def test_names_of_columns_that_are_no_texts():
     np.testing.assert_allclose(made(numbered, target="4").model.predict(numbered), expected)
     two = frame.set_axis(pd.MultiIndex.from_product([["a"], frame.columns]), axis=1)
     np.testing.assert_allclose(made(two, target="('a', 'y')").model.predict(two), expected)
+
+
+@pytest.mark.parametrize(("cells", "thousands"), [("30,5", False), ("1.230,5", True)])
+def test_points_in_dates_are_not_taken_for_thousands(cells, thousands, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{1 + i % 28:02d}.{1 + i % 12:02d}.2020;{i % 9},5;{cells if i % 3 else '7,25'}" for i in range(60)]
+    rows = rows if not thousands else [row.partition(";")[2] for row in rows]
+    head = "day;x;y" if not thousands else "x;y"
+    (tmp_path / "t.csv").write_text("\n".join([head, *rng.permutation(rows)]))
+    assert ("thousands" in made(str(tmp_path / "t.csv")).code) == thousands
+
+
+def test_a_category_is_a_column_as_in_the_study():
+    """Of 40 categories none has a row in twenty but the first, which has half of the rows."""
+    rng = np.random.default_rng(0)
+    code = np.where(rng.random(400) < 0.5, 0, rng.integers(1, 41, 400))
+    frame = pd.DataFrame({"code": [f"c{own}" for own in code], "y": rng.normal(size=400) + (code == 0)})
+    columns = dict(made(frame).model.steps)["columns"]
+    hot = columns.named_transformers_["many"].named_steps["onehotencoder"]
+    assert hot.get_feature_names_out().tolist() == ["code_c0", "code_infrequent_sklearn"]
