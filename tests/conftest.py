@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import resource
+import sys
 import tempfile
 
 from lemmata.interfaces.cli import solve_in_turn
@@ -190,6 +191,15 @@ def forget_compilations():
     """Compiled functions are forgotten after a test where they hold gigabytes, as those of all tests would."""
     yield
     relieve()
+
+
+@pytest.fixture(autouse=True)
+def leave_the_path():
+    """A test that leaves what is no name in `sys.path` fails here, not a later one that looks for a package."""
+    yield
+    left = [entry for entry in sys.path if not isinstance(entry, str)]
+    sys.path[:] = [entry for entry in sys.path if isinstance(entry, str)]
+    assert not left, f"sys.path holds {left}"
 
 
 @pytest.fixture

@@ -1,9 +1,17 @@
 """Programs of the documentation, as the process of whoever copies them runs them: it starts in single precision."""
 
 import contextlib
+import importlib.util
 import io
 
 import jax
+import pytest
+
+
+def skip_without_nuclei() -> None:
+    """Skips where the table of nuclei is absent. The package is not imported: that leaves None in `sys.path`."""
+    if importlib.util.find_spec("nucleardatapy") is None:
+        pytest.skip("the extra `nuclei` is not installed")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ import runpy
 
 import pytest
 
-from tests.programs import printed, started_in_float32
+from tests.programs import printed, skip_without_nuclei, started_in_float32
 
 ROOT = pathlib.Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -45,7 +45,7 @@ def test_the_examples_of_the_docstrings_are_right(name, tmp_path, monkeypatch):
     if name.endswith(("privacy._spent", "privacy._noise_for")):
         pytest.importorskip("dp_accounting", reason="the extra `privacy` is not installed")
     if name.endswith("regression._charge_radii"):
-        pytest.importorskip("nucleardatapy", reason="the extra `nuclei` is not installed")
+        skip_without_nuclei()
     monkeypatch.chdir(tmp_path)
     said, ran = failures(docstrings(MODULES[name]), vars(importlib.import_module(name)))
     assert not said, said

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from lemmata.engine.sources import reproductions, sources
-from tests.programs import printed, started_in_float32
+from tests.programs import printed, skip_without_nuclei, started_in_float32
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "papers.md").read_text(encoding="utf-8")
@@ -31,6 +31,6 @@ def test_a_program_has_at_most_fifteen_lines_and_prints_what_the_page_says(title
     for program, expected in PROGRAM.findall(CHAPTERS[title]):
         assert sum(bool(line.strip()) for line in program.splitlines()) <= 15
         if "measured_radii" in program:
-            pytest.importorskip("nucleardatapy", reason="the extra `nuclei` is not installed")
+            skip_without_nuclei()
         with started_in_float32():
             assert printed(program, {}) == expected.strip()

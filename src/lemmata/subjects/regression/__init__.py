@@ -1,1 +1,4 @@
 """Regression with kernels: rates in Sobolev spaces, random functions, splines and cascades, charge radii."""
+
+from ._charge_radii import isospin_radii as isospin_radii
+from ._charge_radii import measured_radii as measured_radii
