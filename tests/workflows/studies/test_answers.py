@@ -26,7 +26,7 @@ def candidate(name, loss, unit="rmse", se=0.01, learns=True, total=320):
     kind = "classification" if unit in ("accuracy", "auc", "log-loss", "wrong") else "regression"
     names = (unit, "unexplained", "r2") if kind == "regression" else (unit,)
     losses = {name: Losses(SIZES, values, se * values, (8,) * len(SIZES)) for name in names}
-    model = Model(name, f"the {name} model", "", True, lambda x, y, task: None)  # pyright: ignore[reportArgumentType]
+    model = Model(name, f"the {name} model", "", True, lambda x, y, task, groups: None)  # pyright: ignore[reportArgumentType]
     measured = Measured(model, losses, learns)
     return Candidate(measured, forecast(SIZES, values, se * values, baseline=1.0), metric(unit, kind), total)
 

@@ -75,7 +75,7 @@ def test_who_predicts_the_mean_is_as_good_as_guessing():
     """ "Guessing has 2,000", and a lasso with 2,050 "surely beats guessing": half of the largest row stood in one."""
     dataset = heavy()
 
-    def mean(x, y, task):
+    def mean(x, y, task, groups):
         return Fit(np.repeat(y.mean(axis=0, keepdims=True), len(x) - len(y), axis=0))
 
     asked = question(dataset, StudyOptions())

@@ -71,7 +71,7 @@ def test_a_size_that_cannot_be_fitted_is_left_out_and_said():
     found = measure(logistic, dataset, 0, quick=True)
     assert found.losses["accuracy"].mean[-1] < 0.5
 
-    def picky(x, y, task):
+    def picky(x, y, task, groups):
         if len(y) < 20:
             raise ValueError("fewer rows than classes")
         return logistic.fit(x, y, task)

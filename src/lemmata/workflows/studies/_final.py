@@ -179,9 +179,9 @@ class _Fit:
             return [estimator_of(self.own)]
         encoded = Pipeline(self.encoder(self.order)).fit_transform(self.inputs(self.order), y[self.order])
         x = np.asarray(encoded, dtype=np.float64)
-        if self.usual:
-            return [usual_estimator(self.name, x, targets[self.order], self.dataset.task)]
         groups = None if self.dataset.groups is None else self.dataset.groups[self.order]
+        if self.usual:
+            return [usual_estimator(self.name, x, targets[self.order], self.dataset.task, groups)]
         return kernel_steps(self.name, x, targets[self.order], self.dataset.task, groups)
 
     def pipeline(self, last: list[Any]) -> Any:

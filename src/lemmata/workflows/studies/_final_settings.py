@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,16 @@ from jaxtyping import Float
 
 from lemmata.kernels import RBF, AbstractKernel
 
-from ._encoder import FOLDS
 from ._gram import padded_gram
-from ._kernel_fit import RIDGES, kernel_fit
+from ._kernel_fit import kernel_fit
 from ._large_fit import CENTRES, centres_fit, column_fit
-from ._models import MOST_EXACT, chosen, kernels_of, within
+from ._models import MOST_EXACT, chosen, kernels_of
 from ._usual import (
     LEAF_OF_MANY,
     RATIOS,
     Makers,
     best_of,
-    boosting,
+    boosting_of,
     counting,
     forest,
     lassos,
@@ -28,10 +27,11 @@ from ._usual import (
     machine_settings,
     neighbours,
 )
+from ._validation import Groups
 
 UNSCALED = ("boosting", "forest")
 """Models for which the scale of a column means nothing."""
-_AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str], Makers]] = {
+_AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str, Groups], Makers]] = {
     "logistic": logistics,
     "poisson": functools.partial(counting, "poisson"),
     "gamma": functools.partial(counting, "gamma"),
@@ -39,7 +39,9 @@ _AMONG: dict[str, Callable[[np.ndarray, np.ndarray, str], Makers]] = {
 }
 
 
-def usual_estimator(name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str) -> Any:
+def usual_estimator(
+    name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
+) -> Any:
     """An estimator that is not fitted yet, its settings chosen on these rows as in a split of the study.
 
     Args:
@@ -47,26 +49,28 @@ def usual_estimator(name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray,
         x: encoded rows, in random order.
         y: one column of numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
+        groups: the group of each row, or None.
     """
     from sklearn import ensemble
 
     numbers = task == "regression"
     kind = "Regressor" if numbers else "Classifier"
     if name == "boosting":
-        return boosting(getattr(ensemble, f"HistGradientBoosting{kind}"), len(y))
+        made = boosting_of(getattr(ensemble, f"HistGradientBoosting{kind}"), x, y, task, groups)
+        return _with_plain_numbers(made)
     if name == "forest":
         made = forest(getattr(ensemble, f"RandomForest{kind}"), LEAF_OF_MANY if numbers else 1, len(y))
         return made.set_params(n_jobs=None)
     if name == "svm":
-        return _machine(x, y, task)
+        return _machine(x, y, task, groups)
     if name in ("lasso", "elastic-net") and numbers:
-        return _penalised(name, x, y)
-    makers = _AMONG[name](x, y, task) if name in _AMONG else lassos((1.0,), x, y, task)
-    return _with_plain_numbers(makers[best_of(makers, x, y, task)]())
+        return _penalised(name, x, y, groups)
+    makers = _AMONG[name](x, y, task, groups) if name in _AMONG else lassos((1.0,), x, y, task, groups)
+    return _with_plain_numbers(makers[best_of(makers, x, y, task, groups)]())
 
 
 def kernel_steps(
-    name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: np.ndarray | None = None
+    name: str, x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], task: str, groups: Groups = None
 ) -> list[Any]:
     """A kernel machine as features and ridge regression on them, width and ridge chosen on these rows.
 
@@ -88,55 +92,21 @@ def kernel_steps(
     kind = Ridge if task == "regression" else RidgeClassifier
     if name == "linear":
         if n > d:
-            return [kind(alpha=column_fit(x, x[:1], y).ridge)]
-        return [kind(alpha=_ridge(kernels_of(name, x)[0], x, y) * d)]
-    if groups is not None and len(np.unique(groups)) > 1:
-        kernel, ridge = _without_groups(kernels_of(name, x), x, y, groups)
-    else:
-        kernel = chosen(kernels_of(name, x), x, y)
-        ridge = _ridge(kernel, x, y)
+            return [kind(alpha=column_fit(x, x[:1], y, groups).ridge)]
+        return [kind(alpha=_ridge(kernels_of(name, x)[0], x, y, groups) * d)]
+    kernel = chosen(kernels_of(name, x), x, y, groups)
+    ridge = _ridge(kernel, x, y, groups)
     own = _kernel_settings(name, kernel, x)
     solver: dict[str, Any] = {"solver": "svd"} if n <= MOST_EXACT else {}
     features = Nystroem(**own, n_components=min(n, CENTRES), random_state=0)
     return [features, kind(alpha=ridge, **solver)]
 
 
-def _without_groups(
-    kernels: Sequence[AbstractKernel], x: np.ndarray, y: np.ndarray, groups: np.ndarray
-) -> tuple[AbstractKernel, float]:
-    """The kernel and the ridge with the smallest squared error on groups that are left out, in five parts.
-
-    Of more than 1,000 rows the first, which stand group by group, decide.
-    """
-    from sklearn.model_selection import GroupKFold
-    from sklearn.preprocessing import KernelCenterer
-
-    x, y, groups = x[:MOST_EXACT], y[:MOST_EXACT], groups[:MOST_EXACT]
-    parts = min(FOLDS, len(np.unique(groups)))
-    if parts < 2:
-        return kernels[0], _ridge(kernels[0], x, y)
-    found = []
-    for kernel in kernels:
-        matrix = np.asarray(padded_gram(kernel, x))
-        ridges = float(np.trace(matrix)) / len(x) * RIDGES
-        lost = np.zeros(len(ridges))
-        for a, b in GroupKFold(parts).split(x, groups=groups):
-            centre, mean = KernelCenterer().fit(matrix[np.ix_(a, a)]), y[a].mean(axis=0)
-            values, vectors = np.linalg.eigh(centre.transform(matrix[np.ix_(a, a)]))
-            turned = vectors.T @ (y[a] - mean)
-            cross = centre.transform(matrix[np.ix_(b, a)]) @ vectors
-            for i, ridge in enumerate(ridges):
-                told = mean + cross @ (turned / (np.maximum(values, 0.0) + ridge)[:, None])
-                lost[i] += ((within(told, y[a]) - y[b]) ** 2).sum()
-        found.append((float(lost.min()), kernel, float(ridges[int(lost.argmin())])))
-    return min(found, key=lambda item: item[0])[1:]
-
-
-def _ridge(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> float:
+def _ridge(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, groups: Groups) -> float:
     if len(y) > MOST_EXACT:
-        return centres_fit(kernel, x, x[:1], y)[0].ridge
+        return centres_fit(kernel, x, x[:1], y, groups=groups)[0].ridge
     matrix = padded_gram(kernel, x)
-    return kernel_fit(matrix, matrix[:1], y).ridge
+    return kernel_fit(matrix, matrix[:1], y, groups).ridge
 
 
 def _kernel_settings(name: str, kernel: AbstractKernel, x: np.ndarray) -> dict[str, Any]:
@@ -158,24 +128,24 @@ def _kernel_settings(name: str, kernel: AbstractKernel, x: np.ndarray) -> dict[s
     return {"kernel": NetworkKernel(name, radius=radius) if name == "softmax" else NetworkKernel(name)}
 
 
-def _machine(x: np.ndarray, y: np.ndarray, task: str) -> Any:
+def _machine(x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Any:
     from sklearn.compose import TransformedTargetRegressor
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC, SVR
 
     if task == "classification":
         # The class of the largest score, as the study has it.
-        return _with_plain_numbers(SVC(**machine_settings(x, y, task), break_ties=True))
+        return _with_plain_numbers(SVC(**machine_settings(x, y, task, groups), break_ties=True))
     spread = y.std(axis=0)
-    made = machine_settings(x, (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0), task)
+    made = machine_settings(x, (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0), task, groups)
     return TransformedTargetRegressor(_with_plain_numbers(SVR(**made)), transformer=StandardScaler())
 
 
-def _penalised(name: str, x: np.ndarray, y: np.ndarray) -> Any:
+def _penalised(name: str, x: np.ndarray, y: np.ndarray, groups: Groups) -> Any:
     """A lasso or an elastic net with the penalties that cross-validation on these rows chooses."""
     from sklearn.linear_model import ElasticNet, Lasso
 
-    (make,) = lassos((1.0,) if name == "lasso" else RATIOS, x, y, "regression")
+    (make,) = lassos((1.0,) if name == "lasso" else RATIOS, x, y, "regression", groups)
     found = make().fit(x, y[:, 0])
     if name == "lasso":
         return Lasso(alpha=float(found.alpha_), max_iter=2000)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from ._validation import Groups, group_parts, parted
+
 RIDGES = np.logspace(-9, 3, 19)
 """Ridges relative to the mean diagonal of the centred Gram matrix. At the last, nothing but the mean is learned."""
 ROUNDING = 1e-9
@@ -19,7 +21,8 @@ class KernelFit:
 
     Args:
         outputs: predictions on the held-out rows, in the units of y.
-        left_out: for each training row the prediction of the machine without it (at the chosen ridge).
+        left_out: for each training row the prediction of the machine without it (at the chosen ridge), or without all
+            rows of its group and some others.
         ridge: the chosen ridge on the diagonal of the Gram matrix.
         relative: that ridge over the mean diagonal of the centred Gram matrix.
         learns: whether leave-one-out is better than predicting the mean at some ridge below the largest.
@@ -33,7 +36,10 @@ class KernelFit:
 
 
 def kernel_fit(
-    matrix: Float[np.ndarray, "n n"], cross: Float[np.ndarray, "m n"], y: Float[np.ndarray, "n k"]
+    matrix: Float[np.ndarray, "n n"],
+    cross: Float[np.ndarray, "m n"],
+    y: Float[np.ndarray, "n k"],
+    groups: Groups = None,
 ) -> KernelFit:
     """Ridge regression with an unpenalised intercept in the space of a kernel.
 
@@ -49,12 +55,17 @@ def kernel_fit(
         matrix: Gram matrix K of the training rows.
         cross: kernel between held-out and training rows.
         y: targets of the training rows.
+        groups: the group of each training row, or None. With groups whole groups are left out, in five parts, in place
+            of single rows.
     """
-    return centred_fit(matrix, cross, y)[0]
+    return centred_fit(matrix, cross, y, groups)[0]
 
 
 def centred_fit(
-    matrix: Float[np.ndarray, "n n"], cross: Float[np.ndarray, "m n"], y: Float[np.ndarray, "n k"]
+    matrix: Float[np.ndarray, "n n"],
+    cross: Float[np.ndarray, "m n"],
+    y: Float[np.ndarray, "n k"],
+    groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
     """The same with the eigenvalues of H K H, ascending, and its eigenvectors."""
     n = len(matrix)
@@ -64,17 +75,21 @@ def centred_fit(
     values = np.maximum(values, 0.0)
     mean, size = y.mean(axis=0), max(float(values.sum()) / n, np.finfo(float).tiny)
     coefficients = vectors.T @ (y - mean)
-    squares = vectors**2
     shrink = RIDGES * size / (values[:, None] + RIDGES * size)
-    room = np.maximum(squares @ shrink - 1 / n, 1e-12)
     errors = (vectors @ (shrink[:, :, None] * coefficients[:, None, :]).reshape(n, -1)).reshape(n, len(RIDGES), -1)
-    errors /= room[:, :, None]
+    alone = float(((y - mean) ** 2).sum(axis=1).mean()) * (n / (n - 1)) ** 2
+    if parted(groups):
+        assert groups is not None
+        parts = group_parts(groups)
+        errors = np.stack([_without(vectors, shrink[:, r], errors[:, r], parts) for r in range(len(RIDGES))], axis=1)
+        alone = without_the_mean(y, parts)
+    else:
+        errors /= np.maximum(vectors**2 @ shrink - 1 / n, 1e-12)[:, :, None]
     losses = np.einsum("nrk,nrk->r", errors, errors) / n
     best = int(np.argmin(losses))
     ridge = float(RIDGES[best]) * size
     dual = vectors @ (coefficients / (values + ridge)[:, None])
     shifted = cross - columns - cross.mean(axis=1, keepdims=True) + columns.mean()
-    alone = float(((y - mean) ** 2).sum(axis=1).mean()) * (n / (n - 1)) ** 2
     fit = KernelFit(
         outputs=mean + shifted @ dual,
         left_out=y - errors[:, best],
@@ -103,11 +118,32 @@ def without_folds(
         y: targets.
         folds: rows that are left out together.
     """
-    keeps = (vectors * (ridge / (values + ridge))) @ vectors.T - 1 / len(y)
-    residuals, found = keeps @ y, np.empty_like(y)
-    for rows in folds:
-        found[rows] = y[rows] - np.linalg.solve(keeps[np.ix_(rows, rows)], residuals[rows])
+    shrink = ridge / (values + ridge)
+    residuals = vectors @ (shrink[:, None] * (vectors.T @ (y - y.mean(axis=0))))
+    return y - _without(vectors, shrink, residuals, folds)
+
+
+def _without(
+    vectors: Float[np.ndarray, "n n"],
+    shrink: Float[np.ndarray, " n"],
+    residuals: Float[np.ndarray, "n k"],
+    parts: Sequence[np.ndarray],
+) -> Float[np.ndarray, "n k"]:
+    """For the rows of each part y - f of the fit without the part: M_FF^-1 (M y)_F with the M of `without_folds`."""
+    found = np.empty_like(residuals)
+    for rows in parts:
+        own = vectors[rows]
+        keeps = (own * shrink) @ own.T - 1 / len(vectors)
+        keeps[np.diag_indices(len(rows))] += 1e-12
+        found[rows] = np.linalg.solve(keeps, residuals[rows])
     return found
+
+
+def without_the_mean(y: Float[np.ndarray, "n k"], parts: Sequence[np.ndarray]) -> float:
+    """The squared error of the mean of the other parts, a row."""
+    n, total = len(y), y.sum(axis=0)
+    lost = [((y[rows] - (total - y[rows].sum(axis=0)) / (n - len(rows))) ** 2).sum() for rows in parts]
+    return float(sum(lost)) / n
 
 
 def chances(
@@ -129,7 +165,7 @@ def _logsumexp(scores: Float[np.ndarray, "n k"]) -> Float[np.ndarray, " n"]:
     return top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
 
 
-def best_of(matrices: list[Float[np.ndarray, "n n"]], y: Float[np.ndarray, "n k"]) -> int:
-    """Which Gram matrix has the smallest leave-one-out error."""
-    losses = [float(((y - kernel_fit(matrix, matrix[:1], y).left_out) ** 2).sum()) for matrix in matrices]
+def best_of(matrices: list[Float[np.ndarray, "n n"]], y: Float[np.ndarray, "n k"], groups: Groups = None) -> int:
+    """Which Gram matrix has the smallest leave-one-out error, or the smallest with groups left out."""
+    losses = [float(((y - kernel_fit(matrix, matrix[:1], y, groups).left_out) ** 2).sum()) for matrix in matrices]
     return int(np.argmin([loss if math.isfinite(loss) else math.inf for loss in losses]))

@@ -6,7 +6,8 @@ from jaxtyping import Float
 from lemmata.kernels import AbstractKernel
 
 from ._gram import blocks_of
-from ._kernel_fit import RIDGES, ROUNDING, KernelFit
+from ._kernel_fit import RIDGES, ROUNDING, KernelFit, without_the_mean
+from ._validation import Groups, group_parts, last_rows, parted
 
 CENTRES = 1000
 """Centres of a kernel machine on more rows than that."""
@@ -17,7 +18,9 @@ SMALLEST = 1e-10
 """Eigenvalues of the centres' Gram matrix below this share of the largest are dropped: their squares are rounding."""
 
 
-def column_fit(x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"]) -> KernelFit:
+def column_fit(
+    x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: Float[np.ndarray, "n k"], groups: Groups = None
+) -> KernelFit:
     """What `kernel_fit` finds for the linear kernel <x, y>, in time n d² for n rows of d columns.
 
     With the singular vectors of the centred columns, X V = U S, the leverage of row i is
@@ -27,6 +30,7 @@ def column_fit(x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: 
         x: the training rows.
         cross: the held-out rows.
         y: targets of the training rows.
+        groups: the group of each training row, or None. With groups whole groups are left out in place of rows.
     """
     n, columns, mean = len(x), x.mean(axis=0), y.mean(axis=0)
     starts = range(0, n, BLOCK)
@@ -42,20 +46,47 @@ def column_fit(x: Float[np.ndarray, "n d"], cross: Float[np.ndarray, "m d"], y: 
     ridges = RIDGES * size
     # The directions that the rows do not span are rounding; a ridge is never below it.
     inverse = 1.0 / np.maximum(values[:, None] + ridges, n * np.finfo(float).eps * max(values[-1], size))
-    losses = np.zeros(len(ridges))
-    for start in starts:
-        for r, errors in enumerate(_errors(x, y, columns, mean, vectors, inverse, turned, start)):
-            losses[r] += float((errors**2).sum()) / n
-    best = int(np.argmin(losses))
-    parts = [next(_errors(x, y, columns, mean, vectors, inverse[:, [best]], turned, start)) for start in starts]
-    alone = float(((y - mean) ** 2).sum(axis=1).mean()) * (n / (n - 1)) ** 2
+    if parted(groups):
+        assert groups is not None
+        parts = group_parts(groups)
+        best, least, left = _without_groups(x, y, ridges, parts)
+        alone = without_the_mean(y, parts)
+    else:
+        losses = np.zeros(len(ridges))
+        for start in starts:
+            for r, errors in enumerate(_errors(x, y, columns, mean, vectors, inverse, turned, start)):
+                losses[r] += float((errors**2).sum()) / n
+        best = int(np.argmin(losses))
+        again = [next(_errors(x, y, columns, mean, vectors, inverse[:, [best]], turned, start)) for start in starts]
+        least, left = float(losses[best]), y - np.concatenate(again)
+        alone = float(((y - mean) ** 2).sum(axis=1).mean()) * (n / (n - 1)) ** 2
     return KernelFit(
         outputs=mean + (cross - columns) @ (vectors @ (turned * inverse[:, [best]])),
-        left_out=y - np.concatenate(parts),
+        left_out=left,
         ridge=float(ridges[best]),
         relative=float(RIDGES[best]),
-        learns=best < len(RIDGES) - 1 and float(losses[best]) < (1 - ROUNDING) * alone,
+        learns=best < len(RIDGES) - 1 and least < (1 - ROUNDING) * alone,
     )
+
+
+def _without_groups(
+    x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"], ridges: np.ndarray, parts: list[np.ndarray]
+) -> tuple[int, float, Float[np.ndarray, "n k"]]:
+    """The ridge with the smallest error on the parts, each by the fit to the others; that error; those predictions."""
+    losses, left = np.zeros(len(ridges)), np.empty((len(ridges), *y.shape))
+    for rows in parts:
+        rest = np.setdiff1d(np.arange(len(x)), rows)
+        columns, mean = x[rest].mean(axis=0), y[rest].mean(axis=0)
+        square, product = np.zeros((x.shape[1],) * 2), np.zeros((x.shape[1], y.shape[1]))
+        for start in range(0, len(rest), BLOCK):
+            block = x[rest[start : start + BLOCK]] - columns
+            square += block.T @ block
+            product += block.T @ (y[rest[start : start + BLOCK]] - mean)
+        for r, weight in enumerate(_weights(square, product, ridges)):
+            left[r, rows] = mean + (x[rows] - columns) @ weight
+            losses[r] += float(((left[r, rows] - y[rows]) ** 2).sum()) / len(x)
+    best = int(np.argmin(losses))
+    return best, float(losses[best]), left[best]
 
 
 def _errors(x, y, columns, mean, vectors, inverse, turned, start: int):
@@ -73,6 +104,7 @@ def centres_fit(
     cross: Float[np.ndarray, "m d"],
     y: Float[np.ndarray, "n k"],
     most: int = CENTRES,
+    groups: Groups = None,
 ) -> tuple[KernelFit, Float[np.ndarray, "v k"]]:
     """Kernel ridge regression in the span of 1000 training rows, and the targets of the rows that chose its ridge.
 
@@ -88,8 +120,9 @@ def centres_fit(
         cross: the held-out rows.
         y: targets of the training rows.
         most: centres, at most.
+        groups: the group of each training row, or None. With groups the last whole groups choose the ridge.
     """
-    kept = len(x) - min(VALIDATED, int(VALIDATION_SHARE * len(x)))
+    kept = last_rows(len(x), VALIDATED, VALIDATION_SHARE, groups)
     chosen = np.sort(np.random.default_rng(len(x)).choice(kept, min(most, kept), replace=False))
     centres, mean = x[chosen], y[:kept].mean(axis=0)
     own = np.concatenate([rows for _, rows in blocks_of(kernel, centres, centres)])

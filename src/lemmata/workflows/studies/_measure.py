@@ -346,7 +346,8 @@ def units_of(dataset: Dataset) -> Sequence[Metric]:
 def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
     """Fit everything on the training rows alone."""
     rows = dataset.as_given(np.concatenate([train, test])) if model.raw else dataset.encoded(train, test)
-    fit = model.fit(rows, dataset.targets[train], dataset.task)
+    groups = None if dataset.groups is None else dataset.groups[train]
+    fit = model.fit(rows, dataset.targets[train], dataset.task, groups)
     if not np.isfinite(fit.outputs).all():
         raise ValueError("predictions that are not finite")
     return fit

@@ -20,12 +20,14 @@ from ._usual import (
     NAIVE,
     USUAL,
     Fit,
+    Fitted,
     free,
     last_season,
     repeated,
     season,
     usual_models,
 )
+from ._validation import Groups, parted
 
 MOST_EXACT = 1000
 """Rows up to which a kernel machine is fitted exactly in a split; beyond, on as many centres."""
@@ -45,7 +47,8 @@ class Model:
         name, title: short and in words.
         formula: what it is.
         theory: whether lemmata's theory speaks about it: it is a kernel.
-        fit: (encoded rows (n + m, d), targets of the first n, task) to what it says of the last m.
+        fit: (encoded rows (n + m, d), targets of the first n, task, groups of the first n or None) to what it says of
+            the last m. With groups its settings are those that do best on groups that are left out.
         price: about how many seconds a fit to n rows of d columns and k outputs takes on one core. It decides how far
             and on how many splits a model is measured, so that both follow from the command and not from the machine.
         kernels: the kernel, or those of which leave-one-out chooses one.
@@ -59,7 +62,7 @@ class Model:
     title: str
     formula: str
     theory: bool
-    fit: Callable[[np.ndarray, np.ndarray, str], Fit]
+    fit: Fitted
     price: Callable[[int, int, int], float] = free
     kernels: tuple[AbstractKernel, ...] = ()
     naive: bool = False
@@ -214,18 +217,20 @@ def _kernel_price(n: int, d: int, k: int) -> float:
     return exact if n <= MOST_EXACT else 0.5 + n * (4e-5 + 3e-7 * d)
 
 
-def _fit_kernel(kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _fit_kernel(
+    kernels: tuple[AbstractKernel, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None
+) -> Fit:
     n = len(y)
     shown = y
     if isinstance(kernels[0], Linear) and n > x.shape[1]:
-        fit = column_fit(x[:n], x[n:], y)
+        fit = column_fit(x[:n], x[n:], y, groups)
     elif n > MOST_EXACT:
-        fit, shown = centres_fit(chosen(kernels, x[:n], y), x[:n], x[n:], y)
+        fit, shown = centres_fit(chosen(kernels, x[:n], y, groups), x[:n], x[n:], y, groups=groups)
     else:
-        matrix = padded_gram(chosen(kernels, x[:n], y), x, n)
+        matrix = padded_gram(chosen(kernels, x[:n], y, groups), x, n)
         if not np.isfinite(matrix).all():
             raise DataError("a kernel is not finite on these rows", rule="finite values", remedy="leave the kernel out")
-        fit = kernel_fit(matrix[:n], matrix[n:], y)
+        fit = kernel_fit(matrix[:n], matrix[n:], y, groups)
     probable = chances(fit, shown) if task == "classification" else None
     return Fit(within(fit.outputs, y), probable, fit.learns)
 
@@ -237,16 +242,26 @@ def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Fl
 
 
 def chosen(
-    kernels: tuple[AbstractKernel, ...], x: Float[np.ndarray, "n d"], y: Float[np.ndarray, "n k"]
+    kernels: tuple[AbstractKernel, ...],
+    x: Float[np.ndarray, "n d"],
+    y: Float[np.ndarray, "n k"],
+    groups: Groups = None,
 ) -> AbstractKernel:
     """The kernel with the smallest leave-one-out error on the first 200 training rows.
 
     Of more than 1,000 rows the first 4,000 choose: the kernel with the smallest error, on centres, for a tenth of them.
+    Rows of groups stand group by group, and the first may be those of one group: so many of all rows then choose.
     """
     if len(kernels) == 1:
         return kernels[0]
-    if len(y) <= MOST_EXACT:
-        return kernels[best_of([padded_gram(kernel, x[:TUNED_ROWS]) for kernel in kernels], y[:TUNED_ROWS])]
-    x, y = x[:TUNED_ROWS_OF_MANY], y[:TUNED_ROWS_OF_MANY]
-    found = [centres_fit(kernel, x, x[:1], y, TUNED_CENTRES) for kernel in kernels]
+    most = TUNED_ROWS if len(y) <= MOST_EXACT else TUNED_ROWS_OF_MANY
+    some = np.arange(len(y))[:most]
+    if parted(groups):
+        assert groups is not None
+        some = np.unique(np.linspace(0, len(y) - 1, min(most, len(y))).astype(int))
+        groups = groups[some]
+    x, y = x[some], y[some]
+    if most == TUNED_ROWS:
+        return kernels[best_of([padded_gram(kernel, x) for kernel in kernels], y, groups)]
+    found = [centres_fit(kernel, x, x[:1], y, TUNED_CENTRES, groups) for kernel in kernels]
     return kernels[int(np.argmin([((fit.left_out - shown) ** 2).mean() for fit, shown in found]))]

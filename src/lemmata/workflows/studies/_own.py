@@ -15,6 +15,7 @@ from lemmata.errors import LemmataError, MissingFileError, SettingError
 from ._data import Dataset
 from ._models import Model
 from ._usual import Fit, fit_estimator
+from ._validation import Groups
 
 TRIED = 200
 """Rows on which is tried whether a model takes the columns as they are."""
@@ -43,7 +44,7 @@ def own_model(source: object, dataset: Dataset, taken: Sequence[str] = ()) -> tu
     reason = _refusal(model, dataset)
     if not reason:
         return model, []
-    plain = Model(name, name, words, False, functools.partial(fit_estimator, make), _price, own=True)
+    plain = Model(name, name, words, False, functools.partial(_fit_encoded, make), _price, own=True)
     if _refusal(plain, dataset):
         return model, []  # it fails either way: what it says of the user's own columns helps more
     note = (
@@ -65,7 +66,7 @@ def _refusal(model: Model, dataset: Dataset) -> str:
     cut = max(len(rows) * 4 // 5, 1)
     given = dataset.as_given(rows) if model.raw else dataset.encoded(rows[:cut], rows[cut:])
     try:
-        model.fit(given, dataset.targets[rows[:cut]], dataset.task)
+        model.fit(given, dataset.targets[rows[:cut]], dataset.task, None)
     except Exception as error:  # whatever somebody's estimator raises
         return f"{type(error).__name__}: {error}".splitlines()[0][:160]
     return ""
@@ -80,8 +81,17 @@ def labels_of(dataset: Dataset) -> np.ndarray | None:
     return np.asarray(cells).reshape(-1)
 
 
+def _fit_encoded(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    return fit_estimator(make, x, y, task)
+
+
 def _fit_as_given(
-    make: Callable[[], Any], labels: np.ndarray | None, frame: Any, y: Float[np.ndarray, "n k"], task: str
+    make: Callable[[], Any],
+    labels: np.ndarray | None,
+    frame: Any,
+    y: Float[np.ndarray, "n k"],
+    task: str,
+    groups: Groups = None,
 ) -> Fit:
     """What an estimator that is fitted to the first rows of a data frame says of the others.
 
@@ -91,6 +101,7 @@ def _fit_as_given(
         frame: all rows.
         y: the targets of the first: numbers, or one-hot columns of the classes.
         task: "regression" or "classification".
+        groups: of the first rows, which the estimator is not told.
     """
     if labels is None:
         return fit_estimator(make, frame, y, task)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from lemmata.errors import LemmataError
 
 from ._splits import MOST_HELD_OUT
+from ._validation import PARTS, Groups, group_parts, parted, validating
 
 FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
 """Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
@@ -19,8 +20,6 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 """Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
 STEPS = 20
 """Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
-VALIDATION = 5
-"""One row in five chooses a penalty or a number of neighbours; the model is then fitted to all."""
 RATIOS = (0.2, 0.5, 0.9)
 """Shares of the absolute penalty that an elastic net tries."""
 
@@ -47,7 +46,7 @@ class Fit:
         return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
 
 
-Fitted = Callable[[np.ndarray, np.ndarray, str], Fit]
+Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 Makers = Sequence[Callable[[], Any]]
 Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
 
@@ -83,7 +82,7 @@ def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m
     return whole
 
 
-def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
@@ -92,6 +91,39 @@ def boosting(kind: Any, n: int) -> Any:
     if n < STOPPED_EARLY:
         return kind(random_state=0, early_stopping=False)
     return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
+
+
+def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
+    """Gradient boosting for these rows: with groups as many rounds as those that are left out gain from.
+
+    Args:
+        kind: scikit-learn's, of numbers or of classes.
+        x: encoded rows.
+        y: one column of numbers, or one-hot columns of the classes.
+        task: "regression" or "classification".
+        groups: the group of each row, or None.
+    """
+    made = boosting(kind, len(y))
+    if len(y) < STOPPED_EARLY or not parted(groups):
+        return made
+    last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
+    if task == "classification":
+        last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
+    shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last]) if last.any() else made
+    return kind(random_state=0, max_iter=max(1, getattr(shown, "n_iter_", ROUNDS)), early_stopping=False)
+
+
+def _boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    n = len(y)
+    if task == "regression" and y.shape[1] > 1:
+        return _side_by_side(functools.partial(_boosted, kind), x, y, task, groups)
+    return fit_estimator(lambda: boosting_of(kind, x[:n], y, task, groups), x, y, task)
+
+
+def _side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
+    """Each column of numbers by a model of its own."""
+    parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
+    return Fit(np.concatenate(parts, axis=1))
 
 
 def _boosting_price(n: int, d: int, k: int) -> float:
@@ -113,28 +145,27 @@ def _forest_price(classes: bool, n: int, d: int, k: int) -> float:
     return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)
 
 
-def _chosen(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """Of several estimators the one with the smallest loss on one row in five, fitted to all training rows.
 
     The loss is the log-loss for classes, and the squared error for numbers. One that cannot be fitted is not chosen.
     """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
-        parts = [_chosen(makers, x, y[:, [j]], task).outputs for j in range(y.shape[1])]
-        return Fit(np.concatenate(parts, axis=1))
-    return fit_estimator(makers[best_of(makers, x[:n], y, task)], x, y, task)
+        return _side_by_side(functools.partial(_chosen, makers), x, y, task, groups)
+    return fit_estimator(makers[best_of(makers, x[:n], y, task, groups)], x, y, task)
 
 
-def best_of(makers: Sequence[Callable[[], Any]], x: np.ndarray, y: np.ndarray, task: str) -> int:
-    """The place of the one with the smallest loss on one row in five; the middle one of few rows."""
-    if len(makers) == 1 or len(y) < 2 * VALIDATION:
+def best_of(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> int:
+    """The place of the one with the smallest loss on one row in five or on groups left out; the middle one of few."""
+    if len(makers) == 1 or len(y) < 2 * PARTS:
         return len(makers) // 2
-    return int(np.argmin([_validated(make, x, y, task) for make in makers]))
+    return int(np.argmin([_validated(make, x, y, task, groups) for make in makers]))
 
 
-def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str) -> float:
-    """The loss on one row in five of an estimator that is fitted to the others."""
-    last = np.arange(len(y)) % VALIDATION == VALIDATION - 1
+def _validated(make: Callable[[], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> float:
+    """The loss on one row in five, or on left-out groups, of an estimator that is fitted to the others."""
+    last = validating(len(y), groups)
     try:
         shown = fit_estimator(make, np.concatenate([x[~last], x[last]]), y[~last], task)
         return _loss(shown, y[last])
@@ -152,16 +183,16 @@ def _loss(shown: Fit, y: Float[np.ndarray, "v k"]) -> float:
     return value if math.isfinite(value) else math.inf
 
 
-def among(makers: Callable[[np.ndarray, np.ndarray, str], Makers]) -> Fitted:
+def among(makers: Callable[[np.ndarray, np.ndarray, str, Groups], Makers]) -> Fitted:
     """What the best of the estimators says that a function names for the rows."""
     return functools.partial(_among, makers)
 
 
-def _among(makers: Callable[..., Makers], x: np.ndarray, y: np.ndarray, task: str) -> Fit:
-    return _chosen(makers(x, y, task), x, y, task)
+def _among(makers: Callable[..., Makers], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    return _chosen(makers(x, y, task, groups), x, y, task, groups)
 
 
-def logistics(x: np.ndarray, y: np.ndarray, task: str) -> Makers:
+def logistics(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
     """Logistic regression, its penalty among six values."""
     from sklearn.linear_model import LogisticRegression
 
@@ -175,14 +206,17 @@ def _logistic_price(n: int, d: int, k: int) -> float:
     return 0.05 + 7 * n * (100 * d * k * 4e-9 if wide else 8 * (d * k) ** 2 * 1e-9)
 
 
-def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str) -> Makers:
+def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
     """Linear regression with an absolute penalty (and a squared one), its size by cross-validation."""
     from sklearn.linear_model import ElasticNetCV, LassoCV, LogisticRegression
     from sklearn.model_selection import KFold
 
     if task == "classification":
         return [functools.partial(_rest, LogisticRegression, C=c) for c in 10.0 ** np.linspace(-2, 1, 4)]
-    folds: dict[str, Any] = {"cv": KFold(min(5, len(y) // 2)), "max_iter": 2000, "alphas": 40}
+    folds: dict[str, Any] = {"cv": KFold(min(PARTS, len(y) // 2)), "max_iter": 2000, "alphas": 40}
+    if parted(groups):
+        assert groups is not None
+        folds["cv"] = [(np.setdiff1d(np.arange(len(y)), part), part) for part in group_parts(groups)]
     if len(ratio) == 1:
         return [functools.partial(LassoCV, **folds)]
     return [functools.partial(ElasticNetCV, l1_ratio=list(ratio), **folds)]
@@ -198,7 +232,7 @@ def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
     return ratios * k * (0.05 + 2e-8 * n * d + 5e-7 * d * min(n, d) + 5e-9 * min(n, d) * n * d / 10)
 
 
-def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Makers:
+def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
     """Regression with a logarithmic link, its penalty among six values; Poisson for counts, gamma for amounts."""
     from sklearn.linear_model import GammaRegressor, PoissonRegressor
 
@@ -207,8 +241,8 @@ def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Makers:
     return [functools.partial(model, alpha=a, solver=solver, max_iter=200) for a in 10.0 ** np.arange(-4, 2)]
 
 
-def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
-    found = _among(functools.partial(counting, kind), x, y, task)
+def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    found = _among(functools.partial(counting, kind), x, y, task, groups)
     # Of a row far from all others the logarithm leads out of the numbers that have been seen.
     return Fit(np.clip(found.outputs, 0.0, 2 * y.max(axis=0)))
 
@@ -217,12 +251,13 @@ def _counts_price(n: int, d: int, k: int) -> float:
     return 0.05 * k + 7 * k * n * (15 * d * d * 1e-9 if d <= 300 else 100 * d * 4e-9)
 
 
-def neighbours(x: np.ndarray, y: np.ndarray, task: str) -> Makers:
+def neighbours(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Makers:
     """The nearest training rows, whose number is chosen."""
     from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
     kind = KNeighborsRegressor if task == "regression" else KNeighborsClassifier
-    most = max(1, len(y) * (VALIDATION - 1) // VALIDATION - 1)
+    trained = min(len(y) * (PARTS - 1) // PARTS, int((~validating(len(y), groups)).sum()))
+    most = max(1, trained - 1)
     numbers = [number for number in (1, 3, 5, 10, 20, 40) if number <= most] or [1]
     return [functools.partial(kind, number) for number in numbers]
 
@@ -231,27 +266,27 @@ def _neighbours_price(n: int, d: int, k: int) -> float:
     return 0.02 + 4e-9 * n * n * math.sqrt(d) + 1e-6 * n * d
 
 
-def _vectors(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """A support vector machine with a Gaussian kernel: its penalty, its width and, for numbers, its margin are chosen.
 
     From scikit-learn's width on, one after the other is changed by a factor for as long as it helps.
     """
     numbers = task == "regression"
     if numbers and y.shape[1] > 1:
-        return Fit(np.concatenate([_vectors(x, y[:, [j]], task).outputs for j in range(y.shape[1])], axis=1))
+        return _side_by_side(_vectors, x, y, task, groups)
     mean, size = (y.mean(axis=0), np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)) if numbers else (0.0, 1.0)
     y = (y - mean) / size
-    found = fit_estimator(functools.partial(_machine, task, **machine_settings(x, y, task)), x, y, task)
+    found = fit_estimator(functools.partial(_machine, task, **machine_settings(x, y, task, groups)), x, y, task)
     return Fit(mean + size * found.outputs, found.chances)
 
 
-def machine_settings(x: np.ndarray, y: np.ndarray, task: str) -> dict[str, Any]:
+def machine_settings(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> dict[str, Any]:
     """Penalty, width and margin that are chosen on these rows; targets that are numbers have variance 1."""
     n, numbers = len(y), task == "regression"
     scale = 1 / max(float(x[:n].var()) * x.shape[1], np.finfo(float).tiny)
     made: dict[str, Any] = {"C": 10.0, "gamma": scale, "max_iter": STEPS * n} | ({"epsilon": 0.1} if numbers else {})
-    loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task)
-    least = loss(made) if n >= 2 * VALIDATION else -math.inf
+    loss = lambda trial: _validated(functools.partial(_machine, task, **trial), x[:n], y, task, groups)
+    least = loss(made) if n >= 2 * PARTS else -math.inf
     path = [("C", 10.0, 1), ("gamma", 4.0, 2), ("epsilon", 0.1, 1)]  # small margins and large penalties never end
     path = path if numbers else [("C", 10.0, 2), ("gamma", 4.0, 2), ("C", 10.0, 1)]
     for name, factor, moves in path if least > -math.inf else []:
@@ -297,18 +332,18 @@ def _vectors_price(classes: bool, n: int, d: int, k: int) -> float:
     return (1 if classes else 2 * k) * (0.02 + 9e-8 * n * rows * (1 + d / 20) + 6e-5 * n)
 
 
-def _last(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _last(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """The last training row's target, for all rows after it."""
     said = np.repeat(y[-1:], len(x) - len(y), axis=0)
     return Fit(said, said if task == "classification" else None)
 
 
-def _season(x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def _season(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """The targets of the last season again; its length has the largest autocorrelation of the training rows."""
     return last_season(season(y), x, y, task)
 
 
-def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str) -> Fit:
+def last_season(period: int, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     """The targets of the last so many training rows, repeated."""
     said = repeated(y, period, len(x) - len(y))
     return Fit(said, said if task == "classification" else None)
@@ -361,11 +396,11 @@ def usual_models(task: str) -> dict[str, Entry]:
 
     classes = task == "classification"
     kind = "Classifier" if classes else "Regressor"
-    boosted = functools.partial(boosting, getattr(ensemble, f"HistGradientBoosting{kind}"))
+    boosted = functools.partial(_boosted, getattr(ensemble, f"HistGradientBoosting{kind}"))
     trees = functools.partial(forest, getattr(ensemble, f"RandomForest{kind}"), 1 if classes else LEAF_OF_MANY)
     found: dict[str, Entry] = {
         "boosting": ("gradient boosting", "scikit-learn's histogram gradient boosting",
-                     functools.partial(_sized, boosted), _boosting_price),
+                     boosted, _boosting_price),
         "forest": ("random forest", "scikit-learn's, 100 trees, fewer on many rows",
                    functools.partial(_sized, trees), functools.partial(_forest_price, classes)),
         "logistic": ("logistic regression", "scikit-learn's, penalty by validation", among(logistics),

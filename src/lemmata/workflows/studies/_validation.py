@@ -1,0 +1,57 @@
+"""Which training rows choose the settings of a model: single rows, or whole groups where rows belong to groups.
+
+Rows of one group tell each other. Settings that were chosen on rows whose own group trains would suit new rows of known
+groups, while a study with groups is about rows of new ones.
+"""
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+PARTS = 5
+"""One row in five, or the groups of about a fifth of the rows, choose; the model is then fitted to all."""
+
+Groups = Int[np.ndarray, " n"] | None
+
+
+def parted(groups: Groups) -> bool:
+    """Whether there are groups to leave out, two at the least."""
+    return groups is not None and len(np.unique(groups)) > 1
+
+
+def group_parts(groups: Int[np.ndarray, " n"]) -> list[Int[np.ndarray, " part"]]:
+    """The rows of each of five parts, no group in two: of about as many rows as scikit-learn's GroupKFold finds.
+
+    >>> [part.tolist() for part in group_parts(np.array([0, 0, 1, 2]))]
+    [[0, 1], [2], [3]]
+    """
+    from sklearn.model_selection import GroupKFold
+
+    number = min(PARTS, len(np.unique(groups)))
+    return [part for _, part in GroupKFold(number).split(groups, groups=groups)]
+
+
+def validating(n: int, groups: Groups = None) -> Bool[np.ndarray, " n"]:
+    """Which of n rows are kept from a fit to choose a setting.
+
+    >>> validating(10).nonzero()[0].tolist()
+    [4, 9]
+    """
+    found = np.arange(n) % PARTS == PARTS - 1
+    if parted(groups):
+        assert groups is not None
+        found = np.zeros(n, bool)
+        found[group_parts(groups)[-1]] = True
+    return found
+
+
+def last_rows(n: int, most: int, share: float, groups: Groups = None) -> int:
+    """How many rows come before the last ones, which choose: a share of them, and no more than so many.
+
+    Rows of groups stand group by group. The last groups that hold a fifth of the rows choose then, but never all.
+    """
+    if not parted(groups):
+        return n - min(most, int(share * n))
+    assert groups is not None
+    starts = np.flatnonzero(np.diff(groups)) + 1
+    before = starts[starts <= n - n // PARTS]
+    return int(before[-1] if len(before) else starts[0])
