@@ -12,8 +12,8 @@ from lemmata.workflows.studies._copies import first_equal
 from lemmata.workflows.studies._gram import blocks_of, padded_gram
 from lemmata.workflows.studies._kernel_fit import kernel_fit
 from lemmata.workflows.studies._large_fit import CENTRES, centres_fit, column_fit
-from lemmata.workflows.studies._measure import planned
 from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._plan import planned
 from lemmata.workflows.studies._run import question, run_study
 
 RNG = np.random.default_rng(0)

@@ -11,20 +11,14 @@ from lemmata.options import StudyOptions
 from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import load_dataset
 from lemmata.workflows.studies._drift import calmer
-from lemmata.workflows.studies._measure import (
-    FIT_SECONDS,
-    QUICK_FIT_SECONDS,
-    affordable,
-    baselines,
-    in_season,
-    measure,
-    planned,
-)
+from lemmata.workflows.studies._estimators import Fit
+from lemmata.workflows.studies._measure import baselines, in_season, measure
 from lemmata.workflows.studies._models import Model, calendar_seasons, chosen_season, models
 from lemmata.workflows.studies._outlook import Candidate
+from lemmata.workflows.studies._plan import FIT_SECONDS, QUICK_FIT_SECONDS, affordable, planned
 from lemmata.workflows.studies._run import question
 from lemmata.workflows.studies._splits import MOST_HELD_OUT, before_stretches, split
-from lemmata.workflows.studies._usual import Fit, usual_models
+from lemmata.workflows.studies._usual import usual_models
 from tests.workflows.studies import tables
 
 

@@ -13,9 +13,10 @@ from ._data import Dataset
 from ._gram import padded_gram
 from ._kernel_fit import centred_fit, chances, without_folds
 from ._losses import Losses, bounded, upper_gain
-from ._measure import Measured, guess_losses, left_out, row_losses, units_of
+from ._measure import Measured, guess_losses, row_losses, units_of
 from ._metrics import Metric
 from ._models import chosen, within
+from ._plan import left_out
 from ._scorers import FINE
 
 FOLDS = 10

@@ -14,14 +14,12 @@ from ._gram import padded_gram
 from ._kernel_fit import kernel_fit
 from ._large_fit import CENTRES, centres_fit, column_fit
 from ._models import MOST_EXACT, chosen, kernels_of
+from ._trees import LEAF_OF_MANY, boosting_of, forest
 from ._usual import (
-    LEAF_OF_MANY,
     RATIOS,
     Makers,
     best_of,
-    boosting_of,
     counting,
-    forest,
     lassos,
     logistics,
     machine_settings,

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Iterator
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
-from lemmata.kernels import RBF, AbstractKernel, gram
+from lemmata.kernels import RBF, AbstractKernel
 
-BLOCK, TILE = 2048, 256
+BLOCK, TILE, SMALL_TILE = 2048, 256, 64
+"""Rows of a block and of a tile; tables of at most 64 rows are one small tile."""
 
 
 def padded_gram(
@@ -17,21 +19,29 @@ def padded_gram(
 ) -> Float[np.ndarray, "n columns"]:
     """The kernel between all rows and the first `columns` of them, all by default.
 
-    Of some columns it is computed in tiles of one shape, which is compiled once: to compile the map of a deep network
-    costs more than to evaluate it on thousands of rows. Of all columns it is computed for a round number of rows.
+    It is computed in tiles of one shape, which is compiled once: to compile a deep network's kernel costs more than to
+    evaluate it on thousands of rows. Of tiles that mirror each other one is computed.
     """
     n = len(x) if columns is None else columns
     if isinstance(kernel, RBF):
         return _gaussian(kernel, x, x[:n])
-    if n == len(x):
-        return np.asarray(gram(kernel, jnp.asarray(_filled(x, _round(n)))))[:n, :n]
-    rows = jnp.asarray(_filled(x, TILE * math.ceil(len(x) / TILE)))
-    tiles = [rows[start : start + TILE] for start in range(0, len(rows), TILE)]
-    matrix = np.empty((len(rows), TILE * math.ceil(n / TILE)))
-    for j in range(math.ceil(n / TILE)):
-        for i, tile in enumerate(tiles):
-            matrix[TILE * i : TILE * (i + 1), TILE * j : TILE * (j + 1)] = gram(kernel, tile, tiles[j])
+    size = SMALL_TILE if len(x) <= SMALL_TILE else TILE
+    rows = _filled(x, size * math.ceil(len(x) / size))
+    tiles = [jnp.asarray(rows[start : start + size]) for start in range(0, len(rows), size)]
+    matrix = np.empty((len(rows), size * math.ceil(n / size)))
+    place = [slice(size * i, size * (i + 1)) for i in range(len(tiles))]
+    for j in range(math.ceil(n / size)):
+        for i in range(j, len(tiles)):
+            matrix[place[i], place[j]] = _tile(kernel, tiles[i], tiles[j])
+            if size * i < matrix.shape[1]:
+                matrix[place[j], place[i]] = matrix[place[i], place[j]].T
     return matrix[: len(x), :n]
+
+
+@eqx.filter_jit
+def _tile(kernel: AbstractKernel, a: Float[Array, "n d"], b: Float[Array, "m d"]) -> Float[Array, "n m"]:
+    """Compiled as a whole: `gram` compiles each of its operations apart."""
+    return kernel.cross(a, b)
 
 
 def blocks_of(
@@ -45,7 +55,7 @@ def blocks_of(
             yield place, _gaussian(kernel, x[place], centres)
             continue
         rows = jnp.asarray(_filled(x[place], BLOCK))
-        yield place, np.asarray(gram(kernel, rows, z))[: place.stop - place.start, : len(centres)]
+        yield place, np.asarray(_tile(kernel, rows, z))[: place.stop - place.start, : len(centres)]
 
 
 def _filled(x: Float[np.ndarray, "n d"], rows: int) -> Float[np.ndarray, "rows d"]:

@@ -20,31 +20,17 @@ from lemmata.workers import Lost, finished
 from ._data import Dataset
 from ._losses import LeftOut, Losses, Split, curve_of
 from ._metrics import METRICS, Metric
-from ._models import MOST_EXACT, Fit, Model, seasoned
+from ._models import Fit, Model, seasoned
+from ._plan import FEWEST_SIZES, planned
 from ._row_losses import unexplained
 from ._scorers import PARTS, Scored
-from ._splits import BLOCKS, before_stretches, folds_of, held_out, number_of_splits, split, split_sizes
+from ._splits import BLOCKS, before_stretches, split, split_sizes
 from ._units import constant
 
-FEWEST_SIZES = 3
-MOST_LEFT_OUT = 2500
-"""Rows up to which a kernel is measured on all of them by leaving each out once."""
-FIT_SECONDS, QUICK_FIT_SECONDS = 45.0, 8.0
-"""A size at which one fit of a model has a higher price is not measured; the page says how far each model was."""
-SMALLEST_TOP, STEPS_DOWN = 32, 200
-"""A model that is too dear at the sizes of a table is measured up to fewer rows, at the least to so many."""
-SIZE_SECONDS, QUICK_SIZE_SECONDS = 1.0, 0.4
-"""The price of all fits at one size, beyond the least number of splits."""
 KEPT_BYTES = 100_000
 """Targets of held-out rows up to which what guessing loses on them is kept."""
-LEAST_BLOCKS = 4
-"""Stretches of time on which a costly model is measured, at the least."""
-WHOLE = 6.0
-"""The price of holding out every row once at the last size, in times that of all fits at a size."""
 MOST_AGAIN = 1000
 """Training rows on which a model's own error is measured, at the most."""
-COSTLY = 8.0
-"""A model whose least number of fits has a higher price is measured at every other size."""
 
 
 class UnmeasuredError(SolverError):
@@ -112,76 +98,6 @@ def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
     return {unit.name: float(np.nanmean(own)) for unit, own in means if np.isfinite(own).any()}
 
 
-def planned(model: Model, dataset: Dataset, quick: bool = False) -> list[tuple[int, tuple[int, ...]]]:
-    """The sizes at which a model is measured, each with the numbers of its splits: they follow from the table alone.
-
-    A kernel is fitted exactly up to 1,000 rows and on centres beyond. On tables of up to 2,500 independent rows the
-    largest size of a kernel is all rows, each left out once, so that its splits end at 1,000.
-    """
-    total, k = len(dataset.targets), dataset.targets.shape[1]
-    d = width_of(dataset)
-    ordered = dataset.order is not None
-    sizes = split_sizes(total, quick, dataset.groups, ordered)
-    if model.kernels and left_out(dataset):
-        sizes = [n for n in sizes if n <= MOST_EXACT] or sizes[:1]
-    sizes = affordable(sizes, lambda n: model.price(n, d, k), QUICK_FIT_SECONDS if quick else FIT_SECONDS)
-    if model.least > sizes[0]:
-        later = [n for n in sizes if n >= model.least]
-        sizes = later if len(later) >= FEWEST_SIZES else _between(model.least, sizes[-1], FEWEST_SIZES)
-    least = sum(number_of_splits(total, n, quick, 0.0) * model.price(n, d, k) for n in sizes)
-    if least > COSTLY / (2 if quick else 1) and len(sizes) > 4:
-        sizes = sizes[::-2][::-1]
-    seconds = QUICK_SIZE_SECONDS if quick else SIZE_SECONDS
-    allowed = lambda n: seconds / max(model.price(n, d, k), 1e-9)
-    if ordered:  # the same stretches at every size
-        number = int(np.clip(allowed(sizes[-1]), LEAST_BLOCKS, BLOCKS))
-        stretches = np.unique(np.linspace(0, BLOCKS - 1, number).round().astype(int)).tolist()
-        return [(n, tuple(stretches)) for n in sizes]
-    plan = []
-    for n in sizes:
-        number = number_of_splits(total, n, quick, allowed(n))
-        # At the last size every row is held out once where that is not dear: few rows may hold much of the loss.
-        whole = math.ceil(total / held_out(total, n))
-        if n == sizes[-1] and whole * model.price(n, d, k) <= WHOLE * seconds:
-            number = max(number, whole)
-        if dataset.groups is not None:
-            folds = folds_of(dataset.groups)
-            number = folds * max(1, round(number / folds))
-        plan.append((n, tuple(range(number))))
-    return plan
-
-
-def affordable(sizes: list[int], price: Callable[[int], float], seconds: float) -> list[int]:
-    """The sizes at which a fit is not dearer than that; where these are too few, as many smaller ones.
-
-    A model that is dear at all but one size of a large table is no reason to fit it to three of them.
-    """
-    within = [n for n in sizes if price(n) <= seconds]
-    if len(within) >= FEWEST_SIZES:
-        return within
-    top = max((n for n in _between(SMALLEST_TOP, sizes[-1], STEPS_DOWN) if price(n) <= seconds), default=0)
-    return _between(max(8, top // 50), top, len(sizes)) if top else sizes[:FEWEST_SIZES]
-
-
-def _between(low: int, high: int, number: int) -> list[int]:
-    """Numbers of rows in geometric progression."""
-    return sorted({round(float(n)) for n in np.geomspace(low, max(low, high), number)})
-
-
-def left_out(dataset: Dataset) -> bool:
-    """Whether the table is measured as a whole, each row left out.
-
-    Rows are few and independent, and no column is made of the targets of other rows.
-    """
-    few = len(dataset.targets) <= MOST_LEFT_OUT
-    return few and dataset.groups is None and dataset.order is None and not dataset.texts
-
-
-def width_of(dataset: Dataset) -> int:
-    """Columns of the encoded inputs."""
-    return len(dataset.features)
-
-
 def measure(
     model: Model,
     dataset: Dataset,
@@ -190,6 +106,7 @@ def measure(
     deadline: float = math.inf,
     progress: Callable[[float], None] = lambda share: None,
     executor: Executor | None = None,
+    encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
 ) -> Measured:
     """The losses of a model on held-out rows, at sizes in geometric progression.
 
@@ -205,6 +122,8 @@ def measure(
         deadline: when to stop.
         progress: told the share that is done; what it raises ends the measurement.
         executor: where splits are fitted, each a task; None is here. The losses are the same.
+        encoded: the encoding of training and held-out rows, where other models have asked for the same splits; None
+            for the table's own.
 
     Raises:
         SolverError: a split was lost with its worker, or could not be sent; or fewer than three sizes could be fitted.
@@ -222,7 +141,7 @@ def measure(
             progress(done / work)
             if time.monotonic() <= deadline or place < FEWEST_SIZES:
                 last = i == len(sizes) - 1 and r == plan[i][1][0] and not model.naive
-                yield (i, r), (model, dataset, seed, sizes[i], r, last)
+                yield (i, r), (model, dataset, seed, sizes[i], r, last, encoded if executor is None else None)
 
     told: dict[tuple[int, int], Split | str] = {}
     one = functools.partial(_one_split_apart, executor is not None)
@@ -291,7 +210,8 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     return notes
 
 
-def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False) -> Split:
+def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int, last: bool = False,
+               encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None) -> Split:  # fmt: skip
     """The losses on one split, of the model and of guessing, and whether the model learned anything.
 
     Of the last size it also says what the model loses on the rows that it was fitted to, and how long that took.
@@ -299,7 +219,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     train, test = split(len(dataset.targets), size, number, seed, dataset.groups, dataset.order)
     again = train[:MOST_AGAIN] if last else train[:0]
     began = time.perf_counter()
-    whole = fitted(model, dataset, train, np.concatenate([test, again]))
+    whole = fitted(model, dataset, train, np.concatenate([test, again]), encoded)
     seconds = time.perf_counter() - began
     fit, seen = whole.some(slice(len(test))), whole.some(slice(len(test), None))
     y = dataset.targets[test]
@@ -343,9 +263,18 @@ def units_of(dataset: Dataset) -> Sequence[Metric]:
     return known if asked is None or asked.always else [*known, asked]
 
 
-def fitted(model: Model, dataset: Dataset, train: np.ndarray, test: np.ndarray) -> Fit:
+def fitted(
+    model: Model,
+    dataset: Dataset,
+    train: np.ndarray,
+    test: np.ndarray,
+    encoded: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> Fit:
     """Fit everything on the training rows alone."""
-    rows = dataset.as_given(np.concatenate([train, test])) if model.raw else dataset.encoded(train, test)
+    if model.raw:
+        rows = dataset.as_given(np.concatenate([train, test]))
+    else:
+        rows = (encoded if encoded is not None and not model.own else dataset.encoded)(train, test)
     groups = None if dataset.groups is None else dataset.groups[train]
     fit = model.fit(rows, dataset.targets[train], dataset.task, groups)
     if not np.isfinite(fit.outputs).all():

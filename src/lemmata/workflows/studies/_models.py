@@ -12,6 +12,7 @@ from lemmata.errors import DataError, UnknownNameError
 from lemmata.kernels import RBF, AbstractKernel, Linear
 
 from ._architectures import Architecture, architectures, check_names
+from ._estimators import Fit, Fitted
 from ._gram import padded_gram
 from ._kernel_fit import best_of, chances, kernel_fit
 from ._large_fit import centres_fit, column_fit
@@ -19,8 +20,6 @@ from ._suited import check_amounts, suited
 from ._usual import (
     NAIVE,
     USUAL,
-    Fit,
-    Fitted,
     free,
     last_season,
     repeated,

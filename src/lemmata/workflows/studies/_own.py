@@ -13,8 +13,8 @@ from jaxtyping import Float
 from lemmata.errors import LemmataError, MissingFileError, SettingError
 
 from ._data import Dataset
+from ._estimators import Fit, fit_estimator
 from ._models import Model
-from ._usual import Fit, fit_estimator
 from ._validation import Groups
 
 TRIED = 200

@@ -8,9 +8,9 @@ from ._columns import listing
 from ._data import Dataset
 from ._imbalance import imbalance
 from ._losses import say_left_out
-from ._measure import left_out
 from ._models import MOST_EXACT
 from ._outlook import Candidate
+from ._plan import left_out
 from ._question import Question
 from ._signal import Signal
 from ._unfound import copied

@@ -3,9 +3,10 @@
 from lemmata.workflows.records.studies import Residual
 
 from ._data import Dataset
-from ._measure import fitted, planned, spread_of, width_of
+from ._measure import fitted, spread_of
 from ._metrics import Metric
 from ._models import Model
+from ._plan import planned, width_of
 from ._row_losses import absolute, brier
 from ._scorers import Scored
 from ._splits import split

@@ -37,12 +37,14 @@ from ._answers import answers
 from ._asking import question, recorded
 from ._data import Dataset
 from ._drift import calmer, drift
+from ._encoded import Encoded
 from ._kernel_theory import spectral, theory
-from ._measure import MOST_LEFT_OUT, UnmeasuredError, left_out, measure, width_of
+from ._measure import UnmeasuredError, measure
 from ._models import Model, is_last_value, models
 from ._outlook import Candidate, evened
 from ._overview import describe
 from ._own import own_model
+from ._plan import MOST_LEFT_OUT, left_out, width_of
 from ._question import Question
 from ._reservations import about_answers, about_models
 from ._residuals import residuals
@@ -111,6 +113,7 @@ class _Job:
         self.executor, self.question = executor, asked
         dataset = dataclasses.replace(dataset, unit=asked.unit)
         self.dataset, self.options, self.progress, self.started = dataset, options, progress, started
+        self.encoded = Encoded(dataset)
         self.few = spectral_rows(dataset, options.seed, MOST_LEFT_OUT)
         self.models = models(options.model_names, self.few.x, dataset.task, dataset.targets, dataset.order is not None)
         self.signal: Signal | None = None
@@ -184,7 +187,7 @@ class _Job:
             self.shares[model.name] = share
 
         with jax.enable_x64(True):  # a setting of each thread
-            asked = (self.options.seed, self.options.quick, deadline, told, self.executor)
+            asked = (self.options.seed, self.options.quick, deadline, told, self.executor, self.encoded)
             measured = measure(model, self.dataset, *asked)
             beside = self.options.claims or not self.options.quick
             if time.monotonic() < end and (beside or left_out(self.dataset)):

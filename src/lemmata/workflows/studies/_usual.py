@@ -1,6 +1,5 @@
 """The models that people would try first, by scikit-learn, each as far as its rows and its price allow."""
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Sequence
@@ -11,138 +10,19 @@ from jaxtyping import Float
 
 from lemmata.errors import LemmataError
 
+from ._estimators import Fit, Fitted, fit_estimator, side_by_side
 from ._splits import MOST_HELD_OUT
+from ._trees import LEAF_OF_MANY, boosted, boosting_price, forest, forest_price, sized
 from ._validation import PARTS, Groups, group_parts, parted, validating
 
-FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
-"""Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
-STOPPED_EARLY, ROUNDS = 2000, 1000
-"""Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
 STEPS = 20
 """Steps of a support vector machine for each row: where the target has little noise, a large penalty never ends."""
 RATIOS = (0.2, 0.5, 0.9)
 """Shares of the absolute penalty that an elastic net tries."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Fit:
-    """What a model says of held-out rows.
-
-    Args:
-        outputs: predictions (m, k): numbers in the target's units, or one score a class.
-        chances: probabilities of the classes (m, k); None in regression.
-        learns: False for a kernel whose best ridge is the largest: it predicts the mean.
-        certain: whether the model gives classes alone, so that its probabilities are 0 and 1.
-    """
-
-    outputs: Float[np.ndarray, "m k"]
-    chances: Float[np.ndarray, "m k"] | None = None
-    learns: bool = True
-    certain: bool = False
-
-    def some(self, rows: slice) -> "Fit":
-        """What it says of some of the rows."""
-        chances = None if self.chances is None else self.chances[rows]
-        return dataclasses.replace(self, outputs=self.outputs[rows], chances=chances)
-
-
-Fitted = Callable[[np.ndarray, np.ndarray, str, Groups], Fit]
 Makers = Sequence[Callable[[], Any]]
 Entry = tuple[str, str, Fitted, Callable[[int, int, int], float]]
-
-
-def fit_estimator(make: Callable[[], Any], x: Any, y: np.ndarray, task: str) -> Fit:
-    """What an estimator of scikit-learn that is fitted to the first rows says of the others."""
-    n, classes = len(y), y.shape[1]
-    if task == "regression":
-        columns = [make().fit(x[:n], column).predict(x[n:]) for column in y.T]
-        return Fit(np.stack(columns, axis=1).astype(float))
-    labels = y.argmax(axis=1)
-    if len(np.unique(labels)) == 1:
-        sure = np.repeat(y[:1], len(x) - n, axis=0)
-        return Fit(sure, sure)
-    estimator = make()
-    estimator.fit(x[:n], labels)
-    if not hasattr(estimator, "predict_proba"):
-        sure = np.eye(classes)[np.asarray(estimator.predict(x[n:]), int)]
-        return Fit(_scores(estimator, x[n:], classes) if hasattr(estimator, "decision_function") else sure, sure,
-                   certain=True)  # fmt: skip
-    probable = np.zeros((len(x) - n, classes))
-    probable[:, np.asarray(estimator.classes_, int)] = estimator.predict_proba(x[n:])
-    return Fit(probable, probable)
-
-
-def _scores(estimator: Any, x: np.ndarray, classes: int) -> Float[np.ndarray, "m k"]:
-    """What an estimator without probabilities says of each class; nothing of those that it has not seen."""
-    found = np.asarray(estimator.decision_function(x), float)
-    seen = np.asarray(estimator.classes_, int)
-    scores = np.stack([-found, found], axis=1) if found.ndim == 1 else found
-    whole = np.full((len(x), classes), scores.min() - 1.0)
-    whole[:, seen] = scores
-    return whole
-
-
-def _sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    return fit_estimator(functools.partial(make, len(y)), x, y, task)
-
-
-def boosting(kind: Any, n: int) -> Any:
-    """Gradient boosting for so many rows."""
-    if n < STOPPED_EARLY:
-        return kind(random_state=0, early_stopping=False)
-    return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
-
-
-def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
-    """Gradient boosting for these rows: with groups as many rounds as those that are left out gain from.
-
-    Args:
-        kind: scikit-learn's, of numbers or of classes.
-        x: encoded rows.
-        y: one column of numbers, or one-hot columns of the classes.
-        task: "regression" or "classification".
-        groups: the group of each row, or None.
-    """
-    made = boosting(kind, len(y))
-    if len(y) < STOPPED_EARLY or not parted(groups):
-        return made
-    last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
-    if task == "classification":
-        last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
-    shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last]) if last.any() else made
-    return kind(random_state=0, max_iter=max(1, getattr(shown, "n_iter_", ROUNDS)), early_stopping=False)
-
-
-def _boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
-    n = len(y)
-    if task == "regression" and y.shape[1] > 1:
-        return _side_by_side(functools.partial(_boosted, kind), x, y, task, groups)
-    return fit_estimator(lambda: boosting_of(kind, x[:n], y, task, groups), x, y, task)
-
-
-def _side_by_side(fit: Fitted, x: np.ndarray, y: np.ndarray, task: str, groups: Groups) -> Fit:
-    """Each column of numbers by a model of its own."""
-    parts = [fit(x, y[:, [j]], task, groups).outputs for j in range(y.shape[1])]
-    return Fit(np.concatenate(parts, axis=1))
-
-
-def _boosting_price(n: int, d: int, k: int) -> float:
-    rounds = 100 if n < STOPPED_EARLY else 300
-    return rounds * k * (4e-9 * n * d + 1e-3)
-
-
-def _trees(n: int) -> int:
-    return 100 if n <= FULL_FOREST else max(LEAST_TREES, 100 * FULL_FOREST // n)
-
-
-def forest(kind: Any, leaf: int, n: int) -> Any:
-    """A random forest for so many rows."""
-    many = n > FULL_FOREST
-    return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
-
-
-def _forest_price(classes: bool, n: int, d: int, k: int) -> float:
-    return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)
 
 
 def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
@@ -152,7 +32,7 @@ def _chosen(makers: Makers, x: np.ndarray, y: np.ndarray, task: str, groups: Gro
     """
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
-        return _side_by_side(functools.partial(_chosen, makers), x, y, task, groups)
+        return side_by_side(functools.partial(_chosen, makers), x, y, task, groups)
     return fit_estimator(makers[best_of(makers, x[:n], y, task, groups)], x, y, task)
 
 
@@ -225,7 +105,9 @@ def lassos(ratio: tuple[float, ...], x: np.ndarray, y: np.ndarray, task: str, gr
 def _rest(kind: Any, C: float) -> Any:
     from sklearn.multiclass import OneVsRestClassifier  # each class against the rest
 
-    return OneVsRestClassifier(kind(C=C, l1_ratio=1.0, solver="liblinear", max_iter=200, intercept_scaling=10.0))
+    return OneVsRestClassifier(
+        kind(C=C, l1_ratio=1.0, solver="liblinear", max_iter=200, intercept_scaling=10.0, random_state=0)
+    )
 
 
 def _lasso_price(ratios: int, n: int, d: int, k: int) -> float:
@@ -273,7 +155,7 @@ def _vectors(x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> 
     """
     numbers = task == "regression"
     if numbers and y.shape[1] > 1:
-        return _side_by_side(_vectors, x, y, task, groups)
+        return side_by_side(_vectors, x, y, task, groups)
     mean, size = (y.mean(axis=0), np.where(y.std(axis=0) > 0, y.std(axis=0), 1.0)) if numbers else (0.0, 1.0)
     y = (y - mean) / size
     found = fit_estimator(functools.partial(_machine, task, **machine_settings(x, y, task, groups)), x, y, task)
@@ -396,13 +278,13 @@ def usual_models(task: str) -> dict[str, Entry]:
 
     classes = task == "classification"
     kind = "Classifier" if classes else "Regressor"
-    boosted = functools.partial(_boosted, getattr(ensemble, f"HistGradientBoosting{kind}"))
+    rounds = functools.partial(boosted, getattr(ensemble, f"HistGradientBoosting{kind}"))
     trees = functools.partial(forest, getattr(ensemble, f"RandomForest{kind}"), 1 if classes else LEAF_OF_MANY)
     found: dict[str, Entry] = {
         "boosting": ("gradient boosting", "scikit-learn's histogram gradient boosting",
-                     boosted, _boosting_price),
+                     rounds, boosting_price),
         "forest": ("random forest", "scikit-learn's, 100 trees, fewer on many rows",
-                   functools.partial(_sized, trees), functools.partial(_forest_price, classes)),
+                   functools.partial(sized, trees), functools.partial(forest_price, classes)),
         "logistic": ("logistic regression", "scikit-learn's, penalty by validation", among(logistics),
                      _logistic_price),
         "lasso": ("lasso", "scikit-learn's, penalty by validation", among(functools.partial(lassos, (1.0,))),

@@ -1,0 +1,40 @@
+"""What models of one study share: the encoding of a split, which is the same for each of them."""
+
+import threading
+
+import numpy as np
+from jaxtyping import Float64
+
+from ._data import Dataset
+
+KEPT_BYTES = 2**26
+"""Encodings are kept up to 64 MiB in all: those of large tables cost little beside the fits."""
+
+
+class Encoded:
+    """`Dataset.encoded`, which remembers what it was asked. What it gives is read-only, since others get it, too.
+
+    Args:
+        dataset: the table.
+    """
+
+    def __init__(self, dataset: Dataset):
+        self.dataset, self.lock = dataset, threading.Lock()
+        self.kept: dict[tuple[bytes, bytes], np.ndarray] = {}
+        self.size = 0
+
+    def __call__(self, train: np.ndarray, others: np.ndarray) -> Float64[np.ndarray, "rows d"]:
+        """Training rows and others, encoded by the training rows."""
+        key = train.tobytes(), others.tobytes()
+        with self.lock:
+            known = self.kept.get(key)
+        if known is not None:
+            return known
+        rows = self.dataset.encoded(train, others)
+        rows.flags.writeable = False
+        needed = rows.nbytes + sum(map(len, key))
+        with self.lock:
+            if key not in self.kept and self.size + needed <= KEPT_BYTES:
+                self.kept[key] = rows
+                self.size += needed
+        return rows

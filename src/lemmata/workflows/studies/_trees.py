@@ -1,0 +1,73 @@
+"""Gradient boosting and random forests for so many rows."""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._estimators import Fit, fit_estimator, side_by_side
+from ._validation import Groups, parted, validating
+
+FULL_FOREST, LEAST_TREES, LEAF_OF_MANY = 3000, 25, 3
+"""Rows up to which a forest has 100 trees of single rows, as scikit-learn has; trees on many; rows of their leaves."""
+STOPPED_EARLY, ROUNDS = 2000, 1000
+"""Rows from which on boosting goes on for up to 1000 rounds, until a tenth of the rows no longer gains."""
+
+
+def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    return fit_estimator(functools.partial(make, len(y)), x, y, task)
+
+
+def boosting(kind: Any, n: int) -> Any:
+    """Gradient boosting for so many rows."""
+    if n < STOPPED_EARLY:
+        return kind(random_state=0, early_stopping=False)
+    return kind(random_state=0, max_iter=ROUNDS, early_stopping=True, n_iter_no_change=20)
+
+
+def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Any:
+    """Gradient boosting for these rows: with groups as many rounds as those that are left out gain from.
+
+    Args:
+        kind: scikit-learn's, of numbers or of classes.
+        x: encoded rows.
+        y: one column of numbers, or one-hot columns of the classes.
+        task: "regression" or "classification".
+        groups: the group of each row, or None.
+    """
+    made = boosting(kind, len(y))
+    if len(y) < STOPPED_EARLY or not parted(groups):
+        return made
+    last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
+    if task == "classification":
+        last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
+    shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last]) if last.any() else made
+    return kind(random_state=0, max_iter=max(1, getattr(shown, "n_iter_", ROUNDS)), early_stopping=False)
+
+
+def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    n = len(y)
+    if task == "regression" and y.shape[1] > 1:
+        return side_by_side(functools.partial(boosted, kind), x, y, task, groups)
+    return fit_estimator(lambda: boosting_of(kind, x[:n], y, task, groups), x, y, task)
+
+
+def boosting_price(n: int, d: int, k: int) -> float:
+    rounds = 100 if n < STOPPED_EARLY else 300
+    return rounds * k * (4e-9 * n * d + 1e-3)
+
+
+def _trees(n: int) -> int:
+    return 100 if n <= FULL_FOREST else max(LEAST_TREES, 100 * FULL_FOREST // n)
+
+
+def forest(kind: Any, leaf: int, n: int) -> Any:
+    """A random forest for so many rows."""
+    many = n > FULL_FOREST
+    return kind(_trees(n), random_state=0, min_samples_leaf=leaf if many else 1, n_jobs=2 if many else None)
+
+
+def forest_price(classes: bool, n: int, d: int, k: int) -> float:
+    return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)
