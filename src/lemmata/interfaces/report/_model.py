@@ -85,11 +85,11 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     if failed:
         own = failed[0]
         seen = f"Found: {own.found}." + (f" Where to look: {own.remedy}." if own.remedy else "")
-        return [f"Theory cannot speak about this model: it is not so that {own.name}.", seen, "Nothing else was run."]
+        said = _held(record)
+        return [f"Theory cannot speak about this model: it is not so that {own.name}.", seen, *said,
+                "Nothing else was run."]  # fmt: skip
     unit = _UNITS.get(record.model.task, " (mean squared distance)")
-    found, task = [], record.model.task
-    if record.held_error is not None:
-        found.append(_error("Error on held-out rows", record.held_error, unit, task))
+    found, task = _held(record), record.model.task
     left_out = record.left_out
     if left_out is not None and left_out.predicted is not None:
         words = "From training rows alone" if found else "Error on new rows, from training rows alone"
@@ -103,6 +103,43 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         intervals = "interval holds" if score.tested == 1 else "intervals hold"
         found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
     return found
+
+
+def _held(record: ExaminationRecord) -> list[str]:
+    """The error on held-out rows, beside that of one answer for all of them; nothing without such rows."""
+    if record.held_error is None:
+        return []
+    task, own = record.model.task, record.baseline
+    found = [_error("Error on held-out rows", record.held_error, _UNITS.get(task, " (mean squared distance)"), task)]
+    if own is None:
+        return found
+    show = _shares if task == "classification" else number
+    gain = own.gain
+    if own.beaten is None:
+        verdict = f"The model does not surely beat that: the two errors differ by {show(-gain.value)}, {gain.at} "
+        verdict += f"interval {show(-gain.upper)} to {show(-gain.lower)}."
+    else:
+        verdict = "The model beats it." if own.beaten else "The model is worse than that."
+    if own.explained is not None:
+        ends = own.explained
+        verdict += f" R² is {ends.value:.3g}, {ends.at} interval {ends.lower:.3g} to {ends.upper:.3g}."
+    errs = "errs in" if task == "classification" else "have" if task == "language" else "has"
+    words = own.words[0].upper() + own.words[1:]
+    found.append(f"{words} {errs} {show(own.error)}. {verdict}")
+    if own.balanced is not None:
+        rare = own.classes[0]
+        named = f"it calls no row {rare.label}"
+        if rare.precision is not None:
+            named = f"of the rows that it calls {rare.label}, {_shares(rare.precision)} are"
+        found.append(
+            f"Classes are unbalanced: the error is {_shares(own.balanced)} if each class counts alike. The rarest is "
+            f"{rare.label}: the model finds {_shares(rare.recall)} of {rare.rows:,}, and {named}."
+        )
+    return found
+
+
+def _shares(value: float) -> str:
+    return f"{100 * value:.3g} %"
 
 
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -138,7 +175,7 @@ def _awaited(own: Gauge) -> str:
 
 
 def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
-    show = (lambda value: f"{100 * value:.3g} %") if task == "classification" else number
+    show = _shares if task == "classification" else number
     interval = f"{ends.at} interval".lstrip()
     return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.lower)} to {show(ends.upper)}."
 

@@ -263,6 +263,20 @@ def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     return BATCH  # `outputs` explains what it takes
 
 
+def batch_of_one(call: Callable[[Any], Any], x: Any, joined: Callable[[Any], Any]) -> Any:
+    """What a model gives for a batch; of one row as of the first of two alike where it drops the axis of the batch.
+
+    Args:
+        call: the model as a function of a batch.
+        x: the batch.
+        joined: joins a list of batches.
+    """
+    found = call(x)
+    if len(x) != 1 or not hasattr(found, "shape") or tuple(found.shape[:1]) == (1,):
+        return found
+    return call(joined([x, x]))[:1]
+
+
 def row_by_row(found: Any) -> Any:
     """What a model gave for a batch as one line of outputs for each row.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
 
-from ._contract import SMALLEST, AbstractModel, Layer, row_by_row
+from ._contract import SMALLEST, AbstractModel, Layer, batch_of_one, row_by_row
 from ._jax_matrices import matrix_factors
 from ._readout_chunks import factored_gauss_newton, factored_losses, is_factored, logits_shape
 
@@ -49,7 +49,8 @@ class JaxModel(AbstractModel):
     def _call(self, theta: jax.Array, x: jax.Array) -> jax.Array:
         if self.link == "documents":
             return document_losses(self._own_call(theta, jnp.where(x < 0, -1 - x, x)), x)
-        return self._read(self._own_call(theta, x))
+        found = self._read(batch_of_one(lambda rows: self._own_call(theta, rows), x, jnp.concatenate))
+        return found.astype(theta.dtype)  # a precision that is fixed inside is that of the numbers, not of their type
 
     def _read(self, found: Any) -> jax.Array:
         found = row_by_row(found)

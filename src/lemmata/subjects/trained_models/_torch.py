@@ -12,7 +12,8 @@ import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
 
-from ._contract import SMALLEST, AbstractModel, Layer, row_by_row
+from ._contract import SMALLEST, AbstractModel, Layer, batch_of_one, row_by_row
+from ._torch_double import in_float64, unwrapped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +39,9 @@ class TorchModel(AbstractModel):
         params = {layer.name: part.reshape(layer.shape) for layer, part in zip(self.layers, parts, strict=True)}
         if self.module.training:  # statistics that a call would change are copies
             params |= {name: leaf.clone() for name, leaf in self.module.named_buffers()}
-        with _differentiable():
-            return torch.func.functional_call(self.module, params, (x,))
+        call = lambda rows: torch.func.functional_call(self.module, params, (rows,))
+        with _differentiable(), in_float64() if theta.dtype == torch.float64 else contextlib.nullcontext():
+            return batch_of_one(call, x, torch.cat)
 
     def _call(self, theta: Any, x: Any) -> Any:
         if self.link == "documents":
@@ -79,9 +81,18 @@ class TorchModel(AbstractModel):
             return self._call(self._here(), self._tensor(x)).numpy()
 
     def _jacobian(self, x: np.ndarray) -> np.ndarray:
-        func = sys.modules["torch"].func
+        func, rows = sys.modules["torch"].func, self._tensor(x)
         each = func.jacrev(lambda own, row: self._call(own, row[None])[0])
-        return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), self._tensor(x)).detach().numpy()
+        try:
+            return func.vmap(each, in_dims=(None, 0), chunk_size=8)(self._here(), rows).detach().numpy()
+        except (RuntimeError, NotImplementedError):  # of recurrent layers, which write into what they are given
+            return np.stack([self._row_jacobian(row[None]) for row in rows])
+
+    def _row_jacobian(self, row: Any) -> np.ndarray:
+        own = self._here().requires_grad_()
+        found = self._call(own, row)[0]
+        along = lambda value: sys.modules["torch"].autograd.grad(value, own, retain_graph=True, materialize_grads=True)
+        return np.stack([along(value)[0].numpy() for value in found])
 
     def _matrix_factors(self, x: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         torch, rows, known = sys.modules["torch"], self._tensor(x), {layer.name for layer in self.layers}
@@ -118,7 +129,10 @@ class TorchModel(AbstractModel):
 
     def _jvp(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         torch, rows = sys.modules["torch"], self._tensor(x)
-        push = torch.func.jvp(lambda own: self._call(own, rows), (self._here(),), (self._tensor(v),))
+        try:
+            push = torch.func.jvp(lambda own: self._call(own, rows), (self._here(),), (self._tensor(v),))
+        except (RuntimeError, NotImplementedError):  # no forward derivative: backwards twice, see `linear`
+            return self._twice_backwards(rows)[0](v)
         return push[1].detach().numpy()
 
     def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -129,8 +143,13 @@ class TorchModel(AbstractModel):
         """See `AbstractModel`. J v is the derivative of <J' u, v> in u, which is linear in it: at u = 0 as anywhere."""
         if len(x) > self.batch:
             return super().linear(x)
+        return self._twice_backwards(self._tensor(self._own(x)))
+
+    def _twice_backwards(
+        self, rows: Any
+    ) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:
         derivative, own = sys.modules["torch"].autograd.grad, self._here().requires_grad_()
-        found = self._call(own, self._tensor(self._own(x)))
+        found = self._call(own, rows)
         nowhere = sys.modules["torch"].zeros_like(found, requires_grad=True)
         pulled = derivative(found, own, nowhere, create_graph=True)[0]
         along = lambda of, at, weights: derivative(of, at, self._tensor(weights), retain_graph=True)[0].numpy()
@@ -218,6 +237,7 @@ def torch_model(module: Any) -> TorchModel:
         SettingError: for one without parameters that need gradients, or on a device that is not the processor.
         PrecisionError: for half precision, or two precisions at once.
     """
+    module = unwrapped(module)
     own = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}  # shared ones once
     if not own:
         rule, remedy = "at least one parameter", "module.requires_grad_(): nothing here changes the module"

@@ -29,6 +29,8 @@ from lemmata.subjects.trained_models.shift import RowsInUseAreAlike
 from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
+from ._alike import drawn_apart
+from ._baseline import held_baseline, worse_than_one_answer
 from ._features import beside_its_kernels
 from ._gauges import of_claim
 from ._wrong_labels import wrong_labels
@@ -76,6 +78,8 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> 
         *_trigger(trained, gauges),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
+        *_drawn_apart(trained),
+        *_worse_than_one_answer(trained, held),
         *_copies(trained, held),
         *_untrained(trained),
         *_guessing(trained, gauges, held),
@@ -155,6 +159,18 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     return [Sign("shift", Finding(text, [own.name]))]
 
 
+def _drawn_apart(trained: Trained) -> list[Sign]:
+    """Held-out rows that differ from training rows in inputs, or in how frequent classes are."""
+    text = None if trained.held is None else drawn_apart(trained)
+    return [] if text is None else [Sign("rows drawn apart", Finding(text, [HELD_OUT]))]
+
+
+def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
+    """A model that one answer for all held-out rows surely beats."""
+    text = None if held is None else worse_than_one_answer(trained, held_baseline(trained), held.value)
+    return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
+
+
 def _copies(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
     copies = copies_of(trained)
     found = []
@@ -190,7 +206,12 @@ def _untrained(trained: Trained) -> list[Sign]:
 
 
 def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
-    """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows."""
+    """Near chance, said from training rows alone where leaving one out speaks, else from held-out rows.
+
+    A model that surely beats one answer for all held-out rows does not guess, however little it knows.
+    """
+    if held is not None and held_baseline(trained).beaten:
+        return []
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is not None and own.status in _SPOKE and own.predicted is not None:
         trivial = _as_trivial(trained, own.predicted.value, trained.y)

@@ -6,17 +6,19 @@ import numpy as np
 import scipy.optimize
 
 from lemmata.errors import ShapeError
-from lemmata.subjects.trained_models import Trained, held_outputs, held_rows, training_outputs
+from lemmata.subjects.trained_models import AbstractModel, Trained, held_outputs, held_rows, training_outputs
 from lemmata.workflows.records.examinations import Check
 
 _ROWS = 32
-_LOOSE = {"float32": 1e-4, "float64": 1e-9}
+_LOOSE = {"bfloat16": 1e-2, "float32": 1e-4, "float64": 1e-9}
 _SLOPE = 1e-3
 _ASIDE = 1e-3
 _STEPS = (1e-7, 1e-8, 1e-9)
 _LARGE = 2**24  # parameters above which a copy in float64 is too much to ask for
 _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
+_TINY, _FINE = 3e-8, 1e-9  # of the parameters a step, and of the outputs the rounding that float64 stays below
+_COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
 _EVAL_MODE = "module.eval(), or eqx.nn.inference_mode(module), or train=False"
 
 
@@ -31,7 +33,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
     once = trained.model.outputs(x)
     if not np.isfinite(once).all():
         return [_finite(once)]
-    loose = _LOOSE.get(str(trained.model.theta.dtype), 1e-9)
+    loose = max(_LOOSE.get(str(trained.model.theta.dtype), 1e-9), _LOOSE[_precision(once)])
     apart = lambda other: float(np.abs(other - once).max() / max(float(np.abs(once).max()), 1e-300))
     again, beside = apart(trained.model.outputs(x)), apart(_in_pairs(trained, x))
     remedy = f"chance is in the outputs, dropout say: {_EVAL_MODE}"
@@ -48,6 +50,14 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
     if all(check.holds for check in checks):
         checks += [_derivative(trained), *_order(trained), *_ahead(trained, loose)]
     return checks
+
+
+def _precision(outputs: np.ndarray) -> str:
+    """The coarsest precision whose numbers the outputs are, which a model may compute in whatever its weights are."""
+    single = outputs.astype(np.float32)
+    if not (single == outputs).all():
+        return "float64"
+    return "float32" if (single.view(np.uint32) & 0xFFFF).any() else "bfloat16"
 
 
 def _few(trained: Trained) -> np.ndarray:
@@ -106,6 +116,9 @@ def _derivative(trained: Trained) -> Check:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")
         return Check(name, said, False, "a part of the model has no derivative, or is not a function of its parameters")
     size, apart = max(float(np.linalg.norm(exact)), 1e-300), np.inf
+    coarse = not large and _rounded(model, v, exact, x)
+    if coarse:
+        steps, loose = _COARSE_STEPS, _COARSE_SLOPE
     for step in steps:
         ends = [model.at(model.theta + sign * step * v).outputs(x) for sign in (1, -1)]
         apart = min(apart, float(np.linalg.norm((ends[0] - ends[1]) / (2 * step) - exact)) / size)
@@ -119,7 +132,16 @@ def _derivative(trained: Trained) -> Check:
     if apart > loose and still:
         remedy = "what stands behind stop_gradient belongs in the function, and not among its parameters"
         return Check(name, f"0 in {', '.join(still[:3])}, which move the outputs", False, remedy)
-    return Check(name, f"to {apart:.1g} against differences", apart <= loose, remedy)
+    found = f"to {apart:.1g} against differences"
+    if coarse:
+        found += "; the model rounds inside, to float32 or less, and what is predicted is no finer"
+    return Check(name, found, apart <= loose, remedy)
+
+
+def _rounded(model: AbstractModel, v: np.ndarray, exact: np.ndarray, x: np.ndarray) -> bool:
+    """Whether a precision is fixed inside: a step that leaves float64 no curvature does not follow the tangent."""
+    once, moved = model.outputs(x), model.at(model.theta + _TINY * v).outputs(x)
+    return bool(np.abs(moved - once - _TINY * exact).max() > _FINE * np.abs(once).max())
 
 
 def _ahead(trained: Trained, loose: float) -> list[Check]:

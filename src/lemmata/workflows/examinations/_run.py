@@ -24,6 +24,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Check, ExaminationRecord, Gauge, GaugeInterval, Model, Rows, Score
 
+from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
 from ._preflight import preflight
@@ -166,9 +167,10 @@ def _record(
     decay: float | None, seconds: float, interrupted: bool,
 ) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
-    seen, held = error_interval(trained, training_outputs(trained), trained.y), None
-    if trained.held is not None and whole:
+    seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
+    if trained.held is not None and np.isfinite(held_outputs(trained)).all():
         held = error_interval(trained, held_outputs(trained), held_rows(trained)[1])
+        beside = held_baseline(trained)
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
     ratios = [own.ratio for own in scored if own.ratio is not None]
     return ExaminationRecord(
@@ -179,7 +181,7 @@ def _record(
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,
-        interrupted=interrupted,
+        interrupted=interrupted, baseline=beside,
     )  # fmt: skip
 
 

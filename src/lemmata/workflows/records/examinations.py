@@ -170,6 +170,49 @@ class Score:
 
 
 @dataclasses.dataclass(frozen=True)
+class ClassScore:
+    """One class among held-out rows.
+
+    Args:
+        label: of the class.
+        rows: that are of it.
+        recall: the share of them that the model names so.
+        precision: of the rows that the model names so, the share that is; None where it names none.
+    """
+
+    label: str
+    rows: int
+    recall: float
+    precision: float | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Baseline:
+    """One answer for all rows, beside the model, on the held-out rows.
+
+    Args:
+        words: the answer: "always answering 3", "the mean of the training targets", "the frequencies of tokens".
+        error: of the answer, in the unit of `held_error`.
+        gain: by how much the model's error is smaller, from the differences in each row.
+        explained: R², the share of the answer's squared error that the model saves; None but for values.
+        balanced: the mean over classes of the share of errors; None where classes are about as frequent as each other.
+        classes: where they are not: each class, the rarest first.
+    """
+
+    words: str
+    error: float
+    gain: GaugeInterval
+    explained: GaugeInterval | None = None
+    balanced: float | None = None
+    classes: list[ClassScore] = dataclasses.field(default_factory=list)
+
+    @property
+    def beaten(self) -> bool | None:
+        """Whether the model is surely better; False where it is surely worse, and None where rows do not tell."""
+        return True if self.gain.lower > 0 else False if self.gain.upper < 0 else None
+
+
+@dataclasses.dataclass(frozen=True)
 class ExaminationRecord(StoredRecord):
     """All that an examination found.
 
@@ -190,6 +233,7 @@ class ExaminationRecord(StoredRecord):
         notes: what the reader must know.
         seconds: that the examination took.
         interrupted: some gauges are missing.
+        baseline: one answer for all held-out rows, beside the model; None without such rows.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -212,6 +256,7 @@ class ExaminationRecord(StoredRecord):
     notes: list[str]
     seconds: float
     interrupted: bool = False
+    baseline: Baseline | None = None
 
     @property
     def left_out(self) -> Gauge | None:

@@ -1,0 +1,117 @@
+"""Are training and held-out rows drawn alike? Every prediction from training rows about new ones rests on that."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
+
+ORDERS, LEVEL = 1999, 0.001
+"""Random divisions of the rows, and the chance that rows which are drawn alike are said not to be, for each test."""
+MOST_ROWS, MOST_COLUMNS, FEWEST = 1000, 1000, 10
+_MOVED = 0.1  # standard deviations below which columns differ by their spread, if at all
+
+
+@dataclasses.dataclass(frozen=True)
+class Unlike:
+    """A column in which held-out rows differ from training rows.
+
+    Args:
+        column: its place among the flattened columns.
+        p_value: of the test over all columns.
+        middle: mean of the held-out rows less that of the training rows, in standard deviations of the latter.
+        spread: the standard deviation of the held-out rows over that of the training rows.
+    """
+
+    column: int
+    p_value: float
+    middle: float
+    spread: float
+
+
+def drawn_apart(trained: Trained) -> str | None:
+    """In which column, and which class, held-out rows differ from training rows, in words; None where they do not."""
+    inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
+    if inputs is not None:
+        name = f"x[:, {', '.join(map(str, np.unravel_index(inputs.column, trained.x.shape[1:])))}]"
+        spread = f"{name} has {inputs.spread:.2g} times the spread in held-out rows"
+        parts.append(_moved(name, inputs) if abs(inputs.middle) >= _MOVED else spread)
+    if targets is not None and trained.task.is_classification:
+        shares = [100 * float(y[:, targets.column].mean()) for y in (held_rows(trained)[1], trained.y)]
+        parts.append(f"class {trained.task.labels[targets.column]} is {shares[0]:.3g} % of the held-out rows and "
+                     f"{shares[1]:.3g} % of the training rows")  # fmt: skip
+    elif targets is not None:
+        parts.append(_moved("the target", targets))
+    if not parts:
+        return None
+    p_value = max(own.p_value for own in (inputs, targets) if own is not None)
+    return (
+        f"Training and held-out rows are not drawn alike: {' and '.join(parts)} (p = {p_value:.2g}). What training "
+        "rows predict about held-out rows rests on their being drawn alike."
+    )
+
+
+def _moved(name: str, own: Unlike) -> str:
+    word = "larger" if own.middle > 0 else "smaller"
+    return f"{name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows"
+
+
+def unlike_inputs(trained: Trained) -> Unlike | None:
+    """The input column that differs most, where training and held-out rows differ in inputs beyond chance.
+
+    At most 1,000 rows of each kind and 1,000 columns are looked at, drawn by the seed. Copies of training rows among
+    the held-out rows are left out. Documents, whose columns are places, are not looked at.
+    """
+    if trained.task.is_language:
+        return None
+    fresh = fresh_rows(trained)
+    return _unlike(_flat(trained.x), _flat(held_rows(trained)[0])[fresh], trained.seed)
+
+
+def unlike_targets(trained: Trained) -> Unlike | None:
+    """The class, or the column of values, that differs most, where the targets differ beyond chance."""
+    if trained.task.is_language:
+        return None
+    return _unlike(trained.y, held_rows(trained)[1][fresh_rows(trained)], trained.seed)
+
+
+def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
+    values = np.asarray(x, float).reshape(len(x), -1)
+    return np.where(np.isnan(values), -np.inf, values)  # a missing cell is a value of its own
+
+
+def _unlike(a: Float[np.ndarray, "n d"], b: Float[np.ndarray, "m d"], seed: int) -> Unlike | None:
+    """A permutation test of two samples of rows; the largest deviation over columns counts.
+
+    For each column the ranks, and how far ranks lie from the middle, are summed over the held-out rows: the first tells
+    another middle, the second another spread. Each sum is compared in units of its standard deviation under random
+    divisions of the rows, for all columns together.
+    """
+    if min(len(a), len(b)) < FEWEST:
+        return None
+    rng = np.random.default_rng([seed, 17])
+    some = lambda rows: rows[rng.permutation(len(rows))[:MOST_ROWS]]
+    a, b = some(a), some(b)
+    columns = np.sort(rng.permutation(a.shape[1])[:MOST_COLUMNS])
+    a, b = a[:, columns], b[:, columns]
+    ranks = stats.rankdata(np.concatenate([a, b]), axis=0)
+    middle = (len(ranks) + 1) / 2
+    scores = np.concatenate([ranks - middle, np.abs(ranks - middle)], axis=1)
+    scores -= scores.mean(axis=0)
+    size = scores.std(axis=0)
+    scores /= np.where(size > 1e-9 * len(ranks), size, np.inf)
+    held = np.zeros((ORDERS + 1, len(ranks)))
+    held[0, len(a) :] = 1.0
+    for order in held[1:]:
+        order[rng.permutation(len(ranks))[: len(b)]] = 1.0
+    sums = np.abs(held @ scores)
+    p_value = float((1 + (sums[1:].max(axis=1) >= sums[0].max()).sum()) / (ORDERS + 1))
+    if p_value > LEVEL:
+        return None
+    place = int(sums[0].argmax()) % a.shape[1]
+    x, y = (np.where(np.isfinite(own[:, place]), own[:, place], np.nan) for own in (a, b))
+    unit = max(float(np.nanstd(x)), np.finfo(float).tiny)
+    apart = float(np.nanmean(y) - np.nanmean(x)) / unit
+    return Unlike(int(columns[place]), p_value, apart, float(np.nanstd(y)) / unit)

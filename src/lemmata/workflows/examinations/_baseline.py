@@ -1,0 +1,106 @@
+"""What everybody has without a model: one answer for all rows. Whether the model beats it, and what it finds."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.answers import share_interval
+from lemmata.subjects.trained_models import Trained, held_outputs, held_rows
+from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeInterval
+
+LEVEL = 0.95
+UNBALANCED = 4.0
+"""Classes are unbalanced where the most frequent has so many times the rows of the rarest."""
+
+
+def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray, "m C"], x: np.ndarray) -> Baseline:
+    """The model beside one answer for all rows, on the same rows: the difference of the two errors is taken row by row.
+
+    The answer follows from the training rows: their most frequent class, the mean of their values, or the frequencies
+    of their tokens, each counted once more than it occurs. The interval of the difference is exact for classes
+    (McNemar's: of the rows that one of the two gets right, the share that the model does), and Student's for means.
+
+    Args:
+        trained: the model with its training rows.
+        f: its outputs on the rows that are compared.
+        y: their targets.
+        x: these rows, which are documents of a language model.
+    """
+    task, n = trained.task, len(y)
+    own = task.errors(f, y)
+    if task.is_language:
+        words, other = "the frequencies of tokens", _by_frequencies(trained.x, x)
+    elif task.is_classification:
+        k = int(trained.y.sum(0).argmax())
+        words, other = f"always answering {task.labels[k]}", 1.0 - y[:, k]
+    else:
+        middle = trained.y.mean(0)
+        words, other = "the mean of the training targets", ((y - middle) ** 2).sum(1)
+    gain, error = other - own, float(other.mean())
+    if task.is_classification:
+        right, wrong = float((gain > 0).sum()), float((gain < 0).sum())
+        low, high = share_interval(right, wrong, LEVEL) if right + wrong else (0.0, 1.0)
+        apart = max(right + wrong, 1.0) / n
+        ends = GaugeInterval(float(gain.mean()), (2 * low - 1) * apart, (2 * high - 1) * apart, LEVEL)
+        return Baseline(words, error, ends, None, *_classes(trained, f, y))
+    ends = _mean(gain)
+    explained = None
+    if not task.is_language and error > 0:
+        kept = float(own.mean()) / error
+        spread = _mean((own - kept * other) / error)
+        explained = GaugeInterval(1 - kept, 1 - kept - (spread.upper - spread.value),
+                                  min(1 - kept + spread.upper - spread.value, 1.0), LEVEL)  # fmt: skip
+    return Baseline(words, error, ends, explained)
+
+
+def held_baseline(trained: Trained) -> Baseline:
+    """The same on the held-out rows."""
+    x, y = held_rows(trained)
+    return baseline(trained, held_outputs(trained), y, x)
+
+
+def worse_than_one_answer(trained: Trained, own: Baseline, error: float) -> str | None:
+    """That the model is surely worse, in words; None where it is not."""
+    if own.beaten is not False:
+        return None
+    of = " of the held-out rows wrong" if trained.task.is_classification else " of error"
+    told = [
+        f"{100 * value:.3g} %" if trained.task.is_classification else f"{value:.3g}" for value in (own.error, error)
+    ]
+    return f"The model is worse than one answer for all rows: {own.words} has {told[0]}{of}, the model {told[1]}."
+
+
+def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
+    n, value = len(values), float(values.mean())
+    if n < 2:
+        return GaugeInterval(value, -np.inf, np.inf, LEVEL)
+    width = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
+    return GaugeInterval(value, value - width, value + width, LEVEL)
+
+
+def _by_frequencies(x: np.ndarray, documents: np.ndarray) -> Float[np.ndarray, " m"]:
+    """Nats a token of each document by how often each token is a target in the training documents, and once more."""
+    known, told = x[:, 1:], documents[:, 1:]
+    tokens = np.union1d(known[known >= 0], told[told >= 0])
+    counts = np.ones(len(tokens))
+    np.add.at(counts, np.searchsorted(tokens, known[known >= 0]), 1.0)
+    surprise = -np.log(counts / counts.sum())
+    found = np.where(
+        told >= 0, surprise[np.searchsorted(tokens, np.maximum(told, tokens[0])).clip(0, len(tokens) - 1)], 0
+    )
+    return found.sum(1) / np.maximum((told >= 0).sum(1), 1)
+
+
+def _classes(trained: Trained, f: np.ndarray, y: np.ndarray) -> tuple[float | None, list[ClassScore]]:
+    """Where classes are unbalanced: the mean over classes of the share of errors, and each class, the rarest first."""
+    counts, said = y.sum(0), np.eye(y.shape[1])[f.argmax(1)]
+    here = np.flatnonzero(counts)
+    if len(here) < 2 or counts[here].max() < UNBALANCED * counts[here].min():
+        return None, []
+    hits, named = (said * y).sum(0), said.sum(0)
+    scores = [
+        ClassScore(str(trained.task.labels[k]), int(counts[k]), float(hits[k] / counts[k]),
+                   float(hits[k] / named[k]) if named[k] else None)
+        for k in here[np.argsort(counts[here], kind="stable")]
+    ]  # fmt: skip
+    return 1 - float(np.mean([own.recall for own in scores])), scores

@@ -1,0 +1,159 @@
+"""The first lines say what everybody has without the model, and whether rows are drawn alike."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import balanced_accuracy_score, precision_score, r2_score, recall_score
+
+import lemmata
+from lemmata.interfaces.report._model import model_sentences
+from lemmata.subjects.trained_models import read_trained
+from lemmata.workflows.examinations import ExaminationRecord, run_examination
+from lemmata.workflows.examinations._alike import _unlike, drawn_apart
+from lemmata.workflows.examinations._baseline import _by_frequencies, baseline
+
+
+def rare(rng, rows, share=0.03):
+    """Two classes, one of them rare, that a line tells apart poorly."""
+    x = rng.normal(size=(rows, 4))
+    score = x[:, 0] + 0.8 * rng.normal(size=rows)
+    return x, (score > np.quantile(score, 1 - share)).astype(int)
+
+
+def test_a_model_of_rare_classes_is_told_beside_the_frequent_class():
+    x, y = rare(np.random.default_rng(0), 1400)
+    model = LogisticRegression().fit(x[:700], y[:700])
+    found = lemmata.study_model(model, x[:700], y[:700], held=(x[700:], y[700:]))
+    own, said = found.record.baseline, model.predict(x[700:])
+    assert own.error == y[700:].mean()
+    assert own.gain.value == pytest.approx(own.error - found.record.held_error.value)
+    assert own.balanced == pytest.approx(1 - balanced_accuracy_score(y[700:], said))
+    assert own.classes[0].label == "1"
+    assert own.classes[0].recall == pytest.approx(recall_score(y[700:], said))
+    assert own.classes[0].precision == pytest.approx(precision_score(y[700:], said))
+    assert "Always answering 0 errs in" in found.answer
+    assert "does not surely beat that" in found.answer
+    assert "Classes are unbalanced" in found.answer
+    assert ExaminationRecord.from_json(found.record.to_json()) == found.record
+
+
+def test_values_are_told_by_r2_beside_the_mean():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 3))
+    y = x[:, 0] + 2 * rng.normal(size=300)
+    model = LinearRegression().fit(x[:200], y[:200])
+    found = lemmata.study_model(model, x[:200], y[:200], held=(x[200:], y[200:]))
+    own, distances = found.record.baseline, (y[200:] - y[:200].mean()) ** 2
+    assert own.error == pytest.approx(distances.mean())
+    assert own.explained.value == pytest.approx(1 - ((y[200:] - model.predict(x[200:])) ** 2).mean() / distances.mean())
+    assert own.explained.value == pytest.approx(r2_score(y[200:], model.predict(x[200:])), abs=0.05)
+    assert own.explained.lower < own.explained.value < own.explained.upper <= 1
+    assert own.balanced is None
+    assert own.beaten
+    assert "R² is" in found.answer
+    assert not [sign for sign in found.record.findings if "guessed" in sign.text], "little is not nothing"
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_model_that_is_worse_than_one_answer_is_told(sign):
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    x[:, 0] += 2 * y
+    w = jnp.asarray(sign * np.array([[-2.0, 2.0], [0.0, 0.0], [0.0, 0.0]]))
+    model = lambda w, rows: rows @ w - jnp.array([0.0, sign * 2.0])
+    held = (x[200:], y[200:])
+    record = run_examination(read_trained((model, w), x[:200], y[:200], held=held))
+    assert record.baseline.beaten is (sign > 0)
+    assert any("not so that classes are in the order" in line for line in model_sentences(record)) is (sign < 0)
+    assert ("worse than that" in " ".join(model_sentences(record))) is (sign < 0), "though nothing else was run"
+
+
+def test_intervals_of_a_difference_hold_the_truth():
+    """1,000 sets of held-out rows of known shares; 95 % is declared, and the limits are exact or wider."""
+    rng, held = np.random.default_rng(3), 0
+    x = np.zeros((4, 1))
+    trained = read_trained((lambda w, rows: rows @ w + jnp.zeros(2), jnp.zeros((1, 2))), x, np.array([0, 0, 0, 1]))
+    for _ in range(1000):
+        y = (rng.random(150) < 0.3).astype(int)
+        said = np.where(rng.random(150) < 0.75, y, 1 - y)
+        own = baseline(trained, np.eye(2)[said], np.eye(2)[y], np.zeros((150, 1)))
+        held += own.gain.lower <= 0.3 - 0.25 <= own.gain.upper
+    assert held >= 950 - 3 * np.sqrt(1000 * 0.05 * 0.95)
+
+
+def test_frequencies_of_tokens_are_counted():
+    train = np.array([[9, 1, 1, 2], [9, 1, 3, -1]])
+    held = np.array([[9, 1, 4, -1], [9, 2, 2, 2]])
+    counts = {1: 4, 2: 2, 3: 2, 4: 1}  # one more than as targets of the training documents
+    nats = {token: -np.log(count / 9) for token, count in counts.items()}
+    expected = [(nats[1] + nats[4]) / 2, nats[2]]
+    assert _by_frequencies(train, held) == pytest.approx(expected)
+
+
+def test_a_model_that_theory_cannot_speak_of_has_its_error_told():
+    torch = pytest.importorskip("torch")
+
+    class Cut(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Linear(4, 2)
+
+        @torch.no_grad()
+        def forward(self, x):
+            return self.w(x)
+
+    x, y = rare(np.random.default_rng(4), 300, 0.4)
+    module = Cut().double()
+    record = run_examination(read_trained(module, x[:200], y[:200], held=(x[200:], y[200:])))
+    said = module(torch.as_tensor(x[200:])).numpy().argmax(1)
+    assert not record.gauges
+    assert record.held_error.value == pytest.approx((said != y[200:]).mean())
+    lines = model_sentences(record)
+    assert any(line.startswith("Error on held-out rows") for line in lines)
+    assert lines[-1] == "Nothing else was run."
+
+
+def test_rows_that_are_drawn_alike_are_rarely_said_not_to_be():
+    """Of 300 pairs of samples, with whole numbers and constant columns among them, at level 0.001: at most 3."""
+    false = 0
+    for seed in range(300):
+        rng = np.random.default_rng([5, seed])
+        x = rng.standard_t(3, size=(130, 6))
+        x[:, 1], x[:, 2] = np.round(x[:, 1]), 0.0
+        false += _unlike(x[:80], x[80:], seed) is not None
+    assert false <= 3
+
+
+@pytest.mark.parametrize("kind", ["middle", "spread", "missing"])
+def test_the_column_that_differs_is_named(kind):
+    for seed in range(5):
+        rng = np.random.default_rng([6, seed])
+        a, b = rng.normal(size=(150, 20)), rng.normal(size=(150, 20))
+        if kind == "missing":
+            b[:60, 7] = -np.inf
+        else:
+            b[:, 7] = b[:, 7] + 1.0 if kind == "middle" else 2.5 * b[:, 7]
+        found = _unlike(a, b, seed)
+        assert found is not None
+        assert found.column == 7
+        assert found.p_value == 0.0005
+
+
+def test_an_examination_says_which_column_and_which_class_are_apart():
+    rng = np.random.default_rng(7)
+    x, y = rng.normal(size=(600, 2, 3)), rng.integers(0, 3, 600)
+    x[:, 0, 0] += y
+    x[300:, 1, 2] -= 1.5
+    keep = np.concatenate([np.arange(300), 300 + np.flatnonzero((y[300:] != 2) | (rng.random(300) < 0.3))])
+    x, y = x[keep], y[keep]
+    model = lambda w, rows: rows.reshape(len(rows), -1) @ w
+    trained = read_trained(
+        (model, jnp.asarray(0.1 * rng.normal(size=(6, 3)))), x[:300], y[:300], held=(x[300:], y[300:])
+    )
+    text = drawn_apart(trained)
+    assert "x[:, 1, 2] is 1." in text
+    assert "standard deviations smaller" in text
+    assert "class 2 is" in text
+    plain = read_trained((model, jnp.ones((6, 3))), x[:150], y[:150], held=(x[150:300], y[150:300]))
+    assert drawn_apart(plain) is None
