@@ -69,6 +69,16 @@ def test_a_model_that_is_worse_than_one_answer_is_told(sign):
     assert ("worse than that" in " ".join(model_sentences(record))) is (sign < 0), "though nothing else was run"
 
 
+def test_a_single_held_out_row_is_told_alone():
+    x = np.arange(24.0).reshape(12, 2) / 24
+    y = x[:, 0] + np.sin(9 * x[:, 1])
+    model = LinearRegression().fit(x[:11], y[:11])
+    found = lemmata.study_model(model, x[:11], y[:11], held=(x[11:], y[11:]))
+    assert found.record.baseline is None
+    assert "Error on held-out rows" in found.answer
+    assert ExaminationRecord.from_json(found.record.to_json()) == found.record
+
+
 def test_intervals_of_a_difference_hold_the_truth():
     """1,000 sets of held-out rows of known shares; 95 % is declared, and the limits are exact or wider."""
     rng, held = np.random.default_rng(3), 0

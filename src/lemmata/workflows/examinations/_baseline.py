@@ -53,15 +53,15 @@ def baseline(trained: Trained, f: Float[np.ndarray, "m C"], y: Float[np.ndarray,
     return Baseline(words, error, ends, explained)
 
 
-def held_baseline(trained: Trained) -> Baseline:
-    """The same on the held-out rows."""
+def held_baseline(trained: Trained) -> Baseline | None:
+    """The same on the held-out rows; None of a single one, which has no interval."""
     x, y = held_rows(trained)
-    return baseline(trained, held_outputs(trained), y, x)
+    return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
 
 
-def worse_than_one_answer(trained: Trained, own: Baseline, error: float) -> str | None:
+def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:
     """That the model is surely worse, in words; None where it is not."""
-    if own.beaten is not False:
+    if own is None or own.beaten is not False:
         return None
     of = " of the held-out rows wrong" if trained.task.is_classification else " of error"
     told = [
@@ -72,8 +72,6 @@ def worse_than_one_answer(trained: Trained, own: Baseline, error: float) -> str 
 
 def _mean(values: Float[np.ndarray, " m"]) -> GaugeInterval:
     n, value = len(values), float(values.mean())
-    if n < 2:
-        return GaugeInterval(value, -np.inf, np.inf, LEVEL)
     width = float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) * float(values.std(ddof=1)) / n**0.5
     return GaugeInterval(value, value - width, value + width, LEVEL)
 

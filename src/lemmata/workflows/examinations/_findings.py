@@ -210,7 +210,8 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
 
     A model that surely beats one answer for all held-out rows does not guess, however little it knows.
     """
-    if held is not None and held_baseline(trained).beaten:
+    beside = None if held is None else held_baseline(trained)
+    if beside is not None and beside.beaten:
         return []
     own = of_claim(HeldOutErrorFromTrainingRows, gauges)
     if own is not None and own.status in _SPOKE and own.predicted is not None:

@@ -233,7 +233,7 @@ class ExaminationRecord(StoredRecord):
         notes: what the reader must know.
         seconds: that the examination took.
         interrupted: some gauges are missing.
-        baseline: one answer for all held-out rows, beside the model; None without such rows.
+        baseline: one answer for all held-out rows, beside the model; None with fewer than two such rows.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
