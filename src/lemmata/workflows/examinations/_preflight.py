@@ -54,7 +54,8 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
 
 def _precision(outputs: np.ndarray) -> str:
     """The coarsest precision whose numbers the outputs are, which a model may compute in whatever its weights are."""
-    single = outputs.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = outputs.astype(np.float32)
     if not (single == outputs).all():
         return "float64"
     return "float32" if (single.view(np.uint32) & 0xFFFF).any() else "bfloat16"

@@ -17,6 +17,7 @@ STOPPED_EARLY, ROUNDS = 2000, 1000
 
 
 def sized(make: Callable[[int], Any], x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    """What an estimator for so many training rows says of the others."""
     return fit_estimator(functools.partial(make, len(y)), x, y, task)
 
 
@@ -43,11 +44,14 @@ def boosting_of(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Grou
     last, told = validating(len(y), groups), y[:, 0] if task == "regression" else y.argmax(axis=1)
     if task == "classification":
         last &= np.isin(told, told[~last])  # boosting cannot tell of a class that it has not seen
-    shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last]) if last.any() else made
-    return kind(random_state=0, max_iter=max(1, getattr(shown, "n_iter_", ROUNDS)), early_stopping=False)
+    if not last.any():
+        return boosting(kind, len(y))
+    shown = made.fit(x[~last], told[~last], X_val=x[last], y_val=told[last])
+    return kind(random_state=0, max_iter=max(1, shown.n_iter_), early_stopping=False)
 
 
 def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
+    """What `boosting_of` the training rows says of the others, each column of numbers by a model of its own."""
     n = len(y)
     if task == "regression" and y.shape[1] > 1:
         return side_by_side(functools.partial(boosted, kind), x, y, task, groups)
@@ -55,6 +59,7 @@ def boosted(kind: Any, x: np.ndarray, y: np.ndarray, task: str, groups: Groups =
 
 
 def boosting_price(n: int, d: int, k: int) -> float:
+    """About how many seconds a fit takes."""
     rounds = 100 if n < STOPPED_EARLY else 300
     return rounds * k * (4e-9 * n * d + 1e-3)
 
@@ -70,4 +75,5 @@ def forest(kind: Any, leaf: int, n: int) -> Any:
 
 
 def forest_price(classes: bool, n: int, d: int, k: int) -> float:
+    """About how many seconds a fit takes."""
     return 0.12 + 5.5e-8 * _trees(n) * n * math.log2(max(n, 2)) * (math.sqrt(d) + k / 4 if classes else d * k)
