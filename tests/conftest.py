@@ -48,7 +48,8 @@ gc.set_threshold(50_000, 20, 20)
 
 def pytest_configure(config):
     for line in (
-        "due: cases of this run, by what has changed and in turn under a budget; the default",
+        "due: cases of this run, by what has changed and in turn under a budget; the default. LEMMATA_SECONDS=n: n "
+        "seconds more",
         "later: cases that this run leaves to others; LEMMATA_SECONDS=n takes n seconds of them",
         "every: all cases",
         "seconds(n): about how long a case takes; of others costs.json says it",
@@ -101,6 +102,9 @@ def pytest_collection_modifyitems(config, items):
     later = {case.name for case in rest}
     if seconds is not None:
         later = set(budget.chosen(rest, budget.seed(), float(seconds)).names)
+        if config.option.markexpr == "due":
+            names |= later
+            due = due._replace(names=frozenset(names))
     for item in items:
         item.add_marker("every")
         if item.nodeid in names:

@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+from lemmata.engine.catalogue import ROOTS
+from lemmata.engine.catalogue._fingerprint import reached
+from lemmata.engine.catalogue._modules import Node, module_of
 from tests import budget, conftest
 from tests.budget import Case, chosen, told
 
@@ -78,6 +81,10 @@ def test_the_default_run_and_the_later_one_share_the_cases_out(project):
     assert "1 passed, 4 deselected" in project("-m", "later")
     assert "4 of 5 cases (0 whose code has changed)" in project("-m", "every")
     assert "5 deselected" in project("-m", "later", LEMMATA_SECONDS="1")
+    assert "4 passed, 1 deselected" in project("-m", "due", LEMMATA_SECONDS="1")
+    both = project("-m", "due", LEMMATA_SECONDS="1e6")
+    assert "5 passed" in both
+    assert "5 of 5 cases" in both
 
 
 def test_a_cost_is_that_of_the_case_or_of_its_function(monkeypatch):
@@ -127,3 +134,14 @@ def test_a_worker_gives_memory_back_where_it_holds_much_and_not_after_every_test
         conftest.relieve()
         counts.append(len(given))
     assert counts == [0, 1, 1, 2]
+
+
+def test_the_fixtures_of_all_files_rest_on_little():
+    """They once reached the command line, and by it nearly everything: any change was one of every file."""
+    ROOTS.setdefault("tests", budget.ROOT / "tests")
+    shared = module_of("tests.conftest")
+    assert shared is not None
+    pieces = reached([Node("tests.conftest", name) for name in ("", *shared.definitions)])
+    everything = reached([Node("lemmata.interfaces.cli", "")])
+    assert 20 < len(pieces) < len(everything) / 10
+    assert Node("lemmata.interfaces.cli._flags", "solve_in_turn") in pieces

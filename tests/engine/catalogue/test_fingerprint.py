@@ -54,6 +54,11 @@ def smooth(value):
     return value + 1
 
 
+@smooth.defjvp
+def _slope(primals, tangents):
+    return tangents[0] * 5
+
+
 def rough(value):
     return value + 2
 
@@ -189,6 +194,7 @@ def test_what_counts(digests, name):
 
 def test_a_definition_may_move_to_another_file(digests):
     smooth = "def smooth(value):\n    return value + 1\n"
+    smooth += "\n\n@smooth.defjvp\ndef _slope(primals, tangents):\n    return tangents[0] * 5\n"
     moved = digests(
         (smooth, ""), ("Kernel, Wide, smooth", "Kernel, Wide"), ("MARGIN = 0.5\n", f"MARGIN = 0.5\n\n\n{smooth}")
     )
@@ -238,6 +244,13 @@ def test_a_registered_function_counts_with_its_type(digests):
     assert digests(*uses, *imports, ("return 1\n", "return 2\n")).whole != before
     unused = (asked, *imports)
     assert digests(*unused, ("return 1\n", "return 2\n")).whole == digests(*unused).whole
+
+
+def test_a_derivative_counts_with_its_function(digests):
+    before = digests().whole
+    assert digests(("* 5", "* 6")).whole != before
+    unused = ("- smooth(half[1])", "- half[1]")
+    assert digests(unused, ("* 5", "* 6")).whole == digests(unused).whole
 
 
 CHEAP = [name for name, claim in registry().items() if claim.traced]

@@ -2,7 +2,8 @@
 
 A verdict rests on what its claim names, on what that names, and so on; of a class on its fields and on those methods
 whose names are asked for somewhere in this code; on functions that are registered with a `singledispatch` function for
-types that occur in it. Where a definition stands makes no difference.
+types that occur in it, and on derivatives that are given to a function by `@f.defjvp`. Where a definition stands makes
+no difference.
 """
 
 import ast
@@ -15,6 +16,7 @@ from ._meaning import Token, Words, meaning
 from ._modules import Function, Module, Node, methods_of, module_of, modules, part_of, resolved, statements_of
 
 _ROUNDS = 2
+_REGISTERS = ("register", "defjvp")
 _SAID = ("name", "statement", "kind")
 """What a claim says of itself, for people alone."""
 _INERT = ("object", "abc.ABC", "equinox.Module", "enum.Enum", "enum.StrEnum", "typing.NamedTuple", "typing.Protocol",
@@ -122,21 +124,17 @@ def reached(roots: Iterable[Node], asked: Iterable[str] = ()) -> frozenset[Node]
     found, asked, waiting = set[Node](), set(asked), list(roots)
     classes = dict[str, list[Node]]()  # of what is reached, by names of methods that nothing has asked for yet
     pending = dict[Node, list[Node]]()  # registered functions, by classes that are not reached yet
-
-    def asked_for(names: Iterable[str]) -> Iterator[Node]:
-        for name in names:
-            if name not in asked:
-                asked.add(name)
-                yield from (Node(*each[:2], name) for each in classes.pop(name, ()))
-
     while waiting:
         node = waiting.pop()
         if node in found:
             continue
         found.add(node)
         told = meaning(node)
-        waiting.extend(told.rests_on)
-        waiting.extend(asked_for(told.names))
+        waiting.extend(told.rests_on - found)
+        new = told.names - asked
+        asked |= new
+        for name in new & classes.keys():
+            waiting.extend(Node(*each[:2], name) for each in classes.pop(name))
         waiting.append(Node(node.module, ""))
         waiting.extend(pending.pop(node, ()))
         for function, kinds in _registrations().get(node, ()):
@@ -177,9 +175,9 @@ def _is_called_elsewhere(node: Node) -> bool:
 
 @functools.cache
 def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
-    """For each `singledispatch` function what is registered with it: functions, and lemmata's types they are for."""
+    """For each function what is registered with it: functions, and lemmata's types they are for; its derivative too."""
     found: dict[Node, list[tuple[Node, tuple[Node, ...]]]] = {}
-    for module in modules(holding=".register"):
+    for module in modules(holding=_REGISTERS):
         for name, statements in module.definitions.items():
             for statement in statements:
                 for origin, kinds in _registered(module.name, statement):
@@ -190,8 +188,12 @@ def _registrations() -> dict[Node, list[tuple[Node, tuple[Node, ...]]]]:
 def _registered(name: str, statement: ast.stmt) -> Iterator[tuple[Node, tuple[Node, ...]]]:
     module = module_of(name)
     for decorator in statement.decorator_list if isinstance(statement, Function) else ():
-        origin = _dispatcher(module, decorator.func if isinstance(decorator, ast.Call) else decorator)
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        origin = _dispatcher(module, called)
         if origin is None:
+            continue
+        if isinstance(called, ast.Attribute) and called.attr == "defjvp":
+            yield origin, ()
             continue
         told = decorator.args if isinstance(decorator, ast.Call) else [a.annotation for a in statement.args.args[:1]]  # pyright: ignore
         named = [part for each in told if each is not None for part in ast.walk(each) if isinstance(part, ast.Name)]
@@ -201,8 +203,8 @@ def _registered(name: str, statement: ast.stmt) -> Iterator[tuple[Node, tuple[No
 
 
 def _dispatcher(module: Module | None, called: ast.expr) -> Node | None:
-    """The `singledispatch` function with which a decorator registers: `f.register`, or a function that calls that."""
-    if isinstance(called, ast.Attribute) and called.attr == "register" and isinstance(called.value, ast.Name):
+    """The function a decorator registers with: f of `f.register` or `f.defjvp`; or of a function that calls it."""
+    if isinstance(called, ast.Attribute) and called.attr in _REGISTERS and isinstance(called.value, ast.Name):
         origin = resolved(module, called.value.id)
         return origin if isinstance(origin, Node) else None
     helper = resolved(module, called.id) if isinstance(called, ast.Name) else None

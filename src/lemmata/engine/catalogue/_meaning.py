@@ -52,10 +52,10 @@ class Meaning:
     names: frozenset[str]
     data: frozenset[str]
 
-    @property
-    def rests_on(self) -> Iterator[Node]:
+    @functools.cached_property
+    def rests_on(self) -> frozenset[Node]:
         """The pieces that it names."""
-        return (token for token in self.tokens if isinstance(token, Node))
+        return frozenset(token for token in self.tokens if isinstance(token, Node))
 
 
 @functools.cache

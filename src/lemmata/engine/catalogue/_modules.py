@@ -4,7 +4,7 @@ import ast
 import dataclasses
 import functools
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ._values import with_values
@@ -96,11 +96,12 @@ def _imported(module: Module, statement: ast.Import | ast.ImportFrom) -> Iterato
         yield alias.asname or alias.name, (origin, alias.name)
 
 
-def modules(holding: str) -> Iterator[Module]:
-    """Those whose text holds some words."""
+def modules(holding: Iterable[str]) -> Iterator[Module]:
+    """Those whose text holds one of some attributes."""
     root = ROOTS[PACKAGE]
     for path in sorted(root.rglob("*.py")):
-        if holding in path.read_text(encoding="utf-8"):
+        text = path.read_text(encoding="utf-8")
+        if any(f".{word}" in text for word in holding):
             name = ".".join((PACKAGE, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__")
             module = module_of(name)
             if module is not None:

@@ -1,6 +1,5 @@
 """The command line, one file a command. Commands import jax and the rooms below when they run, not before."""
 
-import importlib.metadata
 import inspect
 import os
 import sys
@@ -11,6 +10,7 @@ import typer
 from ._app import Commands, version
 from ._calibrate import calibrate
 from ._compare import compare
+from ._flags import solve_in_turn as solve_in_turn
 from ._in_context import in_context
 from ._judge import judge
 from ._ledger import ledger
@@ -52,17 +52,6 @@ def _options(
     ] = False,
 ) -> None:
     pass
-
-
-def solve_in_turn() -> None:
-    """Let jaxlib 0.10 solve one batch of linear systems after the other, unless XLA_FLAGS says how; before JAX starts.
-
-    Of two batches that it solves at once, each waits for the threads of the pool that the other one has: on two cores a
-    program with two of them never ended, in the second run out of two hundred or in the first.
-    """
-    flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_scheduler_type"
-    if importlib.metadata.version("jaxlib").startswith("0.10.") and name not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {name}=CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED".strip()
 
 
 def main() -> None:

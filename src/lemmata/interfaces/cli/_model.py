@@ -17,6 +17,7 @@ from ._options import with_options
 
 if TYPE_CHECKING:
     from lemmata.subjects.trained_models import Trained
+    from lemmata.workflows.examinations import RowNames
 
 _FAILED = 3
 
@@ -60,7 +61,7 @@ def _model(
         raise typer.Exit(1)
 
 
-def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, str]:
+def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, str, "RowNames"]:
     from lemmata.workflows.examinations import load_trained, posable, read_required
 
     with contextlib.redirect_stdout(sys.stderr):  # whatever the user's own program prints
@@ -70,14 +71,20 @@ def _load(told: ModelOptions, program: str, data: str) -> tuple["Trained", str, 
 
 
 def _run(
-    found: tuple["Trained", str, str], told: ModelOptions, progress: Any, started: float, _: None
+    found: tuple["Trained", str, str, "RowNames"], told: ModelOptions, progress: Any, started: float, _: None
 ) -> ExaminationRecord:
     from lemmata.workflows.examinations import run_examination
 
-    trained, name, rows_name = found
+    trained, name, rows_name, names = found
     with contextlib.redirect_stdout(sys.stderr):
         record = run_examination(
-            trained, name=name, rows_name=rows_name, time_limit=told.time_limit, progress=progress, started=started
+            trained,
+            name=name,
+            rows_name=rows_name,
+            time_limit=told.time_limit,
+            progress=progress,
+            started=started,
+            names=names,
         )
     return dataclasses.replace(record, notes=[*record.notes, *([] if name.endswith(MODEL) else _notes(told))])
 

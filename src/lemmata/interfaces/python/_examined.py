@@ -11,7 +11,7 @@ import numpy as np
 from lemmata.facts import Facts, states_facts
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import read_trained
-from lemmata.workflows.examinations import ExaminationRecord, run_examination
+from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, run_examination
 
 from ._finished import Finished
 
@@ -84,10 +84,12 @@ def study_model(
     True
     """
     started = time.monotonic()
+    held = facts.get("held")
+    names = RowNames(names_in_frame(x), names_in_frame(held[0] if held is not None else None))
     with jax.enable_x64(True):
         if hasattr(model, "steps") and len(model) > 1:
             model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"
-        record = run_examination(trained, name=name, time_limit=time_limit, user=user, started=started)
+        record = run_examination(trained, name=name, time_limit=time_limit, user=user, started=started, names=names)
     return ModelStudy(record)

@@ -9,4 +9,6 @@ from ._gauges import posable as posable
 from ._load import load_trained as load_trained
 from ._required import check_required as check_required
 from ._required import read_required as read_required
+from ._row_names import RowNames as RowNames
+from ._row_names import names_in_frame as names_in_frame
 from ._run import run_examination as run_examination

@@ -33,6 +33,7 @@ from ._alike import drawn_apart
 from ._baseline import held_baseline, worse_than_one_answer
 from ._features import beside_its_kernels
 from ._gauges import of_claim
+from ._row_names import PLACES, RowNames
 from ._wrong_labels import wrong_labels
 
 _MOST = 5
@@ -42,7 +43,6 @@ _HOT, _COLD = 1.25, 0.8
 _USELESS = 10.0
 _SEEN = 0.75
 _FEWEST = 100
-_SHOWN = 8
 _SMALL = 0.5  # of the size of the median class
 _ANOMALY = 3.5  # chosen on other seeds of the zoo than 200 to 205, on which 1 of 36 models without a trigger has more
 _PARTED = 0.75  # from seed 100 on of the zoo at most 0.61 without a trigger, and at least 0.88 with one
@@ -61,21 +61,24 @@ class Sign:
     finding: Finding
 
 
-def findings(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Finding]:
+def findings(
+    trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, rows: RowNames = PLACES
+) -> list[Finding]:
     """At most five sentences, the most important first; none where nothing is out of order.
 
     Args:
         trained: the model with its rows.
         gauges: what was found.
         held: the error on held-out rows.
+        rows: what they are called.
     """
-    return [sign.finding for sign in signs(trained, gauges, held)[:_MOST]]
+    return [sign.finding for sign in signs(trained, gauges, held, rows)[:_MOST]]
 
 
-def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
+def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames = PLACES) -> list[Sign]:
     """Everything that is out of order, the most important first, each with its name; arguments as of `findings`."""
     found = [
-        *_trigger(trained, gauges),
+        *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
         *_drawn_apart(trained),
@@ -84,12 +87,12 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> 
         *_untrained(trained),
         *_guessing(trained, gauges, held),
     ]
-    found += [*_labels(trained, gauges, held), *_disagreements(gauges)]
+    found += [*_labels(trained, gauges, held, names), *_disagreements(gauges)]
     found += [*_confidence(trained), *_membership(trained, gauges)]
     return found
 
 
-def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
+def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames) -> list[Sign]:
     """A class much cheaper to reach than the others, or one that a part of its rows has from a few features alone."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:
@@ -109,7 +112,7 @@ def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if not (cheap or apart):
         return []
     rows = np.flatnonzero(labels == c)
-    rows = rows[found.nearest_rows(trained.x[rows], c)][:_SHOWN]
+    rows = rows[found.nearest_rows(trained.x[rows], c)]
     which, label = "other held-out rows" if own.measured else "training rows", trained.task.labels[c]
     text = (
         f"This looks like a backdoor: changing {found.sizes[c]:.2g} of {found.masks[c].size} features sends "
@@ -117,7 +120,7 @@ def _trigger(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
         f"{np.median(found.sizes):.2g} features)"
     )
     text += f", and {resting} of {len(lost)} training rows of it leave it with another row's features there" * apart
-    text += f". The held-out error does not show it. Look at training rows {', '.join(str(row + 1) for row in rows)}."
+    text += f". The held-out error does not show it. Look at training rows {names.training.told(rows)}."
     return [Sign("trigger", Finding(text, [own.name]))]
 
 
@@ -293,11 +296,11 @@ def _reading(own: Gauge) -> str:
     return f"One such interval in {round(1 / (1 - level))} fails by chance; else an unchecked hypothesis is false."
 
 
-def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None) -> list[Sign]:
+def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
     """Labels that other rows or the model contradict; a model that guesses contradicts every one."""
     if _guessing(trained, gauges, held):
         return []
-    found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges))
+    found = wrong_labels(trained, of_claim(HeldOutErrorFromTrainingRows, gauges), names)
     return [] if found is None else [Sign("wrong labels", found)]
 
 

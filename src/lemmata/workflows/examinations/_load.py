@@ -1,15 +1,18 @@
 """A program, its weights and files of rows as one trained model."""
 
+import dataclasses
+
 from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 
 from ._program import load_program
+from ._row_names import RowNames
 from ._rows import read_corrected, read_deployed, read_held, read_rows
 from ._saved import is_saved, load_saved
 
 
-def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str]:
-    """What the command line was given, as a trained model; the names of program and rows beside it.
+def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
+    """What the command line was given, as a trained model; the names of program, data and rows beside it.
 
     Args:
         program: a Python file that defines `build()`, or a pipeline of scikit-learn in a file of skops.
@@ -23,7 +26,10 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
         return load_saved(program, data, options)
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
     rows = read_rows(data, options.target, options.split, own.task == "language", options.corrected)
-    held = rows.held if options.held is None else read_held(options.held, rows)
+    held, names = rows.held, rows.names
+    if options.held is not None:
+        held, others = read_held(options.held, rows)
+        names = dataclasses.replace(names, held=others)
     decay = own.decay if options.decay is None else options.decay
     rest = {"held": held, "labels": own.labels, "decay": decay, "start": own.start, "fit": own.fit}
     rest |= {"rate": options.rate, "checkpoints": own.checkpoints, "noised": own.privacy}
@@ -32,4 +38,4 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
     rest |= {"padding": own.padding, "sizes": own.sizes, "scale": own.scale, "corrected": rows.corrected}
     if options.corrected is not None and rows.corrected is None:
         rest["corrected"] = read_corrected(options.corrected, rows)
-    return read_trained(own.model, *rows.pair, **rest, seed=options.seed), own.name, rows.name
+    return read_trained(own.model, *rows.pair, **rest, seed=options.seed), own.name, rows.name, names

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,8 @@ import polars as pl
 from lemmata.core import available_bytes
 from lemmata.errors import DataError, MemoryPlanError, MissingFileError, UnknownNameError
 from lemmata.workflows.studies import Reading, read_arrays, read_table
+
+from ._row_names import PLACES, Names, RowNames, names_in_file
 
 Pair = tuple[np.ndarray, np.ndarray | None]
 HELD_WORDS = ("held", "test", "validation", "valid", "1", "true")
@@ -29,6 +31,7 @@ class Loaded:
         columns: names of the inputs in their order; None of an NPZ file.
         target: the name of the target; None of an NPZ file.
         corrected: right targets of the training rows, where the file has them.
+        names: what the rows are called.
     """
 
     name: str
@@ -37,6 +40,16 @@ class Loaded:
     columns: tuple[str, ...] | None = None
     target: str | None = None
     corrected: np.ndarray | None = None
+    names: RowNames = PLACES
+
+
+class _Table(NamedTuple):
+    """A table: its name, its cells, the target that is known of it, and what its rows are called."""
+
+    name: str
+    frame: pl.DataFrame
+    known: str | None
+    rows: Names
 
 
 def read_rows(
@@ -68,8 +81,11 @@ def read_rows(
         held = (arrays["x_held"], arrays.get("y_held")) if {f"{name}_held" for name in needed} <= set(arrays) else None
         pair = arrays["x"], None if documents else arrays["y"]
         other = held and (held[0], None if documents else held[1])
-        return Loaded(Path(str(data)).name, pair, other, corrected=arrays.get(corrected) if corrected else None)
-    name, frame, known = _table(data)
+        right, names = arrays.get(corrected) if corrected else None, RowNames(Names(words="rows of x, counted from 0"))
+        names = dataclasses.replace(names, held=Names(words="rows of x_held, counted from 0"))
+        return Loaded(Path(str(data)).name, pair, other, corrected=right, names=names)
+    table = _table(data)
+    name, frame, known, rows = table
     own = None if documents else target or known or next((own for own in TARGETS if own in frame.columns), None)
     if own is None and not documents:
         found = f"columns {_listed(frame.columns)}"
@@ -77,18 +93,19 @@ def read_rows(
     _check_columns(name, frame, [column for column in (own, split) if column is not None])
     if corrected is not None and corrected in (own, split):
         raise DataError("--corrected", found=f"column {corrected!r} twice", rule="a column of right targets alone")
-    right = _targets(name, frame, corrected) if corrected is not None and corrected in frame.columns else None
+    right = _targets(table, corrected) if corrected is not None and corrected in frame.columns else None
     inputs = [column for column in frame.columns if column not in (own, split, corrected)]
-    x, y = _matrix(name, frame, inputs), None if own is None else _targets(name, frame, own)
+    x, y = _matrix(table, inputs), None if own is None else _targets(table, own)
     if split is None:
-        return Loaded(name, (x, y), None, tuple(inputs), own, right)
+        return Loaded(name, (x, y), None, tuple(inputs), own, right, RowNames(rows))
     words = [str(value).strip().lower() for value in frame[split].to_list()]
     seen = np.array([word not in HELD_WORDS for word in words])
     if seen.all() or not seen.any():
         rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
         raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
     known_rows, unseen = ((x[part], None if y is None else y[part]) for part in (seen, ~seen))
-    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen])
+    names = RowNames(rows.of(seen), rows.of(~seen))
+    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen], names)
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
@@ -108,19 +125,20 @@ def read_corrected(data: str, own: Loaded) -> np.ndarray:
     if arrays is not None:
         name, right = Path(data).name, arrays["y"]
     else:
-        name, frame, _ = _table(data)
+        table = _table(data)
+        name, frame, _, _ = table
         column = own.target if own.target in frame.columns else frame.columns[0]
         if column != own.target and frame.width > 1:
             found = f"columns {_listed(frame.columns)}"
             raise DataError(name, found=found, rule=f"a column {own.target!r}, or a single one")
-        right = _targets(name, frame, column)
+        right = _targets(table, column)
     if len(right) != len(own.pair[0]):
         raise DataError(name, found=f"{len(right)} rows", rule=f"{len(own.pair[0])}, one for each training row")
     return right
 
 
-def read_held(data: object, own: Loaded) -> Pair:
-    """Held-out rows, their columns in the order of the training rows whatever theirs is; errors as of `read_rows`.
+def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
+    """Held-out rows, their columns in the order of the training rows, and what they are called; errors: `read_rows`.
 
     Args:
         data: as of `read_rows`.
@@ -129,16 +147,17 @@ def read_held(data: object, own: Loaded) -> Pair:
     documents = own.pair[1] is None
     arrays = _arrays(data, ("x",) if documents else ("x", "y"))
     if arrays is not None:
-        return arrays["x"], None if documents else arrays["y"]
-    name, frame, known = _table(data)
+        return (arrays["x"], None if documents else arrays["y"]), Names(words="rows of the held-out x, counted from 0")
+    table = _table(data)
+    name, frame, known, rows = table
     if documents:
         inputs = list(frame.columns) if own.columns is None else list(own.columns)
         _check_columns(name, frame, inputs)
-        return _matrix(name, frame, inputs), None
+        return (_matrix(table, inputs), None), rows
     target = own.target or known or next((column for column in TARGETS if column in frame.columns), "y")
     inputs = [column for column in frame.columns if column != target] if own.columns is None else list(own.columns)
     _check_columns(name, frame, [target, *inputs])
-    return _matrix(name, frame, inputs), _targets(name, frame, target)
+    return (_matrix(table, inputs), _targets(table, target)), rows
 
 
 def read_deployed(data: object, own: Loaded) -> np.ndarray:
@@ -151,10 +170,11 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     arrays = _arrays(data, ("x",))
     if arrays is not None:
         return arrays["x"]
-    name, frame, _ = _table(data)
+    table = _table(data)
+    name, frame, _, _ = table
     inputs = [column for column in frame.columns if column not in TARGETS] if own.columns is None else own.columns
     _check_columns(name, frame, list(inputs))
-    return _matrix(name, frame, list(inputs))
+    return _matrix(table, list(inputs))
 
 
 def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
@@ -169,14 +189,14 @@ def _limit() -> int:
     return int(available_bytes() / 4)
 
 
-def _table(data: object) -> tuple[str, pl.DataFrame, str | None]:
+def _table(data: object) -> _Table:
     table = read_table(data, Reading(_limit(), 0))
     if table.rows > table.frame.height:
         rule, remedy = f"at most {_limit():,} bytes", "an NPZ file with some of the rows as x and y"
         raise MemoryPlanError(f"{table.name} is too large to be read whole", rule=rule, remedy=remedy)
     if not table.frame.height:
         raise DataError(table.name, found="no rows", rule="the rows that the model was trained on")
-    return table.name, table.frame, table.default_target
+    return _Table(table.name, table.frame, table.default_target, names_in_file(data, table.frame.height))
 
 
 def _listed(columns: list[str]) -> str:
@@ -190,22 +210,23 @@ def _check_columns(name: str, frame: pl.DataFrame, columns: list[str]) -> None:
             raise UnknownNameError(f"{name} has no column {column!r}", found=_listed(frame.columns))
 
 
-def _targets(name: str, frame: pl.DataFrame, target: str) -> np.ndarray:
-    if frame[target].null_count():
-        raise _empty(name, frame, target)
-    return frame[target].to_numpy()
+def _targets(table: _Table, target: str) -> np.ndarray:
+    if table.frame[target].null_count():
+        raise _empty(table, target)
+    return table.frame[target].to_numpy()
 
 
-def _empty(name: str, frame: pl.DataFrame, column: str) -> DataError:
-    row = int(np.flatnonzero(frame[column].is_null().to_numpy())[0])
+def _empty(table: _Table, column: str) -> DataError:
+    row = table.rows.told(np.flatnonzero(table.frame[column].is_null().to_numpy())[:1])
     rule, remedy = "a number in every cell, as the model takes them", "fill it as for the training"
     return DataError(
-        f"{name}, column {column!r}, row {row + 1}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
+        f"{table.name}, column {column!r}, row {row}", found="a cell that is empty or NaN", rule=rule, remedy=remedy
     )
 
 
-def _matrix(name: str, frame: pl.DataFrame, inputs: list[str]) -> np.ndarray:
+def _matrix(table: _Table, inputs: list[str]) -> np.ndarray:
     """Columns side by side: of whole numbers where all of them are."""
+    name, frame, _, _ = table
     if not inputs:
         raise DataError(name, found="no column beside the target", rule="the columns that the model takes")
     for column in inputs:
@@ -215,7 +236,7 @@ def _matrix(name: str, frame: pl.DataFrame, inputs: list[str]) -> np.ndarray:
             rule = "numbers, as the model takes them"
             raise DataError(f"{name}, column {column!r}", found=_words(frame[column]), rule=rule, remedy=remedy)
         if frame[column].null_count():
-            raise _empty(name, frame, column)
+            raise _empty(table, column)
     whole = all(frame[column].dtype.is_integer() for column in inputs)
     return frame.select(pl.col(inputs).cast(pl.Int64 if whole else pl.Float64)).to_numpy()
 

@@ -28,6 +28,7 @@ from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
 from ._preflight import preflight
+from ._row_names import PLACES, RowNames
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9
@@ -38,7 +39,7 @@ _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 def run_examination(
     trained: Trained, *, name: str = "model", rows_name: str = "rows", time_limit: float | None = None,
     user: Callable[[np.ndarray], np.ndarray] | None = None, progress: Progress = lambda stage, done, total: None,
-    started: float | None = None,
+    started: float | None = None, names: RowNames = PLACES,
 ) -> ExaminationRecord:  # fmt: skip
     """Pose a trained model every theory that speaks about it.
 
@@ -50,6 +51,7 @@ def run_examination(
         user: the user's own call of the model on rows, which the outputs must equal.
         progress: told the stage and how much of it is done.
         started: `time.monotonic()` at which the time limit began; None is now.
+        names: what rows are called where they are named.
 
     Returns:
         The record. Where a check of the preflight fails it has no gauges; after Ctrl-C it holds what was finished, and
@@ -77,7 +79,7 @@ def run_examination(
     late = deadline is not None and time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
-    return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted)
+    return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted, names)
 
 
 def _gauges(
@@ -164,7 +166,7 @@ def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInter
 
 def _record(
     trained: Trained, checks: list[Check], found: list[Gauge], plan: list[str], name: str, rows_name: str,
-    decay: float | None, seconds: float, interrupted: bool,
+    decay: float | None, seconds: float, interrupted: bool, names: RowNames,
 ) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
     seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
@@ -177,7 +179,7 @@ def _record(
         **ExaminationRecord.head(),
         model=_model(trained, name, decay), rows=_rows(trained, rows_name),
         train_error=seen, held_error=held, preflight=checks, gauges=found,
-        findings=findings(trained, found, held) if whole else [], plan=plan,
+        findings=findings(trained, found, held, names) if whole else [], plan=plan,
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,

@@ -14,6 +14,7 @@ from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 from lemmata.workflows.studies import Reading, read_table
 
+from ._row_names import Names, RowNames, names_in_file
 from ._rows import HELD_WORDS, TARGETS
 
 _KNOWN = re.compile(
@@ -33,6 +34,7 @@ class _Rows:
     frame: Any
     y: np.ndarray | None
     words: list[str] | None
+    names: Names
 
 
 def is_saved(program: str) -> bool:
@@ -40,8 +42,8 @@ def is_saved(program: str) -> bool:
     return Path(program).suffix == MODEL
 
 
-def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str]:
-    """The last step of a saved pipeline, on what the others make of the rows; the names of model and rows beside it.
+def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Trained, str, str, RowNames]:
+    """The last step of a saved pipeline, on what the others make of the rows; the names of model, data and rows.
 
     Args:
         program: the file.
@@ -62,20 +64,21 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     if own.y is None:
         raise DataError(own.name, rule=f"a column named {', '.join(TARGETS)}", remedy="--target COLUMN")
     read = lambda frame: np.asarray(model[:-1].transform(frame), dtype=np.float64)
-    x, y, held = read(own.frame), own.y, None
+    x, y, held, names = read(own.frame), own.y, None, RowNames(own.names)
     if own.words is not None:
         seen = np.array([word not in HELD_WORDS for word in own.words])
         if seen.all() or not seen.any():
             rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
             raise DataError(f"column {options.split!r}", found=f"{(~seen).sum()} held-out rows", rule=rule)
         x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
+        names = RowNames(own.names.of(seen), own.names.of(~seen))
     if options.held is not None:
         unseen = _rows(options.held, inputs, options.target, None)
-        held = read(unseen.frame), unseen.y
+        held, names = (read(unseen.frame), unseen.y), dataclasses.replace(names, held=unseen.names)
     deployed = None if options.deploy is None else read(_rows(options.deploy, inputs, None, None).frame)
     claimed = None if options.epsilon is None else (options.epsilon, options.delta)
     facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed}
-    return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name
+    return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
 
 
 def read_pipeline(program: str) -> Any:
@@ -118,4 +121,5 @@ def _rows(data: object, inputs: list[str], target: str | None, split: str | None
     rows = np.arange(frame.height) if own is None else np.flatnonzero(frame[own].is_not_null().to_numpy())
     y = None if own is None else frame[own][rows].to_numpy()
     words = None if split is None else [str(value).strip().lower() for value in frame[split][rows].to_list()]
-    return _Rows(table.name, table.as_given(inputs, rows), y, words)
+    names = names_in_file(data, frame.height).of(np.isin(np.arange(frame.height), rows))
+    return _Rows(table.name, table.as_given(inputs, rows), y, words, names)

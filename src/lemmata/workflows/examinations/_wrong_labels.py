@@ -16,15 +16,17 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Finding, Gauge
 
+from ._row_names import PLACES, Names, RowNames
+
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
-_SHOWN = 8
+_FIRST = 8
 _NEARLY = 0.8  # of the accused rows in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
-def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
+def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> Finding | None:
     """That labels look wrong; None where the rows do not show it.
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
@@ -34,19 +36,20 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
     Args:
         trained: a model that does not guess: one that does contradicts every label.
         left_out: the gauge of the error from training rows alone.
+        names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
     if own is not None and _stands(own):
         text = (
             f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
-            f"{_rows(np.arange(len(own.wrong)), own, ': look at rows')}."
+            f"{_rows(np.arange(len(own.wrong)), own, ': look at training rows', names.training)}."
         )
         if held is not None and _stands(held):
             text += f" Of the held-out labels it is about {_share(held)}."
         return Finding(text, [] if left_out is None else [left_out.name])
     if held is None or not _stands(held):
         return None
-    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows")
+    shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows", names.held)
     blamed = _one_class(trained, held)
     text = (
         f"About {_share(held)} of the held-out labels look wrong ({_ends(held)}): the model is sure of other classes"
@@ -60,8 +63,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None) -> Finding | None:
         return Finding(text + ".", [HELD_OUT])
     text += "Training labels of the same origin are wrong as often"
     if own is not None:
-        first = ", ".join(str(row + 1) for row in np.argsort(own.own, kind="stable")[:_SHOWN])
-        text += f"; leaving rows out does not count them here, and puts rows {first} first"
+        first = names.training.told(np.argsort(own.own, kind="stable")[:_FIRST])
+        text += f"; leaving rows out does not count them here, and puts training rows {first} first"
     return Finding(text + ".", [HELD_OUT])
 
 
@@ -109,9 +112,8 @@ def _ends(doubts: LabelDoubts) -> str:
     return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %"
 
 
-def _rows(places: np.ndarray, doubts: LabelDoubts, words: str) -> str:
-    """Words and the rows, counted from 1, whose labels are more likely wrong than right; or nothing."""
+def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names) -> str:
+    """Words and the rows whose labels are more likely wrong than right; or nothing."""
     order = np.argsort(-doubts.wrong, kind="stable")
     found = places[order[doubts.wrong[order] > 0.5]]
-    shown = ", ".join(str(row + 1) for row in found[:_SHOWN]) + (" and others" if len(found) > _SHOWN else "")
-    return f"{words} {shown}" if len(found) else ""
+    return f"{words} {names.told(found)}" if len(found) else ""

@@ -1,0 +1,88 @@
+"""What rows are called where they are named: their places from 0, the index of a frame, or the lines of a file."""
+
+import dataclasses
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+_SHOWN = 8
+_DELIMITED = (".csv", ".tsv", ".txt", ".dat")
+
+
+@dataclasses.dataclass(frozen=True)
+class Names:
+    """The names of some rows.
+
+    Args:
+        own: by place, the name of each row; None where they are places from 0.
+        words: what these names are.
+    """
+
+    own: Sequence[Any] | np.ndarray | None = None
+    words: str = "counted from 0"
+
+    def told(self, places: Sequence[int] | np.ndarray) -> str:
+        """The first of the rows at these places, by their names, and what these are.
+
+        >>> Names().told([3, 5])
+        '3, 5 (counted from 0)'
+        >>> Names(["a", "b", "c"], "index of the frame").told([2])
+        'c (index of the frame)'
+        """
+        shown = [int(place) if self.own is None else self.own[int(place)] for place in places[:_SHOWN]]
+        more = " and others" if len(places) > _SHOWN else ""
+        return f"{', '.join(map(str, shown))}{more} ({self.words})"
+
+    def of(self, kept: np.ndarray) -> Self:
+        """The names of those of the rows that are kept.
+
+        Args:
+            kept: for each row whether it is.
+        """
+        own = np.arange(len(kept)) if self.own is None else np.asarray(self.own, dtype=object)
+        return dataclasses.replace(self, own=own[kept])
+
+
+_PLACES = Names()
+
+
+@dataclasses.dataclass(frozen=True)
+class RowNames:
+    """The names of training rows and of held-out ones."""
+
+    training: Names = _PLACES
+    held: Names = _PLACES
+
+
+PLACES = RowNames()
+"""Places from 0."""
+
+
+def names_in_frame(rows: Any) -> Names:
+    """The index of a frame of pandas, unless it counts from 0; places for anything else."""
+    index = getattr(rows, "index", None)
+    if index is None or callable(index):
+        return Names()
+    own = list(index)
+    return Names() if own == list(range(len(own))) else Names(own, "index of the frame")
+
+
+def names_in_file(path: object, rows: int) -> Names:
+    """The lines of a delimited file with a header, where each row is one of them; else places from 0.
+
+    Args:
+        path: of the file, or the name of a bundled set.
+        rows: how many were read from it.
+    """
+    file = Path(str(path))
+    kind = Path(file.stem).suffix if file.suffix.lower() == ".gz" else file.suffix
+    if kind.lower() not in _DELIMITED or not file.is_file():
+        return Names(words=f"rows of {file.name}, counted from 0")
+    with gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb") as lines:
+        filled = [number for number, line in enumerate(lines, 1) if line.strip()]
+    if len(filled) != rows + 1:  # a cell of several lines, say
+        return Names(words=f"rows of {file.name} below its header, counted from 0")
+    return Names(filled[1:], f"lines of {file.name}")
