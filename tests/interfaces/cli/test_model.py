@@ -208,10 +208,10 @@ TABLES = {
     "an empty cell": (
         column(x1=[1.0, None] + [1.0] * (N - 2)),
         [],
-        "column 'x1', row 2\n  found: a cell that is empty or NaN",
+        "column 'x1', row 3 (lines of rows.csv)\n  found: a cell that is empty or NaN",
     ),
-    "an empty target": (column(y=[None] + [1] * (N - 1)), [], "column 'y', row 1"),
-    "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 4"),
+    "an empty target": (column(y=[None] + [1] * (N - 1)), [], "column 'y', row 2 (lines of rows.csv)"),
+    "five classes": (column(y=np.arange(N) % 5), [], "class 3 in row 3, counted from 0"),
     "another column": (column(z=np.ones(N)), [], "found: shape (5,) each"),
     "no target": (column(), ["--target", "price"], "rows.csv has no column 'price'\n  found: x0, x1, x2, x3, y"),
     "many columns": (

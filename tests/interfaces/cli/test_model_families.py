@@ -82,9 +82,9 @@ BAD = {
     "hole": (
         ("--corrected", "right"),
         {"data": "hole.csv"},
-        "hole.csv, column 'right', row 1 found: a cell that is empty or NaN",
+        "hole.csv, column 'right', row 2 (lines of hole.csv) found: a cell that is empty or NaN",
     ),
-    "class": (("--corrected", "right"), {"data": "foreign.csv"}, "class 7 in corrected row 1"),
+    "class": (("--corrected", "right"), {"data": "foreign.csv"}, "class 7 in corrected row 0"),
     "short": (
         ("--corrected", "short.csv"),
         {"data": "train.csv"},

@@ -84,7 +84,7 @@ def test_bad_questions_are_refused(table, words, message):
     [
         ("n,loss\n1e6,3\n1e7,2\n", "at least 4 points"),
         ("n,loss\n1e6,3\n1e7,\n1e8,2\n1e9,1.5\n", "line 3"),
-        ("n,loss\n1e6,3\n1e7,-2\n1e8,2\n1e9,1.5\n", "loss in row 2"),
+        ("n,loss\n1e6,3\n1e7,-2\n1e8,2\n1e9,1.5\n", "loss in row 1, counted from 0"),
         ("n,loss\n1e6,low\n1e7,-2\n1e8,2\n1e9,1.5\n", "numbers"),
         ("n,loss\n", "no rows"),
     ],

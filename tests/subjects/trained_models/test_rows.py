@@ -88,21 +88,26 @@ BAD = {
     "no rows": (X[:0], Y[:0], {}, r"x; found shape \(0, 4\)"),
     "words": (X.astype(str), Y, {}, "cells of the kind <U32; rule: numbers"),
     "complex": (X + 1j, Y, {}, "cells of the kind complex128"),
-    "nan": (np.where(X[7, 2] == X, np.nan, X), Y, {}, "not finite in row 8"),
+    "nan": (np.where(X[7, 2] == X, np.nan, X), Y, {}, "not finite in row 7, counted from 0"),
     "ragged": ([[1.0], [1.0, 2.0]], Y, {}, "x; found a list"),
     "fewer targets": (X, Y[:-1], {}, "found 59 targets; rule: one for each of the 60 rows"),
     "one target": (X, 3, {}, "found no targets"),
-    "target missing": (X, np.where(Y == 1, np.nan, Y), {}, "target in row 2; found nan"),
-    "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 1; found None"),
+    "target missing": (X, np.where(Y == 1, np.nan, Y), {}, "target in row 1, counted from 0; found nan"),
+    "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
     "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row"),
     "dates": (X, np.zeros(60, "M8[D]"), {}, "of the kind datetime64"),
-    "five classes": (X, np.arange(60) % 5, {}, r"class 3 in row 4.*its 3 outputs are read as 0, 1, 2.*labels="),
+    "five classes": (
+        X,
+        np.arange(60) % 5,
+        {},
+        r"class 3 in row 3, counted from 0.*its 3 outputs are read as 0, 1, 2.*labels=",
+    ),
     "two words": (X, np.array(["a", "b"])[Y % 2], {}, "found 3 for 2 classes; rule: one a class; remedy: labels="),
     "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held rows; found shape \(3,\)"),
     "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held targets; found shape \(5,\)"),
     "held alone": (X, Y, {"held": X}, "held; found a ndarray; rule: two arrays"),
-    "held class": (X, Y, {"held": (X, Y + 1)}, "class 3 in held row 3"),
+    "held class": (X, Y, {"held": (X, Y + 1)}, "class 3 in held row 2"),
     "negative decay": (X, Y, {"decay": -1.0}, "decay; found -1"),
 }
 
@@ -142,7 +147,7 @@ def test_columns_of_targets_are_values_or_one_class_a_row():
 
 def test_values_are_checked_too():
     one = (lambda own, x: x @ own, jnp.ones((4, 1)))
-    with pytest.raises(DataError, match="target in row 3"):
+    with pytest.raises(DataError, match="target in row 2,"):
         read_trained(one, X, np.where(np.arange(60) == 2, np.inf, X[:, 0]))
     with pytest.raises(DataError, match="targets of held rows"):
         read_trained(one, X, X[:, 0], held=(X, np.full(60, "a")))

@@ -135,7 +135,7 @@ REFUSED = {
     "shape": (np.ones((30, 5)), ShapeError, r"deployed rows; found shape \(5,\); rule: \(4,\), as in training"),
     "training": (X, DataError, "deployed rows; found training rows, all of them"),
     "some of training": (X[5:40], DataError, "found training rows, all of them"),
-    "missing": (np.full((30, 4), np.nan), ShapeError, "a cell that is not finite in row 1"),
+    "missing": (np.full((30, 4), np.nan), ShapeError, "a cell that is not finite in row 0, counted from 0"),
     "words": (np.full((30, 4), "a"), DataError, "numbers, as the model takes them"),
 }
 

@@ -36,7 +36,8 @@ def test_a_backdoor_is_named_and_its_absence_is_not(planted, seed):
     assert len(texts) == (1 if planted else 0)
     if planted:
         assert "to class 0 (" in texts[0]
-        shown = [int(word) - 1 for word in texts[0].split("Look at training rows ")[1].rstrip(".").split(", ")]
+        named = texts[0].split("Look at training rows ")[1].split(" (counted from 0)")[0].removesuffix(" and others")
+        shown = [int(word) for word in named.split(", ")]
         assert (model.x[shown, -1] == 6.0).all()
         assert model.task.errors(held_outputs(model), held_rows(model)[1]).mean() < 0.2
 

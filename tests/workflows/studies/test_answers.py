@@ -1,5 +1,6 @@
 """Answers in words: what the first line is, what is never said, and that no number contradicts another."""
 
+import dataclasses
 import math
 import re
 
@@ -16,6 +17,7 @@ from lemmata.workflows.studies._models import Model
 from lemmata.workflows.studies._outlook import Candidate
 from lemmata.workflows.studies._question import Question
 from lemmata.workflows.studies._signal import Signal
+from lemmata.workflows.studies._standing import near_best
 
 SEEN, UNSEEN = Signal(True, 0.005, 0.3, 1.0, 100), Signal(False, 0.42, 0.98, 1.0, 51)
 SIZES = np.array([8.0, 16.0, 32.0, 64.0, 128.0, 256.0])
@@ -358,3 +360,20 @@ def test_a_tenth_less_that_no_digit_shows_is_told_without_a_value():
     found = answers(SEEN, [near], Question(metric("accuracy", "classification"), None, 320, 1.0, 0.6))
     assert "accuracy 99.7 %" in found.sentences[1]
     assert found.sentences[2].startswith("A tenth less error takes about ")
+
+
+def test_a_model_of_few_splits_is_not_as_good_where_it_loses_on_all_of_them():
+    """An interval from 0 to 3.09 made a forest "as good" as a model with a hundredth of its error on these splits."""
+
+    def measured(name, losses, rows):
+        sizes = np.array([100.0, 200.0, 400.0])
+        pairs = tuple(np.array(losses) for _ in sizes)
+        mean = np.full(3, np.mean(losses))
+        own = Losses(sizes, mean, np.array([0.6, 0.6, 0.6]) * mean, (len(losses),) * 3, paired=pairs, rows=rows)
+        own = dataclasses.replace(candidate(name, FAST).measured, losses={"rmse": own})
+        return Candidate(own, forecast(sizes, mean, 0.6 * mean, baseline=1.0), metric("rmse", "regression"), 500)
+
+    best = measured("best", [1e-4, 2e-4, 1.5e-4, 1e-4], 500.0)
+    for losses, near in (([0.02, 0.03, 0.01], False), ([0.9e-4, 2.5e-4, 1e-4], True), ([2e-4, 2.1e-4], True)):
+        other = measured("other", losses, 150.0)
+        assert (near_best(best, question(total=500), [best, other]) == [other]) == near

@@ -11,11 +11,12 @@ from lemmata.subjects.forecasts import forecast
 from lemmata.workflows.studies import load_dataset, run_study
 from lemmata.workflows.studies._drift import drift
 from lemmata.workflows.studies._losses import Losses
-from lemmata.workflows.studies._measure import Measured
+from lemmata.workflows.studies._measure import Measured, baselines, measure
 from lemmata.workflows.studies._metrics import metric
 from lemmata.workflows.studies._models import models
 from lemmata.workflows.studies._outlook import Candidate
 from lemmata.workflows.studies._question import Question
+from lemmata.workflows.studies._standing import beats_guessing
 
 SIZES = np.array([20.0, 40.0, 80.0, 160.0])
 UNIT = metric("rmse", "regression")
@@ -99,3 +100,53 @@ def test_every_split_of_a_size_has_a_stretch_of_its_own():
     assert len(losses.paired) == len(losses.sizes)
     assert all(len(own) == len(losses.paired[0]) for own in losses.paired)
     assert dataclasses.replace(losses, paired=()).se[-1] > losses.paired[-1].std(ddof=1) / np.sqrt(8), "Student's t"
+
+
+def naive(name, dataset):
+    known = models(["linear"], dataset.x, dataset.task, dataset.targets, True)
+    return next(own for own in known if own.name == name)
+
+
+def weather(seed, rows=300):
+    """Labels of days that are drawn each on its own: repeating the last one is never better than the most frequent."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(["sun", "rain", "fog"], rows, p=[0.45, 0.4, 0.15])
+    day = np.datetime64("2020-01-01", "us") + np.arange(rows) * np.timedelta64(1, "D")
+    return load_dataset({"x": rng.normal(size=rows), "day": day, "label": labels}, target="label", time="day")
+
+
+@pytest.mark.seconds(15)
+def test_the_last_label_does_not_surely_beat_guessing_by_chance():
+    """Each stretch is foretold by one row: eight lucky ones once beat guessing "surely" in a third of all tables."""
+    sure, before = 0, 0
+    for seed in range(60):
+        dataset = weather(seed)
+        model = naive("last", dataset)
+        found = measure(model, dataset, seed)
+        losses, guessing = found.losses["accuracy"], baselines(dataset)["accuracy"]
+        question = Question(metric("accuracy", "classification"), None, 300, 1.0, guessing)
+        curve = forecast(losses.sizes, losses.mean, losses.se, baseline=guessing)
+        sure += beats_guessing(Candidate(found, curve, question.unit, 300), question)
+        before += bool(losses.mean[-1] < guessing)
+    assert before > 6, "chance makes it look better in some tables"
+    assert sure <= 6  # a twentieth of 60 is 3, with a deviation of 1.7
+
+
+def test_a_season_surely_beats_guessing_stretch_by_stretch():
+    """Its errors vary from stretch to stretch as those of guessing do: what both have in common decides nothing."""
+    rng = np.random.default_rng(3)
+    loud = np.repeat(rng.exponential(size=20) ** 2, 20)
+    day = np.datetime64("2020-01-01", "us") + np.arange(400) * np.timedelta64(1, "D")
+    y = loud * np.sin(np.arange(400) * 2 * np.pi / 7) + 0.01 * rng.normal(size=400)
+    dataset = load_dataset({"x": rng.normal(size=400), "day": day, "y": y}, target="y", time="day")
+    model = naive("season", dataset)
+    losses = measure(model, dataset, 0).losses["rmse"]
+    assert losses.gain < 0
+
+
+def test_how_far_errors_look_ahead_is_said():
+    record = run_study(load_dataset(days(), target="y", time="day"), StudyOptions(model_names=("linear",), quick=True))
+    assert any("a forecast of the next 30 rows at once" in sentence for sentence in record.answers.sentences)
+    table = {name: column for name, column in days().items() if name != "day"}
+    record = run_study(load_dataset(table, target="y"), StudyOptions(model_names=("linear",), quick=True))
+    assert not any("rows at once" in sentence for sentence in record.answers.sentences)

@@ -18,7 +18,7 @@ from lemmata.options import StudyOptions
 from lemmata.workflows.examinations._saved import read_pipeline
 from lemmata.workflows.studies import final_model, named_model
 from lemmata.workflows.studies._measure import fitted
-from lemmata.workflows.studies._models import models
+from lemmata.workflows.studies._models import models, near_range
 
 pd = pytest.importorskip("pandas")
 
@@ -333,3 +333,18 @@ def test_a_saved_model_is_examined(study):
         study.best(), frame[:100], frame.y[:100], held=(frame[100:], frame.y[100:]), time_limit=10.0
     )
     assert 0 <= found.record.held_error.value < 0.5
+
+
+@pytest.mark.parametrize("name", ["poisson", "gamma", "linear"])
+def test_far_from_all_rows_the_saved_model_says_what_the_measured_one_says(name):
+    """An amount of 20 times the others once made a prediction of 5e7 days, where the study had measured at most 364."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    frame["y"] = np.exp(frame.a + 0.3 * rng.normal(size=200))
+    study = lemmata.study(frame, target="y", models=["linear", "poisson", "gamma"], quick=True)
+    final = study.best(name)
+    new = pd.DataFrame({"a": [60.0, -60.0, 0.3], "b": [0.0, 0.0, 0.0]})
+    least, most = (0.0, 2 * frame.y.max()) if name != "linear" else near_range(frame[["y"]].to_numpy())
+    said = final.predict(new)
+    np.testing.assert_allclose(said[:2], [float(np.squeeze(most)), float(np.squeeze(least))], atol=1e-6)
+    assert float(np.squeeze(least)) < said[2] < float(np.squeeze(most))

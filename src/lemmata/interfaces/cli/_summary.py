@@ -82,8 +82,8 @@ def _table(record: StudyRecord) -> Table:
 def _cells(model: ModelResult, record: StudyRecord) -> list[str]:
     from lemmata.interfaces.report import told_interval, told_rows
 
-    mark = UNSURE if not model.learns else NEAR if model.name in record.answers.near else ""
-    cells = [f"{model.title} {mark}".strip(), told_interval(model.now, record.unit)]
+    marks = (NEAR if model.name in record.answers.near else "") + (UNSURE if not model.learns else "")
+    cells = [f"{model.title} {marks}".strip(), told_interval(model.now, record.unit)]
     if record.answers.needed is not None:
         told = model.learns or model.name == record.answers.best
         cells.append(told_rows(model.needed, record.data.total, endless="∞") if told else "–")

@@ -18,6 +18,6 @@ def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"{name} in row {row + 1}", found=f"{column[row]:g}", rule="positive and finite, for logarithms"
+            f"{name} in row {row}, counted from 0", found=f"{column[row]:g}", rule="positive and finite, for logarithms"
         )
     return column

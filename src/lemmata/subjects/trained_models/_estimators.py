@@ -91,6 +91,10 @@ def estimator_model(estimator: Any) -> AbstractModel:
         raise SettingError("model", found=f"a {name} without coefficients", rule="fitted", remedy="model.fit(x, y)")
     if name in _LINEAR:
         return _linear(estimator, name)
+    inner = getattr(estimator, "regressor_", None)
+    ends = _ends(getattr(estimator, "transformer_", None))
+    if type(inner).__name__ in _LINEAR and ends is not None:
+        return _linear(inner, type(inner).__name__, lambda f: jnp.clip(f, *map(jnp.asarray, ends)))
     if name in _PERCEPTRONS:
         return _perceptron(estimator, name)
     call = _seen(estimator, name)
@@ -119,15 +123,26 @@ def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: (np.asarray(estimator.predict(x))[:, None] == np.asarray(classes)).astype(float)
 
 
-def _linear(estimator: Any, name: str) -> AbstractModel:
+def _ends(transformer: Any) -> tuple[Any, Any] | None:
+    """The least and the greatest prediction, where all that is done to predictions is to keep them between two values.
+
+    So `lemmata study` saves a linear model of numbers.
+    """
+    if transformer is None or getattr(transformer, "inverse_func", None) is not np.clip or transformer.func is not None:
+        return None
+    known = transformer.inv_kw_args or {}
+    return (known["a_min"], known["a_max"]) if set(known) == {"a_min", "a_max"} else None
+
+
+def _linear(estimator: Any, name: str, kept: Callable[[Any], Any] = lambda f: f) -> AbstractModel:
     weights = np.atleast_2d(np.asarray(estimator.coef_, float))
     bias = np.broadcast_to(np.asarray(estimator.intercept_, float), len(weights))
     both = _both_signs(estimator, len(weights))
     if not estimator.fit_intercept:
-        f = lambda own, x: both(x @ own["weights"].T)
+        f = lambda own, x: kept(both(x @ own["weights"].T))
         return jax_model(f, {"weights": jnp.asarray(weights)}, f"scikit-learn {name}")
     params = {"bias": jnp.asarray(bias), "weights": jnp.asarray(weights)}
-    f = lambda own, x: both(x @ own["weights"].T + own["bias"])
+    f = lambda own, x: kept(both(x @ own["weights"].T + own["bias"]))
     return jax_model(f, params, f"scikit-learn {name}", {"bias": False, "weights": True})
 
 

@@ -90,7 +90,9 @@ def leave_one_out(
     shares, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
     if shares.max() > 1 - 1e-9:
         row = int(shares.max(1).argmax())
-        raise SolverError(f"row {row + 1}", found="leverage 1", rule="other rows or the decay fix every output")
+        raise SolverError(
+            f"row {row}, counted from 0", found="leverage 1", rule="other rows or the decay fix every output"
+        )
     # S (1 - Lambda S)^-1 = S + S R (1 - R S R)^-1 R S, R the root of Lambda: symmetric, and Lambda may be singular
     middle = (vectors / (1 - shares[:, None, :])) @ vectors.transpose(0, 2, 1)
     pushed = spread + spread @ root @ middle @ root @ spread

@@ -190,7 +190,7 @@ def _rows(name: str, x: Any) -> np.ndarray:
         raise DataError(name, found=f"cells of the kind {rows.dtype}", rule="numbers, as the model takes them")
     if rows.dtype.kind == "f" and not np.isfinite(rows).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ShapeError(name, found=f"a cell that is not finite in row {at[0] + 1}", rule="finite numbers")
+        raise ShapeError(name, found=f"a cell that is not finite in row {at[0]}, counted from 0", rule="finite numbers")
     return rows
 
 

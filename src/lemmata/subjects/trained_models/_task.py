@@ -106,7 +106,9 @@ class Task:
                 raise DataError(f"targets of {row_name}s", found=f"{y.dtype}", rule="numbers") from error
             if not np.isfinite(values).all():
                 row = int(np.flatnonzero(~np.isfinite(values).all(1))[0])
-                raise DataError(f"target in {row_name} {row + 1}", found=f"{values[row]}", rule="finite values")
+                raise DataError(
+                    f"target in {row_name} {row}, counted from 0", found=f"{values[row]}", rule="finite values"
+                )
             return values
         if y.ndim == 2 and y.shape[1] == len(self.labels) > 1:
             if not _one_hot(y):
@@ -119,7 +121,9 @@ class Task:
             shown = ", ".join(map(str, self.labels[:12]))
             remedy = f"its {len(known)} outputs are read as {shown}; others are told by labels=(...)"
             raise DataError(
-                f"class {y.ravel().tolist()[row]!r} in {row_name} {row + 1}", rule="a class of the model", remedy=remedy
+                f"class {y.ravel().tolist()[row]!r} in {row_name} {row}, counted from 0",
+                rule="a class of the model",
+                remedy=remedy,
             )
         return np.eye(len(known))[np.asarray(own, int)]
 
@@ -214,7 +218,9 @@ def _check_targets(y: np.ndarray) -> None:
         raise DataError("targets", found=f"of the kind {y.dtype}", rule="classes or values")
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
-        raise DataError(f"target in row {row + 1}", found=f"{y[row]}", rule="a target in every row, and finite")
+        raise DataError(
+            f"target in row {row}, counted from 0", found=f"{y[row]}", rule="a target in every row, and finite"
+        )
 
 
 def class_counts(y: Float[np.ndarray, "n C"]) -> Int[np.ndarray, " C"]:

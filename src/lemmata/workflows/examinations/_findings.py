@@ -92,7 +92,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
     return found
 
 
-def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames) -> list[Sign]:
+def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) -> list[Sign]:
     """A class much cheaper to reach than the others, or one that a part of its rows has from a few features alone."""
     own = of_claim(SuccessOfSmallestTrigger, gauges)
     if own is None or own.status not in _SPOKE:

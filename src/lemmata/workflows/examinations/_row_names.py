@@ -4,7 +4,7 @@ import dataclasses
 import gzip
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Names:
         more = " and others" if len(places) > _SHOWN else ""
         return f"{', '.join(map(str, shown))}{more} ({self.words})"
 
-    def of(self, kept: np.ndarray) -> Self:
+    def of(self, kept: np.ndarray) -> "Names":
         """The names of those of the rows that are kept.
 
         Args:

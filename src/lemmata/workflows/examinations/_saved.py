@@ -18,7 +18,7 @@ from ._row_names import Names, RowNames, names_in_file
 from ._rows import HELD_WORDS, TARGETS
 
 _KNOWN = re.compile(
-    r"numpy\.dtype|lemmata\.estimators\.(PlainTable|NetworkKernel)"
+    r"numpy\.(dtype|clip)|lemmata\.estimators\.(PlainTable|NetworkKernel)"
     r"|sklearn\.(tree\._tree|neighbors\._(kd|ball)_tree|ensemble\._hist_gradient_boosting\.\w+|_loss\.\w+"
     r"|metrics\._dist_metrics|model_selection\._split|gaussian_process\.kernels)\.\w+"
 )

@@ -50,6 +50,17 @@ def drift(best: Candidate, question: Question) -> list[str]:
     ]
 
 
+def ahead(dataset: Dataset) -> list[str]:
+    """With an order: how far ahead every error looks."""
+    if dataset.order is None:
+        return []
+    rows = before_stretches(len(dataset.targets))[1]
+    return [
+        f"Every error here is that of a forecast of the next {rows:,} rows at once, from the rows before them. One row "
+        "ahead is easier, and is not measured."
+    ]
+
+
 def calmer(dataset: Dataset, question: Question) -> list[str]:
     """With an order, of numbers: a sentence where the last value was a far worse forecast before the tested stretches.
 

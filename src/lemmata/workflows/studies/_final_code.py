@@ -20,6 +20,7 @@ _PLACES = {
     "ColumnTransformer": "sklearn.compose", "TransformedTargetRegressor": "sklearn.compose",
     "SimpleImputer": "sklearn.impute", "make_pipeline": "sklearn.pipeline", "KFold": "sklearn.model_selection",
     "GroupKFold": "sklearn.model_selection",
+    "FunctionTransformer": "sklearn.preprocessing",
     "StandardScaler": "sklearn.preprocessing", "OneHotEncoder": "sklearn.preprocessing",
     "TargetEncoder": "sklearn.preprocessing", "MinMaxScaler": "sklearn.preprocessing",
     "HistGradientBoostingRegressor": "sklearn.ensemble", "HistGradientBoostingClassifier": "sklearn.ensemble",
@@ -212,7 +213,9 @@ def _assigned(name: str, items: Any) -> str:
 
 def _written(value: Any) -> str:
     """An estimator as it is typed: the settings that are not scikit-learn's own. Kernels round theirs when printed."""
-    if not hasattr(value, "get_params") or isinstance(value, type):
+    if getattr(value, "__name__", None) is not None:  # a function
+        return f"{value.__module__.partition('.')[0]}.{value.__name__}"
+    if not hasattr(value, "get_params"):
         return "float('nan')" if isinstance(value, float) and value != value else repr(value)
     usual = inspect.signature(type(value)).parameters
     settings = value.get_params(deep=False).items()
@@ -235,7 +238,10 @@ def _fit(pipelines: list[Any], x: str, dataset: Dataset, raw: Raw, labels: str) 
         k = 1 if dataset.classes is not None else dataset.targets.shape[1]
         if k > 1 and not raw.positional:
             y = f"table[{[f'{dataset.target}[{j}]' for j in range(k)]!r}]"
-        return [f"model = make_pipeline(columns, {last[0]})", f"model.fit({x}, {y})"]
+        made = f"model = make_pipeline(columns, {last[0]})"
+        if len(made) > _WIDTH:
+            made = f"model = make_pipeline(\n    columns,\n    {last[0]},\n)"
+        return [made, f"model.fit({x}, {y})"]
     lines = ["models = [", *(f"    make_pipeline(columns, {own})," for own in last), "]  # one for each target"]
     each = "y[:, j]" if raw.positional else f'table[f"{dataset.target}[{{j}}]"]'
     return [*lines, "for j, model in enumerate(models):", f"    model.fit({x}, {each})"]

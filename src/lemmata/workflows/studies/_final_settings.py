@@ -13,11 +13,12 @@ from lemmata.kernels import RBF, AbstractKernel
 from ._gram import padded_gram
 from ._kernel_fit import kernel_fit
 from ._large_fit import CENTRES, centres_fit, column_fit
-from ._models import MOST_EXACT, chosen, kernels_of
+from ._models import MOST_EXACT, chosen, kernels_of, near_range
 from ._trees import LEAF_OF_MANY, boosting_of, forest
 from ._usual import (
     RATIOS,
     Makers,
+    amounts,
     best_of,
     counting,
     lassos,
@@ -64,7 +65,8 @@ def usual_estimator(
     if name in ("lasso", "elastic-net") and numbers:
         return _penalised(name, x, y, groups)
     makers = _AMONG[name](x, y, task, groups) if name in _AMONG else lassos((1.0,), x, y, task, groups)
-    return _with_plain_numbers(makers[best_of(makers, x, y, task, groups)]())
+    made = _with_plain_numbers(makers[best_of(makers, x, y, task, groups)]())
+    return made if name not in ("poisson", "gamma") else _between(made, *amounts(y))
 
 
 def kernel_steps(
@@ -88,16 +90,29 @@ def kernel_steps(
 
     n, d = x.shape
     kind = Ridge if task == "regression" else RidgeClassifier
+    kept = (lambda made: _between(made, *near_range(y))) if task == "regression" else (lambda made: made)
     if name == "linear":
         if n > d:
-            return [kind(alpha=column_fit(x, x[:1], y, groups).ridge)]
-        return [kind(alpha=_ridge(kernels_of(name, x)[0], x, y, groups) * d)]
+            return [kept(kind(alpha=column_fit(x, x[:1], y, groups).ridge))]
+        return [kept(kind(alpha=_ridge(kernels_of(name, x)[0], x, y, groups) * d))]
     kernel = chosen(kernels_of(name, x), x, y, groups)
     ridge = _ridge(kernel, x, y, groups)
     own = _kernel_settings(name, kernel, x)
     solver: dict[str, Any] = {"solver": "svd"} if n <= MOST_EXACT else {}
     features = Nystroem(**own, n_components=min(n, CENTRES), random_state=0)
-    return [features, kind(alpha=ridge, **solver)]
+    return [features, kept(kind(alpha=ridge, **solver))]
+
+
+def _between(estimator: Any, low: np.ndarray, high: np.ndarray) -> Any:
+    """An estimator whose predictions stay between two values of each target, as those that the study measured."""
+    from sklearn.compose import TransformedTargetRegressor
+    from sklearn.preprocessing import FunctionTransformer
+
+    ends = {"a_min": low.tolist(), "a_max": high.tolist()}
+    if len(low) == 1:
+        ends = {name: value[0] for name, value in ends.items()}
+    clip = FunctionTransformer(inverse_func=np.clip, inv_kw_args=ends, check_inverse=False)
+    return TransformedTargetRegressor(estimator, transformer=clip)
 
 
 def _ridge(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, groups: Groups) -> float:

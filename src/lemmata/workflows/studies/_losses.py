@@ -31,7 +31,7 @@ class Split:
         trained, held: training and held-out rows.
         means: for each metric, the mean loss on the held-out rows.
         variances: m times the variance of that mean.
-        guessed: the mean loss of who predicts the mean of the table.
+        guessed: the mean loss of who predicts the mean of the table, with an order that of all rows before.
         slope: for each metric, how much the loss of a row rises with that of guessing, by least squares.
         gain: for each metric, the mean and the variance over rows of the model's loss less that of guessing.
         learns: whether the model learned anything.
@@ -76,8 +76,8 @@ class Losses:
         seen: the mean as it was measured; None where it is `mean`.
         least, greatest: exact 90 % bounds of the loss at the last size where errors are few; 0 and infinity elsewhere.
         tail: of a number, the share of the summed loss at the last size that the largest row, group or stretch holds.
-        gain: of independent rows, the upper end (95 %) of the model's loss less that of guessing on the same rows, at
-            the largest size; nan elsewhere.
+        gain: the upper end (95 %) of the model's loss less that of guessing, at the largest size: on the same rows, or
+            with an order on the same stretches; nan with groups.
         paired: by size, the losses of the splits: the same rows for every model; with an order, the same stretches at
             each size, too.
         rows: how many different rows (with groups, groups) were held out at the last size; nan where that is unknown.
@@ -186,6 +186,8 @@ def curve_of(
         numbers.append(len(kept))
         paired.append(np.array([own.means[metric] for own in splits]))
         gain = _gain(kept, metric, total, unit) if independent else math.nan
+        if dataset.order is not None:
+            gain = _gain_in_time(kept, metric)
         common = _common(kept, metric, total, error, dataset)
         shared = common / value if value > 0 else 0.0
     return Losses(
@@ -248,14 +250,29 @@ def _of_size(
 def _of_stretches(means: Float[np.ndarray, " splits"]) -> float:
     """The standard error of the mean over stretches as a statement about as many to come, by Student's t.
 
-    Neighbouring stretches are alike, so that their own spread says too little (batch means): six and more are taken
-    together in pairs. The mean of the stretches to come varies as much as that of those that were seen.
+    Neighbouring stretches are alike, so that their own spread says too little (batch means): they are taken together
+    in pairs. The mean of the stretches to come varies as much as that of those that were seen.
     """
-    number = len(means)
-    if number >= 6:
-        means = np.array([part.mean() for part in np.array_split(means, number // 2)])
+    means = _in_pairs(means)
     spread = float(means.std(ddof=1)) if len(means) > 1 else float(means[0])
     return spread * math.sqrt(2 / len(means)) * _student(len(means))
+
+
+def _in_pairs(means: Float[np.ndarray, " splits"]) -> Float[np.ndarray, " pairs"]:
+    """The means of neighbouring stretches, where there are six and more."""
+    parts = np.array_split(means, len(means) // 2) if len(means) >= 6 else means[:, None]
+    return np.array([part.mean() for part in parts])
+
+
+def _gain_in_time(splits: list[Split], metric: int) -> float:
+    """With an order: the upper end (95 %) of the mean over stretches of the model's loss less that of guessing there.
+
+    A stretch counts once, however many rows it has: all of them are foretold from what was known before it.
+    """
+    apart = _in_pairs(np.array([own.means[metric] - own.guessed[metric] for own in splits]))
+    if len(apart) < 2:
+        return math.inf
+    return float(apart.mean()) + NORMAL_90 * _student(len(apart)) * float(apart.std(ddof=1)) / math.sqrt(len(apart))
 
 
 def _of_groups(splits: list[Split], metric: int) -> tuple[float, float, float, float]:

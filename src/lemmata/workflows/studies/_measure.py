@@ -87,6 +87,12 @@ def baselines(dataset: Dataset) -> dict[str, float]:
     }
 
 
+def _before(dataset: Dataset, number: int) -> Float[np.ndarray, "n k"]:
+    """With an order: the targets of all rows before the stretch of this number."""
+    total = len(dataset.targets)
+    return dataset.targets[split(total, total, number, 0, dataset.groups, dataset.order)[0]]
+
+
 def _baselines_in_time(dataset: Dataset) -> dict[str, float]:
     """Where it has a value: an AUC has none where a stretch holds one class alone."""
     total, y, losses = len(dataset.targets), dataset.targets, []
@@ -225,7 +231,7 @@ def _one_split(model: Model, dataset: Dataset, seed: int, size: int, number: int
     y = dataset.targets[test]
     members = None if dataset.groups is None else dataset.groups[test]
     rows = row_losses(dataset, y, fit.outputs, fit.chances, members)
-    guessed = guess_losses(dataset, dataset.targets, y, members)
+    guessed = guess_losses(dataset, dataset.targets if dataset.order is None else _before(dataset, number), y, members)
     means, known = rows.mean(axis=1), guessed.mean(axis=1)
     common = ((rows - means[:, None]) * (guessed - known[:, None])).mean(axis=1)
     slope = common / np.maximum(guessed.var(axis=1), np.finfo(float).tiny)

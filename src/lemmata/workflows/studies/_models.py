@@ -236,8 +236,13 @@ def _fit_kernel(
 
 def within(outputs: Float[np.ndarray, "m k"], y: Float[np.ndarray, "n k"]) -> Float[np.ndarray, "m k"]:
     """Predictions no farther outside the range of the training targets than that range is wide."""
+    return np.clip(outputs, *near_range(y))
+
+
+def near_range(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """The least and the greatest prediction of each target that is believed."""
     low, high = y.min(axis=0), y.max(axis=0)
-    return np.clip(outputs, low - (high - low), high + (high - low))
+    return low - (high - low), high + (high - low)
 
 
 def chosen(

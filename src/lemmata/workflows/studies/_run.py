@@ -36,7 +36,7 @@ from ._all_rows import spectral_rows, with_all_rows
 from ._answers import answers
 from ._asking import question, recorded
 from ._data import Dataset
-from ._drift import calmer, drift
+from ._drift import ahead, calmer, drift
 from ._encoded import Encoded
 from ._kernel_theory import spectral, theory
 from ._measure import UnmeasuredError, measure
@@ -262,8 +262,8 @@ class _Job:
             else unit.understood(found.asked, self.question.spread)
         )
         in_time = drifts + calmer(self.dataset, question) + self.about_time(best)
-        if in_time:
-            found = dataclasses.replace(found, sentences=[found.sentences[0], *in_time, *found.sentences[1:]])
+        first, *others = found.sentences
+        found = dataclasses.replace(found, sentences=[first, *in_time, *others, *ahead(self.dataset)])
         self.findings += about_models(self.candidates, self.dataset, self.few, self.theory, self.options.quick)
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:

@@ -3,12 +3,19 @@
 import math
 from collections.abc import Sequence
 
+import numpy as np
+from scipy import stats
+
 from ._outlook import SAME, Candidate, grounded
 from ._question import Question
 from ._row_losses import wrong
 
 FULL = 0.75
 """A model measured on this share of the largest size counts as measured as far as the rows allow."""
+SURELY = 0.05
+"""A model is not as good as the best where a paired test of their losses on splits of both has at most this p-value."""
+COMMON = 0.5
+"""That counts for sizes of at least this share of the largest that the model was measured with."""
 TIED = 2.0
 """Rows by which two classifiers may differ and be as good as each other."""
 
@@ -16,10 +23,10 @@ TIED = 2.0
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
-    decides nothing. Of numbers the interval may lie below guessing as a whole, too. A model
-    that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits broke
-    down in a split, which its curve leaves out.
+    On independent rows both are compared row by row, in time stretch by stretch, and the 95 % end counts: what a few
+    large rows add to both losses decides nothing. Of numbers the interval may lie below guessing as a whole, too. A
+    model that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits
+    broke down in a split, which its curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
@@ -54,7 +61,7 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
     Models that were measured on the same rows share most of their errors, so that the interval of the best decides.
     One that was measured on fewer has an error of its own, and it may be as good though it is expected to be no better
     than guessing. Of classes a difference of two rows decides nothing. None is as good whose whole interval lies above
-    the best one's value.
+    the best one's value, or which the best surely beats on splits of both.
     """
     if not (item.measured.learns and len(item.losses.sizes)):
         return False
@@ -64,8 +71,26 @@ def _as_good(item: Candidate, best: Candidate, at: float | int, able: bool) -> b
         margin = math.hypot(margin, own.value - own.lower)
     held = min(item.losses.rows, best.losses.rows)
     tied = item.unit.rows is wrong and math.isfinite(held) and own.value <= first.value + TIED / held
-    near = own.value <= first.value + margin and own.lower <= first.value
+    near = own.value <= first.value + margin and own.lower <= first.value and not _beaten(item, best)
     return bool((fewer or able) and (tied or near))
+
+
+def _beaten(item: Candidate, best: Candidate) -> bool:
+    """Whether the best model has the smaller loss on all splits of both, and surely so: Student's test of the logs.
+
+    Where a model is measured on fewer splits, its interval is wide, and says less than these splits do.
+    """
+    if item.losses.rows >= SAME * best.losses.rows or not (item.losses.paired and best.losses.paired):
+        return False
+    n, own = item.losses.sizes[-1], item.losses.paired[-1]
+    tables = [table for m, table in zip(best.losses.sizes, best.losses.paired, strict=False) if COMMON * n <= m <= n]
+    if not tables or (common := min(len(own), len(tables[-1]))) < 3:
+        return False
+    pair = np.array([own[:common], tables[-1][:common]])
+    if not (np.isfinite(pair).all() and (pair > 0).all() and (pair[0] > pair[1]).all()):
+        return False
+    apart = np.log(pair[0] / pair[1])
+    return bool(apart.mean() > stats.t.ppf(1 - SURELY, common - 1) * apart.std(ddof=1) / math.sqrt(common))
 
 
 def near_best(best: Candidate, question: Question, candidates: Sequence[Candidate]) -> list[Candidate]:

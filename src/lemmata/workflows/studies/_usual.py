@@ -125,8 +125,12 @@ def counting(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups 
 
 def _counts(kind: str, x: np.ndarray, y: np.ndarray, task: str, groups: Groups = None) -> Fit:
     found = _among(functools.partial(counting, kind), x, y, task, groups)
-    # Of a row far from all others the logarithm leads out of the numbers that have been seen.
-    return Fit(np.clip(found.outputs, 0.0, 2 * y.max(axis=0)))
+    return Fit(np.clip(found.outputs, *amounts(y)))
+
+
+def amounts(y: Float[np.ndarray, "n k"]) -> tuple[Float[np.ndarray, " k"], Float[np.ndarray, " k"]]:
+    """The least and the greatest count or amount that is believed: far from all rows the logarithm leads beyond."""
+    return np.zeros(y.shape[1]), 2 * y.max(axis=0)
 
 
 def _counts_price(n: int, d: int, k: int) -> float:
