@@ -20,6 +20,7 @@ from lemmata.workflows.studies._standing import beats_guessing
 
 SIZES = np.array([20.0, 40.0, 80.0, 160.0])
 UNIT = metric("rmse", "regression")
+QUICK = StudyOptions(models="linear", quick=True)
 
 
 def stretches(means, noise=0.02, seed=0):
@@ -108,16 +109,20 @@ def naive(name, dataset):
 
 
 def weather(seed, rows=300):
-    """Labels of days that are drawn each on its own: repeating the last one is never better than the most frequent."""
+    """Every second day is like the one before, 15 days ahead: the last label is right in 43 %, the commonest in 45."""
     rng = np.random.default_rng(seed)
     labels = rng.choice(["sun", "rain", "fog"], rows, p=[0.45, 0.4, 0.15])
+    for day in np.flatnonzero(rng.random(rows) < 0.5):
+        labels[day] = labels[max(day - 1, 0)]
     day = np.datetime64("2020-01-01", "us") + np.arange(rows) * np.timedelta64(1, "D")
-    return load_dataset({"x": rng.normal(size=rows), "day": day, "label": labels}, target="label", time="day")
+    return load_dataset(
+        pl.DataFrame({"x": rng.normal(size=rows), "day": day, "label": labels}), target="label", time="day"
+    )
 
 
 @pytest.mark.seconds(15)
 def test_the_last_label_does_not_surely_beat_guessing_by_chance():
-    """Each stretch is foretold by one row: eight lucky ones once beat guessing "surely" in a third of all tables."""
+    """Each stretch is foretold by one row, so that it counts once, whatever the number of its rows."""
     sure, before = 0, 0
     for seed in range(60):
         dataset = weather(seed)
@@ -128,25 +133,25 @@ def test_the_last_label_does_not_surely_beat_guessing_by_chance():
         curve = forecast(losses.sizes, losses.mean, losses.se, baseline=guessing)
         sure += beats_guessing(Candidate(found, curve, question.unit, 300), question)
         before += bool(losses.mean[-1] < guessing)
-    assert before > 6, "chance makes it look better in some tables"
+    assert before > 12, "chance makes it look better in many tables"
     assert sure <= 6  # a twentieth of 60 is 3, with a deviation of 1.7
 
 
 def test_a_season_surely_beats_guessing_stretch_by_stretch():
     """Its errors vary from stretch to stretch as those of guessing do: what both have in common decides nothing."""
     rng = np.random.default_rng(3)
-    loud = np.repeat(rng.exponential(size=20) ** 2, 20)
+    loud = np.repeat(rng.uniform(1, 3, size=20), 20)
     day = np.datetime64("2020-01-01", "us") + np.arange(400) * np.timedelta64(1, "D")
     y = loud * np.sin(np.arange(400) * 2 * np.pi / 7) + 0.01 * rng.normal(size=400)
-    dataset = load_dataset({"x": rng.normal(size=400), "day": day, "y": y}, target="y", time="day")
+    dataset = load_dataset(pl.DataFrame({"x": rng.normal(size=400), "day": day, "y": y}), target="y", time="day")
     model = naive("season", dataset)
     losses = measure(model, dataset, 0).losses["rmse"]
     assert losses.gain < 0
 
 
 def test_how_far_errors_look_ahead_is_said():
-    record = run_study(load_dataset(days(), target="y", time="day"), StudyOptions(model_names=("linear",), quick=True))
+    record = run_study(load_dataset(pl.DataFrame(days()), target="y", time="day"), QUICK)
     assert any("a forecast of the next 30 rows at once" in sentence for sentence in record.answers.sentences)
     table = {name: column for name, column in days().items() if name != "day"}
-    record = run_study(load_dataset(table, target="y"), StudyOptions(model_names=("linear",), quick=True))
+    record = run_study(load_dataset(pl.DataFrame(table), target="y"), QUICK)
     assert not any("rows at once" in sentence for sentence in record.answers.sentences)

@@ -76,6 +76,8 @@ def test_an_identifier_can_be_kept_and_is_kept_where_it_is_the_only_input():
 Y = RNG.normal(size=N)
 LEVELS = RNG.integers(0, 30, N)
 CLASSES = np.array(["u", "v", "w"])[RNG.integers(0, 3, N)]
+COMMON = max("uvw", key=CLASSES.tolist().count)
+GAVE = np.arange(N) % 5 < 2
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,8 @@ CLASSES = np.array(["u", "v", "w"])[RNG.integers(0, 3, N)]
         (CLASSES, np.char.add("is ", CLASSES), "determines 'y'"),
         (CLASSES, np.where(CLASSES == "v", 5.0, np.where(CLASSES == "u", 9.0, 0.0)) + RNG.random(N), "by thresholds"),
         (CLASSES, np.where(CLASSES == "v", None, RNG.random(N)), "is missing exactly where 'y'"),
+        (CLASSES, np.where(CLASSES == COMMON, "no", "yes"), f"tells in every row whether 'y' is '{COMMON}'"),
+        (np.where(GAVE, np.exp(Y), 0.0), GAVE.astype(float), "tells in every row whether 'y' is 0"),
     ],
 )
 def test_a_column_that_gives_the_target_away(y, column, words):
@@ -107,6 +111,8 @@ def test_a_strong_column_is_no_leak():
     assert "leakage" not in found(frame(y=Y, strong=Y + 0.1 * RNG.normal(size=N)))[0]
     assert "leakage" not in found(frame(y=CLASSES, n=RNG.integers(0, 3, N)))[0]
     assert "leakage" not in {finding.kind for finding in load_dataset(datasets.load_iris()).findings}
+    nearly = np.where(np.arange(N) == 7, ~GAVE, GAVE).astype(float)
+    assert "leakage" not in found(frame(y=np.where(GAVE, np.exp(Y), 0.0), nearly=nearly))[0]
 
 
 def test_copies_of_rows_make_no_column_a_leak():

@@ -242,6 +242,7 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
         reason = None
         if here.sum() >= 20 and np.ptp(target[here]) > 0:
             reason = _function_of(column[here], target[here], category, bool(targets.classes))
+            reason = reason or _tells_commonest(column[here], target[here], targets.classes)
         if (
             reason is None
             and targets.classes
@@ -273,6 +274,21 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         return None
     ranks = (rankdata(values) for values in (column, target))
     return "is a monotone function of {target}" if _explained(*ranks) >= SAME else None
+
+
+def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str, ...] | None) -> str | None:
+    """Whether a column of two values tells in every row if the target is its most frequent value: who gave anything.
+
+    A column of more values may part one class from all others by nature, as the length of a petal does.
+    """
+    values, sizes = np.unique(target, return_counts=True)
+    if len(values) < 3 or len(np.unique(column)) != 2:
+        return None
+    common = values[sizes.argmax()]
+    if not _determines(column, (target == common).astype(float), np.argsort(column, kind="stable")):
+        return None
+    value = f"{common:g}" if not classes else repr(classes[int(common)]).replace("{", "{{").replace("}", "}}")
+    return f"tells in every row whether {{target}} is {value}"
 
 
 def _explained(a: np.ndarray, b: np.ndarray) -> float:
