@@ -129,7 +129,7 @@ def test_the_last_label_does_not_surely_beat_guessing_by_chance():
         model = naive("last", dataset)
         found = measure(model, dataset, seed)
         losses, guessing = found.losses["accuracy"], baselines(dataset)["accuracy"]
-        question = Question(metric("accuracy", "classification"), None, 300, 1.0, guessing)
+        question = Question(metric("accuracy", "classification"), None, 300, 1.0, guessing, in_time=True)
         curve = forecast(losses.sizes, losses.mean, losses.se, baseline=guessing)
         sure += beats_guessing(Candidate(found, curve, question.unit, 300), question)
         before += bool(losses.mean[-1] < guessing)

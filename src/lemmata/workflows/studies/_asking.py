@@ -27,7 +27,7 @@ def question(dataset: Dataset, options: StudyOptions) -> Question:
     used = len(dataset.targets) if len(dataset.targets) < dataset.available else None
     return Question(
         unit, loss, dataset.available, spread, guessing[unit.name], options.cost, used, _rare(dataset), more,
-        constant=say_guess(unit, dataset.classes),
+        constant=say_guess(unit, dataset.classes), in_time=dataset.order is not None,
     )  # fmt: skip
 
 

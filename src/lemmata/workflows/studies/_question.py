@@ -27,6 +27,7 @@ class Question:
         more: what the user would have more of: "rows", or "rows of new groups".
         drifts: whether older rows no longer help, so that numbers of rows say nothing.
         constant: what guessing predicts, in words; empty is as the unit has it.
+        in_time: whether rows have an order, and stretches of them are foretold.
     """
 
     unit: Metric
@@ -40,6 +41,7 @@ class Question:
     more: str = "rows"
     drifts: bool = False
     constant: str = ""
+    in_time: bool = False
 
     def told(self, interval: Interval) -> Interval:
         """An interval of losses in the unit of the metric, its lower end first."""

@@ -23,16 +23,17 @@ TIED = 2.0
 def beats_guessing(item: Candidate, question: Question) -> bool:
     """Whether the model learns, and at the largest measured size beats guessing by a standard error.
 
-    On independent rows both are compared row by row, in time stretch by stretch, and the 95 % end counts: what a few
-    large rows add to both losses decides nothing. Of numbers the interval may lie below guessing as a whole, too. A
-    model that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits
+    On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
+    decides nothing. Of numbers the interval may lie below guessing as a whole, too. In time both are compared stretch
+    by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits
     broke down in a split, which its curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
         return False
-    if not math.isfinite(losses.gain):
-        return bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+    by_itself = bool(losses.mean[-1] + losses.se[-1] < question.guessing)
+    if question.in_time or not math.isfinite(losses.gain):
+        return by_itself and not losses.gain >= 0
     apart = question.unit.task == "regression" and item.expected(item.reach).upper < question.guessing
     return losses.gain < 0 or apart
 
