@@ -25,8 +25,8 @@ def beats_guessing(item: Candidate, question: Question) -> bool:
 
     On independent rows both are compared row by row, and the 95 % end counts: what a few large rows add to both losses
     decides nothing. Of numbers the interval may lie below guessing as a whole, too. In time both are compared stretch
-    by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing with all rows does not surely beat it, nor does one whose fits
-    broke down in a split, which its curve leaves out.
+    by stretch besides: a few lucky stretches make no model sure. A model that is expected to be no better than guessing
+    with all rows does not surely beat it, nor does one whose fits broke down in a split, which its curve leaves out.
     """
     losses = item.losses
     if not may_beat_guessing(item, question) or item.measured.wild is not None:
