@@ -37,7 +37,7 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
 
 def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatch):
     trained = read_trained(linear, *TRAIN, held=HELD, decay=0.02)
-    monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_000)
+    monkeypatch.setattr("lemmata.workflows.examinations._run.available_bytes", lambda: 2_600)
     record = run_examination(trained)
     assert "GiB are more than the" in record.gauge(LEFT_OUT).reason
     assert record.gauge(STEP).status in SPOKE

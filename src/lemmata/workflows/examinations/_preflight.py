@@ -19,8 +19,6 @@ _FEW, _LOOSE_SLOPE, _LONG_STEPS = 8, 0.05, (1e-3,)
 _FEWEST = 20
 _TINY, _FINE = 3e-8, 1e-9  # of the parameters a step, and of the outputs the rounding that float64 stays below
 _COARSE_STEPS, _COARSE_SLOPE = (1e-3, 1e-2, 1e-1), 0.1
-DERIVATIVES = "derivatives are those of the outputs"
-"""The check of the derivatives; where nothing but it fails, outputs and errors are the model's all the same."""
 _EVAL_MODE = "module.eval(), or eqx.nn.inference_mode(module), or train=False"
 
 
@@ -103,7 +101,7 @@ def _derivative(trained: Trained) -> Check:
     stand on a kink itself where training has ended there, or has not begun and nothing is in an input and a bias; so
     the parameters are moved a little first.
     """
-    name = DERIVATIVES
+    name = "derivatives are those of the outputs"
     if not trained.model.differentiable:
         return Check(name, "there are none: gauges that need them are left out", None)
     large = len(trained.model.theta) > _LARGE and trained.model.theta.dtype == np.float32

@@ -27,7 +27,7 @@ from lemmata.workflows.records.examinations import Check, ExaminationRecord, Gau
 from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
-from ._preflight import DERIVATIVES, preflight
+from ._preflight import preflight
 from ._row_names import PLACES, RowNames
 
 Progress = Callable[[str, float, float], None]
@@ -170,8 +170,7 @@ def _record(
 ) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
     seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
-    known = all(check.holds is not False or check.name == DERIVATIVES for check in checks)
-    if trained.held is not None and known and np.isfinite(held_outputs(trained)).all():
+    if trained.held is not None and np.isfinite(held_outputs(trained)).all():
         held = error_interval(trained, held_outputs(trained), held_rows(trained)[1])
         beside = held_baseline(trained)
     scored = [own for own in found if own.label == "estimate" and own.status in ("agrees", "disagrees")]
