@@ -169,6 +169,15 @@ def test_of_models_that_are_not_told_apart_the_one_held_against_more_rows_is_bes
     assert answers(SEEN, [lucky, held(candidate("known", lambda n: 0.8, se=0.01), 5000.0)], question()).best == "lucky"
 
 
+def test_of_those_held_against_more_rows_the_best_one_is_named():
+    """An interval that reached the lucky value made the worst of four models the best: it was the widest."""
+    lucky = held(candidate("lucky", lambda n: 0.54, se=0.005), 1000.0)
+    close = held(candidate("close", lambda n: 0.60, se=0.005), 5000.0)
+    wide = held(candidate("wide", lambda n: 0.62, se=0.6), 5000.0)
+    assert close.expected(320).lower > lucky.expected(320).value > wide.expected(320).lower
+    assert answers(SEEN, [lucky, close, wide], question()).best == "close"
+
+
 def test_an_interval_of_few_rows_is_not_narrower_than_those_of_many():
     """ "54.2 (51.0 to 59.2)" stood beside 45 to 76 for nearly every model that was held against more rows."""
     lucky, known = (

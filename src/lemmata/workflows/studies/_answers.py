@@ -126,15 +126,17 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
 def _steadiest(full: Sequence[Candidate], at: float | int) -> Candidate:
     """The smallest loss; where that was held against fewer rows, perhaps a model that was held against more.
 
-    That is the best of those whose interval holds the smallest loss, if it is also better on the splits of both.
+    That is the best of these, if the interval of one of them holds the smallest loss, and unless the first has the
+    smaller loss on the splits of both.
     """
     best = min(full, key=lambda item: item.expected(at).value)
     most = max(item.losses.rows for item in full)
     if not best.losses.rows < SAME * most:
         return best
     steady = [item for item in full if item.losses.rows >= SAME * most]
-    steady = [item for item in steady if item.expected(at).lower <= best.expected(at).value]
-    known = min(steady, key=lambda item: item.expected(at).value, default=best)
+    if not any(item.expected(at).lower <= best.expected(at).value for item in steady):
+        return best
+    known = min(steady, key=lambda item: item.expected(at).value)
     return best if _beats_on_common_splits(best, known) else known
 
 

@@ -311,7 +311,7 @@ def _rare_texts(inputs: Inputs) -> list[Finding]:
             text = (
                 f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
                 f"{FEWEST_REPEATS} rows ({few.sum():,} rows). The models know a category by the mean target of its "
-                "training rows. Where these are few it is drawn to the mean of all rows, which a new category gets."
+                "training rows: if that is one row, by its target alone. A new category gets the mean of all rows."
             )
             found.append(Finding("categories", (name,), text))
     return found

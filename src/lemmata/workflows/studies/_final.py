@@ -161,7 +161,7 @@ class _Fit:
     def encoder(self, rows: np.ndarray | None = None) -> list[tuple[str, Any]]:
         """The first steps; with groups their target means are learned from other groups."""
         rows = self.rows if rows is None else rows
-        columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED)
+        columns = encoder_of(self.kinds, self.raw, self.name not in UNSCALED, numbers=self.dataset.classes is None)
         if self.group is not None and self.kinds.many:
             groups = self.raw.cells[str(self.group)].to_numpy()[self.dataset.given.rows[rows]]
             set_folds(columns, group_folds(groups))

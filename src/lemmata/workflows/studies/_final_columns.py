@@ -265,7 +265,7 @@ def _format(cells: pl.Series) -> str:
     return "%d/%m/%Y" if whole else "%m/%d/%Y"
 
 
-def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> ColumnTransformer:
+def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True, numbers: bool = False) -> ColumnTransformer:
     """The encoder of a pipeline, not fitted: each group of columns by their names, or places in an array.
 
     Args:
@@ -273,6 +273,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> Colu
         raw: the table.
         scaled: whether columns are standardised.
         means: whether texts of many categories enter by the mean target of each, too.
+        numbers: whether the target is numbers, and not classes.
     """
     scale = [StandardScaler()] if scaled else []
     median = lambda: SimpleImputer(strategy="median", add_indicator=True)
@@ -290,7 +291,7 @@ def encoder_of(kinds: Kinds, raw: Raw, scaled: bool, means: bool = True) -> Colu
         ("spikes", [median(), *([MinMaxScaler(clip=True)] if scaled else []), *scale], kinds.spikes),
         ("texts", [*fill, few, *scale], kinds.texts),
         ("many", [*fill, pooled, *scale], kinds.many),
-        ("means", [*fill, _target_encoder(), *scale], kinds.many if means else []),
+        ("means", [*fill, _target_encoder(numbers), *scale], kinds.many if means else []),
     ]
     place = (lambda names: [raw.cells.columns.index(name) for name in names]) if raw.positional else list
     return ColumnTransformer([(name, make_pipeline(*parts), place(names)) for name, parts, names in steps if names])
@@ -320,10 +321,13 @@ def set_folds(columns: ColumnTransformer, folds: list[tuple[np.ndarray, np.ndarr
             steps.named_steps["targetencoder"].set_params(cv=own)
 
 
-def _target_encoder() -> TargetEncoder:
-    """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary."""
+def _target_encoder(numbers: bool) -> TargetEncoder:
+    """Mean targets of categories; a training row gets those of the other four fifths, in a split that does not vary.
+
+    That the target is numbers is said: scikit-learn takes whole numbers for classes, and gives each a column.
+    """
     if not _FOLDS_ARE_TAKEN:
         settings: dict[str, Any] = {"random_state": 0}
     else:
         settings = {"cv": KFold(FOLDS, shuffle=True, random_state=0)}
-    return TargetEncoder(**settings)
+    return TargetEncoder(target_type="continuous" if numbers else "auto", **settings)
