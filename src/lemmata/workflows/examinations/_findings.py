@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
-from scipy.special import log_softmax, softmax
 
 from lemmata.subjects.trained_models import (
     HELD_OUT,
@@ -21,7 +20,6 @@ from lemmata.subjects.trained_models import (
     rows_left_out,
     shift_in_use,
     smallest_triggers,
-    temperature,
     training_outputs,
 )
 from lemmata.subjects.trained_models.claimed_privacy import ClaimCoversItsSteps, ClaimedPrivacyBoundsTheAttack
@@ -32,6 +30,7 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
 from ._baseline import held_baseline, worse_than_one_answer
+from ._confidence import confidence
 from ._features import beside_its_kernels
 from ._gauges import of_claim
 from ._row_names import PLACES, RowNames
@@ -40,10 +39,6 @@ from ._wrong_labels import wrong_labels
 _MOST = 5
 _GUESSING = 0.8
 _INFORMED = 0.95
-_HOT, _COLD = 1.25, 0.8
-_USELESS = 10.0
-_NOTHING = 1e-12
-_SHARES_APART, _SURE = 0.03, 3.0
 _SEEN = 0.75
 _FEWEST = 100
 _SMALL = 0.5  # of the size of the median class
@@ -308,45 +303,9 @@ def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, n
 
 
 def _confidence(trained: Trained) -> list[Sign]:
-    if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
-        return []
-    new = fresh_rows(trained)  # the model is surer of rows that it has seen
-    if not new.any():
-        return []
-    f, y = held_outputs(trained)[new], trained.held[1][new]
-    if _excludes(f, y):
-        return _confidence_of_shares(trained, f, y)
-    t = temperature(f, y)
-    if _COLD < t < _HOT:
-        return []
-    word = "high" if t > 1 else "low"
-    text = f"Confidence is too {word}: divide the logits by {t:.3g}."
-    if t > _USELESS:
-        text = f"Confidence says next to nothing: only logits divided by {t:.3g} are as sure as they are right."
-    return [Sign(f"confidence too {word}", Finding(text, ["calibration"]))]
-
-
-def _excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
-    """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
-
-    The log loss is then infinite, and the temperature that lowers it most answers to that row alone.
-    """
-    return bool(((y * log_softmax(f, axis=1)).sum(1) <= np.log(_NOTHING)).any())
-
-
-def _confidence_of_shares(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> list[Sign]:
-    """The mean probability of the class that is named, beside how often it is right; both on the same rows."""
-    right, sure = 1 - trained.task.errors(f, y), softmax(f, axis=1).max(1)
-    apart = sure - right
-    error = float(apart.std(ddof=1)) / len(apart) ** 0.5
-    if abs(apart.mean()) <= max(_SHARES_APART, _SURE * error):
-        return []
-    word = "high" if apart.mean() > 0 else "low"
-    text = (
-        f"Confidence is too {word}: the class that is named has probability {sure.mean():.3g} in the mean, and is "
-        f"right in {_percent(float(right.mean()))} of the held-out rows."
-    )
-    return [Sign(f"confidence too {word}", Finding(text, ["calibration"]))]
+    """Probabilities that are too high or too low."""
+    found = confidence(trained)
+    return [] if found is None else [Sign(f"confidence too {found[0]}", Finding(found[1], ["calibration"]))]
 
 
 def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:

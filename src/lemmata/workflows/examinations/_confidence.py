@@ -1,0 +1,56 @@
+"""Whether the probabilities that a model gives are as high as it is right."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_softmax, softmax
+
+from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, temperature
+
+_HOT, _COLD = 1.25, 0.8
+_USELESS = 10.0
+_FEWEST = 100
+_NOTHING = 1e-12
+_APART, _SURE = 0.03, 3.0
+
+
+def confidence(trained: Trained) -> tuple[str, str] | None:
+    """ "high" or "low", and a sentence; None where confidence is in order, or too few held-out rows tell.
+
+    Held-out rows that are copies of training rows do not count: the model is surer of rows that it has seen.
+    """
+    if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
+        return None
+    new = fresh_rows(trained)
+    if not new.any():
+        return None
+    f, y = held_outputs(trained)[new], trained.held[1][new]
+    if _excludes(f, y):
+        return _of_shares(1 - trained.task.errors(f, y), softmax(f, axis=1).max(1))
+    t = temperature(f, y)
+    if _COLD < t < _HOT:
+        return None
+    word = "high" if t > 1 else "low"
+    if t > _USELESS:
+        return word, f"Confidence says next to nothing: only logits divided by {t:.3g} are as sure as they are right."
+    return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
+
+
+def _excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
+    """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
+
+    The log loss is then infinite, and the temperature that lowers it most answers to that row alone.
+    """
+    return bool(((y * log_softmax(f, axis=1)).sum(1) <= np.log(_NOTHING)).any())
+
+
+def _of_shares(right: Float[np.ndarray, " n"], sure: Float[np.ndarray, " n"]) -> tuple[str, str] | None:
+    """The mean probability of the class that is named, beside how often it is right; both on the same rows."""
+    apart = sure - right
+    error = float(apart.std(ddof=1)) / len(apart) ** 0.5
+    if abs(apart.mean()) <= max(_APART, _SURE * error):
+        return None
+    word = "high" if apart.mean() > 0 else "low"
+    return word, (
+        f"Confidence is too {word}: the class that is named has probability {sure.mean():.3g} in the mean, and is "
+        f"right in {100 * right.mean():.3g} % of the held-out rows."
+    )
