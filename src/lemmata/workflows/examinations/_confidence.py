@@ -14,7 +14,7 @@ _APART, _SURE = 0.03, 3.0
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
-    """ "high" or "low", and a sentence; None where confidence is in order, or too few held-out rows tell.
+    """The word "high" or "low", and a sentence; None where confidence is in order, or too few held-out rows tell.
 
     Held-out rows that are copies of training rows do not count: the model is surer of rows that it has seen.
     """
