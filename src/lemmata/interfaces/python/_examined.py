@@ -85,7 +85,7 @@ def study_model(
     """
     started = time.monotonic()
     held = facts.get("held")
-    names = RowNames(names_in_frame(x), names_in_frame(held[0] if held is not None else None))
+    names = RowNames(names_in_frame(x), names_in_frame(held[0] if isinstance(held, tuple | list) and held else None))
     with jax.enable_x64(True):
         if hasattr(model, "steps") and len(model) > 1:
             model, x, facts = _last_step(model, x, facts)
