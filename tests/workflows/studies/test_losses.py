@@ -203,3 +203,12 @@ def test_a_gain_of_one_standard_error_is_not_sure():
     for mean, sure in ((-0.14, False), (-0.18, True)):  # a standard error is 0.1
         one = dataclasses.replace(told([0.9], held=100)[0], gain=np.array([[mean], [1.0]]))
         assert (curve_of([[one]], 0, 100, dataset, unit)[0].gain < 0) == sure
+
+
+def test_in_time_a_few_lucky_stretches_are_not_sure():
+    """Both are better than guessing in the mean, by as much; one of them in every stretch."""
+    dataset, unit = dataclasses.replace(tables.waves(100), order=np.arange(100.0)), metric("rmse", "regression")
+    lucky, steady = [0.1, 0.1, 1.2, 1.3, 0.1, 0.2, 1.1, 1.0], [0.6, 0.7, 0.6, 0.7, 0.6, 0.7, 0.6, 0.6]
+    gains = [curve_of([told(means)], 0, 100, dataset, unit)[0].gain for means in (lucky, steady)]
+    assert sum(lucky) == pytest.approx(sum(steady))
+    assert gains[1] < 0 < gains[0]
