@@ -1,0 +1,3 @@
+"""The tests."""
+
+from . import checked as checked

@@ -18,8 +18,8 @@ _TRUTH = {"true": "1", "false": "0"}
 class PlainTable(TransformerMixin, BaseEstimator):
     """A data frame of pandas or polars as a polars one that scikit-learn's encoders can use.
 
-    A pipeline needs it only if its table has what scikit-learn has no part for: dates, numbers written as texts
-    (with decimal commas, or words where one is missing), infinite cells, or names of columns that are not texts.
+    A pipeline needs it only if its table has what scikit-learn has no part for: dates, numbers written as texts (with
+    decimal commas or units, or words where one is missing), infinite cells, or names of columns that are not texts.
 
     A date becomes the days since 1970-01-01. Its parts are columns beside it: "sold: Monday" and so on are 1 on that
     weekday; "sold: part of the year (sine)" and the cosine tell the part of the year, and likewise the time of day.
@@ -33,6 +33,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
         dates: for each column of dates, the parts: some of "weekday", "year" and "day".
         formats: for each column of dates that are texts, their format, as "%d/%m/%Y"; without one the year is first.
         missing: cells of numbers that say that there is none, as texts: "999".
+        units: for each column whose numbers have a unit before or behind them, the unit: "€".
 
     Raises:
         DataError: a column is missing from a table.
@@ -41,21 +42,23 @@ class PlainTable(TransformerMixin, BaseEstimator):
     Example:
         >>> import polars as pl
         >>> from lemmata.estimators import PlainTable
-        >>> table = pl.DataFrame({"price": ["1,5", "n.d."], "sold": ["2024-01-01", None], "other": [1, 2]})
-        >>> plain = PlainTable(["price", "sold"], numbers=["price"], decimal=",", dates={"sold": []})
+        >>> table = pl.DataFrame({"price": ["1,5 €", "n.d."], "sold": ["2024-01-01", None], "other": [1, 2]})
+        >>> units = {"price": "€"}
+        >>> plain = PlainTable(["price", "sold"], numbers=["price"], decimal=",", dates={"sold": []}, units=units)
         >>> plain.fit_transform(table).rows()
         [(1.5, 19723.0), (None, None)]
     """
 
     __module__ = "lemmata.estimators"  # files that hold one do not depend on where it stands
 
-    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=()):
+    def __init__(self, columns, numbers=(), decimal=".", dates=None, formats=None, missing=(), units=None):
         self.columns = columns
         self.numbers = numbers
         self.decimal = decimal
         self.dates = dates
         self.formats = formats
         self.missing = missing
+        self.units = units
 
     def fit(self, X, y=None):
         """Learn nothing from the rows, but refuse settings that are unknown."""
@@ -88,7 +91,7 @@ class PlainTable(TransformerMixin, BaseEstimator):
                 days = _days(column, (self.formats or {}).get(name))
                 found += [days, *_parts(days, dates[name])]
             elif name in self.numbers:
-                found.append(_numbers(column, self.decimal, self.missing))
+                found.append(_numbers(_bare(column, (self.units or {}).get(name)), self.decimal, self.missing))
             else:
                 found.append(_text(column))
         return pl.DataFrame(found)
@@ -122,6 +125,16 @@ def _series(name: str, frame: Any, place: int) -> pl.Series:
 def _text(column: pl.Series) -> pl.Series:
     """Texts without blanks around them."""
     return column.cast(pl.String).str.strip_chars()
+
+
+def _bare(column: pl.Series, unit: str | None) -> pl.Series:
+    """Texts without the unit before or behind them."""
+    if not unit or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return column
+    texts = column.cast(pl.String).str.strip_chars()
+    behind = texts.str.strip_suffix(unit).str.strip_chars()
+    texts = pl.select(pl.when(behind == texts).then(texts.str.replace(unit, "", literal=True)).otherwise(behind))
+    return texts.to_series().str.replace_all(r"^([+-]?)\s+", "$1").alias(column.name)
 
 
 def _numbers(column: pl.Series, decimal: str, missing: Any) -> pl.Series:

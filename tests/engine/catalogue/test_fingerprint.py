@@ -1,5 +1,6 @@
 """A fingerprint changes with what code means, and with nothing else."""
 
+import gc
 import sys
 
 import jax
@@ -268,6 +269,7 @@ def test_what_trials_execute_is_reached(name):
 
     setting = claim.population.settings().default
     jax.clear_caches()
+    gc.collect()  # a generator of another test that is closed while we listen would be heard
     sys.setprofile(listen)
     try:
         trials = run_trials(claim, setting, 2, 0)

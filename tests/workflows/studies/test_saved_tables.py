@@ -1,8 +1,11 @@
 """A saved model takes the table as its user has it, and its program reads the same file."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
+import scipy.sparse
 import skops.io
 
 from tests.workflows.studies.test_saved_model import ROWS, made, run, table
@@ -45,6 +48,33 @@ def test_numbers_with_decimal_commas_and_words(tmp_path):
     np.testing.assert_array_equal(final.model.predict(pl.read_csv(path, separator=";")), said)
     again = run(final.code)
     np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+def test_numbers_with_units(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 4000, size=200)
+    cells = [f"{own:,.2f}".replace(",", " ").replace(".", ",") + " €" for own in x]
+    path = tmp_path / "units.csv"
+    frame = pd.DataFrame({"x": cells, "w": [f"{own} kg" for own in rng.integers(0, 9, 200)]})
+    frame.assign(y=[f"{own:.3f} €".replace(".", ",") for own in 2 * x]).to_csv(path, sep=";", index=False)
+    final = made(str(path), "linear")
+    said = final.model.predict(pd.read_csv(path, sep=";"))
+    assert np.abs(said - 2 * x).max() < 200
+    np.testing.assert_array_equal(final.model.predict(pl.read_csv(path, separator=";")), said)
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), said, rtol=1e-9)
+
+
+@pytest.mark.parametrize("orient", ["records", "columns", "index", "split", "lines", "nested"])
+def test_the_program_reads_every_json(orient, tmp_path):
+    frame, path = table().dropna().reset_index(drop=True), tmp_path / "table.json"
+    if orient == "nested":
+        path.write_text(json.dumps({"made": 1, "data": json.loads(frame.to_json(orient="records"))}))
+    else:
+        frame.to_json(path, orient="records" if orient == "lines" else orient, lines=orient == "lines")
+    final = made(str(path))
+    again = run(final.code)
+    np.testing.assert_allclose(again["model"].predict(again["table"]), final.model.predict(frame), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["tsv", "parquet", "feather", "jsonl", "csv.gz", "utf16", "blanks", "polars", "inf"])
@@ -109,3 +139,20 @@ def test_a_category_is_a_column_as_in_the_study():
     columns = dict(made(frame).model.steps)["columns"]
     hot = columns.named_transformers_["many"].named_steps["onehotencoder"]
     assert hot.get_feature_names_out().tolist() == ["code_c0", "code_infrequent_sklearn"]
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "boosting"])
+def test_a_model_of_a_sparse_matrix_takes_sparse_and_filled_ones(name):
+    rng = np.random.default_rng(0)
+    x = scipy.sparse.random(120, 6, density=0.4, format="csr", random_state=0)
+    y = x.toarray() @ rng.normal(size=6) + 0.01 * rng.normal(size=120)
+    final = made((x, y), name)
+    said = final.model.predict(x)
+    assert np.corrcoef(said, y)[0, 1] > 0.5
+    for other in (x.toarray(), x.tocoo(), scipy.sparse.csc_array(x)):
+        np.testing.assert_allclose(final.model.predict(other), said)
+    again = run(final.code, x=x, y=y)
+    np.testing.assert_allclose(again["model"].predict(x.toarray()), said, rtol=1e-9)
+    stored = skops.io.dumps(final.model)
+    loaded = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+    np.testing.assert_array_equal(loaded.predict(x), said)

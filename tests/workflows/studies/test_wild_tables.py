@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import lzma
 import zipfile
 
@@ -204,6 +205,68 @@ def test_a_word_among_numbers_is_missing_and_told():
 def test_which_words_stand_where_there_is_no_number(cells, words):
     found = as_numbers(pl.Series(cells), None)
     assert (None if found is None else found.words) == words
+
+
+@pytest.mark.parametrize(
+    ("cells", "unit", "first"),
+    [
+        (["66,00 €", "1.200,50 €"], "€", 66.0), (["$1,234.50", "-$5.00"], "$", 1234.5), (["12 kg", "8kg"], "kg", 12.0),
+        (["5 %", "7.5 %"], "%", 5.0), (["-3 °C", "4.5 °C"], "°C", -3.0), (["R$ 5,50", "R$ 6,10"], "R$", 5.5),
+        (["1 234,5 km/h", "12,0 km/h"], "km/h", 1234.5), (["1.5e3 m", "2 m"], "m", 1500.0),
+        (["EUR 1.5", "EUR 2"], "EUR", 1.5),
+        (["12 kg", "800 g"], "", None), (["$5", "5"], "", None), (["3D", "2D"], "", None), (["Q1", "Q2"], "", None),
+        (["A4", "A5"], "", None), (["kg", "kg"], "", None),
+    ],
+)  # fmt: skip
+def test_a_unit_that_all_numbers_have_is_none_of_their_digits(cells, unit, first):
+    column = pl.Series("a", cells * 10)
+    found = as_numbers(column, decimal_mark([column]))
+    assert (found is not None) == bool(unit)
+    if found is not None:
+        assert (found.unit, found.column[0]) == (unit, first)
+
+
+def test_a_unit_is_told(tmp_path):
+    path = tmp_path / "prices.csv"
+    lines = [f"{100 + i},50 €;{i};{i % 7}" for i in range(ROWS)]
+    path.write_text("\n".join(["price;x;y", *lines]), encoding="cp1252")
+    found = load_dataset(str(path), "y")
+    assert found.inputs[:2, 0].tolist() == [100.5, 101.5]
+    assert "'€' in 'price' is a unit" in found.notes
+    target = load_dataset(str(path), "price")
+    assert (target.task, target.targets[0, 0]) == ("regression", 100.5)
+
+
+@pytest.mark.parametrize(
+    "orient", ["records", "columns", "index", "split", "table", "lines", "lists", "nested", "pretty"]
+)
+def test_every_json_of_pandas_is_the_table_that_was_written(orient, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    path = tmp_path / "table.json"
+    frame = pandas.DataFrame(TABLE.to_dict(as_series=False))
+    rows = TABLE.to_dicts()
+    if orient in ("lists", "nested", "pretty"):
+        one = {"lists": TABLE.to_dict(as_series=False), "nested": {"made": "in May", "data": rows},
+               "pretty": {"rows": rows, "count": len(rows)}}[orient]  # fmt: skip
+        path.write_text(json.dumps(one, indent=2 if orient == "pretty" else None))
+    elif orient == "lines":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_json(path, orient=orient)
+    found, plain = load_dataset(str(path), "y"), load_dataset(TABLE, "y")
+    kept = [found.raw_features.index(name) for name in plain.raw_features]
+    np.testing.assert_allclose(found.inputs[:, kept], plain.inputs)
+    np.testing.assert_allclose(found.targets, plain.targets)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"a": 1, "b": [1, 2]}', '{"a": [1], "b": [1, 2]}', "{", '{"a": {}, "b": 1}', "[" * 100000]
+)
+def test_json_without_a_table_is_refused(content, tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(content)
+    with pytest.raises(DataError, match=r"table\.json"):
+        load_dataset(str(path), "a")
 
 
 def test_a_value_that_looks_missing_may_be_kept(tmp_path):

@@ -36,6 +36,7 @@ from ._rows import described as described
 from ._rows import older as older
 from ._rows import rows as rows
 from ._rows import tightness as tightness
+from ._runs import all_runs as all_runs
 from ._runs import public as public
 from ._runs import runs_of as runs_of
 from ._states import State as State

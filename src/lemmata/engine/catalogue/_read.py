@@ -10,6 +10,7 @@ import hashlib
 import importlib.metadata
 import json
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 from lemmata.errors import DataError
@@ -29,13 +30,23 @@ def catalogue() -> dict[str, Any]:
     >>> sorted(catalogue())
     ['claims', 'sources']
     """
-    key, path = _key(), _path()
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept.pop("key", None) == key:
-            return kept
     (point,) = importlib.metadata.entry_points(group=ENTRY_POINT)
-    found = point.load()()
+    return kept("catalogue", lambda: point.load()())
+
+
+def kept(name: str, read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What was read from the code as it is, out of the user's cache; or what is read now, which is kept there.
+
+    Args:
+        name: of the file.
+        read: reads it: plain values.
+    """
+    key, path = _key(), _path(name)
+    with contextlib.suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found.pop("key", None) == key:
+            return found
+    found = read()
     with contextlib.suppress(DataError):  # where nothing can be kept it is read again
         replace_text(path, json.dumps({"key": key, **found}, ensure_ascii=False, allow_nan=False))
     return json.loads(json.dumps(found))
@@ -77,11 +88,11 @@ def cost(entry: dict[str, Any]) -> float:
     return costs().get(entry["class"], 0.0)
 
 
-def _path() -> pathlib.Path:
+def _path(name: str) -> pathlib.Path:
     import platformdirs
 
     folder = platformdirs.user_cache_path("lemmata", appauthor=False)
-    return folder / f"catalogue-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}.json"
+    return folder / f"{name}-{hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]}.json"
 
 
 def _key() -> str:

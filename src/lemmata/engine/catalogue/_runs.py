@@ -4,6 +4,7 @@ import functools
 
 from ._fingerprint import reached
 from ._modules import GROUPS, PACKAGE, ROOT, Node, module_of, resolved
+from ._read import entries, kept
 from ._states import ASKED, ENGINE
 
 
@@ -38,6 +39,12 @@ def runs_of(module: str, class_name: str) -> list[str]:
     """
     nodes = reached((Node(module, class_name), *_engine_roots()), ASKED) - _engine()
     return sorted(name for name, node in public().items() if node in nodes)
+
+
+@functools.cache
+def all_runs() -> dict[str, list[str]]:
+    """What `runs_of` says of each claim, by its name; read once and kept, as the catalogue is."""
+    return kept("runs", lambda: {name: runs_of(row["module"], row["class"]) for name, row in entries().items()})
 
 
 def _engine_roots() -> tuple[Node, ...]:

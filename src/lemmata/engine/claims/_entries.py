@@ -21,7 +21,6 @@ from lemmata.engine.catalogue import (
     judged,
     prints,
     records,
-    runs_of,
     trials_print,
     write_records,
 )
@@ -110,7 +109,6 @@ def words_of(claim: Claim) -> dict[str, Any]:
         "settings": {name: dataclasses.asdict(variable) for name, variable in settings.variables.items()},
         "rules": list(settings.rules),
         **classification(about(type(claim).__module__), type(claim).__name__),
-        "runs": runs_of(type(claim).__module__, type(claim).__name__),
         "section": inspect.cleandoc((module.__doc__ if module else None) or ""),
     }
 

@@ -126,6 +126,7 @@ def format_reference(entry: Entry) -> str:
     return f"{who} ({fields.get('year', 'n.d.')}). {fields.get('title', 'Untitled')}. {details}".rstrip(". ") + "."
 
 
+@functools.cache
 def _text(latex: str) -> str:
     """LaTeX accents and dashes as plain characters, braces gone."""
     return str(Text.from_latex(latex)).replace("\N{EN DASH}", "-")

@@ -39,6 +39,7 @@ def list_claims(
     Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed. A claim
     is weak where its trials let a statement pass that is a factor 1.25 away, or 0.2 in an exponent.
     """
+    from lemmata.engine.catalogue import all_runs
     from lemmata.engine.catalogue import rows as all_rows
 
     from ._console import out, plain
@@ -50,7 +51,7 @@ def list_claims(
         return
     known = all_rows()
     if unrun:
-        _list_unrun(known, as_json)
+        _list_unrun(as_json)
         return
     places = known_subjects(subject, [row["name"] for row in known])
     wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
@@ -62,7 +63,7 @@ def list_claims(
     rows = [row for row in rows if all(_has(row, facet, word) for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
-        plain(json.dumps(rows, indent=1))
+        plain(json.dumps([{**row, "runs": all_runs()[row["name"]]} for row in rows], indent=1))
         return
     if wanted.get("verdict") == "refuted":
         rows.sort(key=_accused)
@@ -86,23 +87,23 @@ _ACCUSED = (
 
 def _runs(row: dict[str, Any], function: str) -> bool:
     """Whether a claim runs a public function; UnknownNameError where there is none of that name."""
-    from lemmata.engine.catalogue import public
+    from lemmata.engine.catalogue import all_runs, public
 
     known = public()
     if function not in known:
         near = difflib.get_close_matches(function, known, n=1, cutoff=0.5)
         remedy = f"did you mean {near[0]}?" if near else None
         raise UnknownNameError(f"--runs '{function}'", rule="a public name with its subpackage", remedy=remedy)
-    return function in row["runs"]
+    return function in all_runs()[row["name"]]
 
 
-def _list_unrun(rows: list[dict[str, Any]], as_json: bool) -> None:
+def _list_unrun(as_json: bool) -> None:
     """The public functions and classes that no claim runs, by their subpackage."""
-    from lemmata.engine.catalogue import public
+    from lemmata.engine.catalogue import all_runs, public
 
     from ._console import out, plain
 
-    run = {name for row in rows for name in row["runs"]}
+    run = {name for names in all_runs().values() for name in names}
     left = [name for name in public() if name not in run]
     if as_json:
         plain(json.dumps(left, indent=1))

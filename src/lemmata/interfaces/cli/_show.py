@@ -22,11 +22,11 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
-    from lemmata.engine.catalogue import described, older, told_mutations, told_search, told_walk
+    from lemmata.engine.catalogue import described, older, runs_of, told_mutations, told_search, told_walk
 
     from ._console import out, plain
 
-    records = [described(record) for record in _records(claim)]
+    records = [{**described(entry), "runs": runs_of(entry["module"], entry["class"])} for entry in _records(claim)]
     if as_json:
         plain(json.dumps(records[0] if len(records) == 1 else records, indent=1))
         return

@@ -2,9 +2,12 @@
 
 import dataclasses
 import warnings
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import FunctionTransformer
 
 from lemmata.core import available_bytes, one_blas_thread
 from lemmata.errors import MemoryPlanError, SettingError, UnknownNameError
@@ -165,6 +168,9 @@ class _Fit:
         if self.group is not None and self.kinds.many:
             groups = self.raw.cells[str(self.group)].to_numpy()[self.dataset.given.rows[rows]]
             set_folds(columns, group_folds(groups))
+        if self.raw.sparse:  # the model takes sparse and filled matrices
+            steps = [FunctionTransformer(make, accept_sparse=True) for make in (csr_matrix, methodcaller("toarray"))]
+            return [("sparse", steps[0]), ("filled", steps[1]), ("columns", columns)]
         if self.kinds.plain is None:
             return [("columns", columns)]
         from lemmata.estimators import PlainTable

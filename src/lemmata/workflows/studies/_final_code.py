@@ -14,6 +14,7 @@ from ._columns import stripped
 from ._data import Dataset
 from ._encoder import FOLDS
 from ._final_columns import Kinds, Raw, date_columns, mark_of
+from ._numbers import GAPPED, without_unit
 
 _WIDTH = 110
 _PLACES = {
@@ -92,7 +93,7 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         target = "bunch.target" if dataset.classes is None else "bunch.target_names[bunch.target].astype(str)"
         return [*lines, f"table[{dataset.target!r}] = {target}"]
     if how == "arrays":
-        return ["# x and y: your arrays"]
+        return ["# x and y: your arrays", *(["x = x.toarray()"] if raw.sparse else [])]
     mark = mark_of(raw.cells, options.decimal)
     names = [] if raw.named else ["table.columns = [str(name).strip() for name in table.columns]"]
     polars = how.startswith("polars") or isinstance(raw.frame, pl.DataFrame)
@@ -106,8 +107,11 @@ def _read(raw: Raw, kinds: Kinds, dataset: Dataset, options: StudyOptions) -> li
         given |= {"decimal": ","} | ({"thousands": "."} if _has_thousands(raw, dataset) else {})
     if options.na:
         given |= {"keep_default_na": False, "na_values": list(dict.fromkeys(["", *options.na]))}
+    key = given.pop("key", None)
     words = "".join(f", {name}={value!r}" for name, value in given.items())
     lines = [f"table = {how}({raw.source!r}{words})"]
+    if key is not None:
+        lines = [f'table = pandas.DataFrame({how}({raw.source!r}, typ="series")[{key!r}])']
     lines += as_pandas if how.startswith("polars") else names
     return lines + _plain(raw, kinds, dataset, mark)
 
@@ -131,8 +135,14 @@ def _plain(raw: Raw, kinds: Kinds, dataset: Dataset, mark: str) -> list[str]:
     words += [name for name in [dataset.target] if dataset.classes is None and name in raw.cells.columns
               and raw.cells[name].dtype == pl.String]  # fmt: skip
     if words:
+        units = {name: own for name in words if (own := without_unit(stripped(raw.cells[name].cast(pl.String)))[1])}
+        if units:
+            lines += [f"for name, unit in {units!r}.items():",
+                      '    table[name] = table[name].str.replace(unit, "", regex=False).str.strip()']  # fmt: skip
         other = "," if mark == "." else "."
-        digits = f'table[name].astype(str).str.replace({other!r}, "")'
+        gaps = any(stripped(raw.cells[name].cast(pl.String)).str.contains(GAPPED).any() for name in words)
+        digits = "table[name].astype(str).str.replace("
+        digits += f'r"[{other}\\s\'’]", "", regex=True)' if gaps else f'{other!r}, "")'
         digits += '.str.replace(",", ".")' if mark == "," else ""
         read = f'pandas.to_numeric({digits}, errors="coerce")'
         if mark == ",":

@@ -18,8 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, T
 from ._columns import FEWEST_REPEATS, MOST_CATEGORIES, stripped, with_dates
 from ._data import READ_BYTES, Dataset
 from ._encoder import FARTHEST, FOLDS
-from ._numbers import decimal_mark
-from ._sources import in_utf8, source_of, with_tabs
+from ._json_tables import is_one_object, layout_of
+from ._numbers import decimal_mark, without_unit
+from ._sources import Source, in_utf8, source_of, with_tabs
 from ._tables import header_of
 
 PANDAS_MISSING = (
@@ -43,6 +44,7 @@ class Raw:
         reading: how the code reads it: the function, and its arguments.
         named: whether its columns have texts for names, as the study calls them.
         source: the path or the bundled name; None for what is in memory.
+        sparse: whether the user's array is a sparse matrix.
     """
 
     frame: Any
@@ -50,6 +52,7 @@ class Raw:
     reading: tuple[str, dict[str, Any]]
     named: bool = True
     source: str | None = None
+    sparse: bool = False
 
     @property
     def positional(self) -> bool:
@@ -90,8 +93,9 @@ def raw_table(data: object, dataset: Dataset) -> Raw:
     if table.of_polars:
         return Raw(table.frame, table.frame, ("memory", {}), all(name == name.strip() for name in table.frame.columns))
     if isinstance(data, tuple):
-        x = np.asarray(data[0].toarray() if hasattr(data[0], "toarray") else data[0])
-        return Raw(x.reshape(len(x), -1), table.frame, ("arrays", {}))
+        sparse = hasattr(data[0], "toarray")
+        x = np.asarray(data[0].toarray() if sparse else data[0])
+        return Raw(x.reshape(len(x), -1), table.frame, ("arrays", {}), sparse=sparse)
     return Raw(table.frame, table.frame, ("memory", {}))
 
 
@@ -102,7 +106,7 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
     if source is None or kind != "text":
         found = {"sheet": "pandas.read_excel", "parquet": "polars.read_parquet", "arrow": "polars.read_ipc",
                  "lines": "polars.read_ndjson", "json": "pandas.read_json"}.get(kind, "")  # fmt: skip
-        return Raw(table.frame, table.frame, (found, {}), source=str(path))
+        return Raw(table.frame, table.frame, (found, _how_json(source) if kind == "json" else {}), source=str(path))
     text = in_utf8(source, READ_BYTES)
     plain = with_tabs(text, READ_BYTES)
     skipped, separator, header, _ = header_of(plain)
@@ -125,6 +129,17 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
             frame = read.select([name for name, _ in named if name in table.frame.columns])
     named = all(own.strip() == own for own in _first_line(plain.head(), skipped, separator))
     return Raw(frame, frame, ("pandas.read_csv", how), named, source=str(path))
+
+
+def _how_json(source: Source) -> dict[str, Any]:
+    """What `pandas.read_json` has to be told."""
+    text = in_utf8(source, READ_BYTES)
+    if not is_one_object(text):
+        return {"lines": True} if text.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{" else {}
+    found = layout_of(text)
+    if found is None:
+        return {"lines": True}
+    return {"key": found.key} if found.key else {} if found.orient == "columns" else {"orient": found.orient}
 
 
 def _first_line(head: bytes, skipped: int, separator: str) -> list[str]:
@@ -209,6 +224,10 @@ def kinds_of(raw: Raw, dataset: Dataset, missing: Sequence[str], decimal: str | 
         "columns": list(dataset.raw_features), "numbers": read_as, "decimal": mark_of(raw.cells, decimal),
         "dates": dates, "formats": formats, "missing": list(missing),
     }  # fmt: skip
+    units = {
+        name: without_unit(stripped(cells))[1] for name in read_as if (cells := raw.cells[name]).dtype == pl.String
+    }
+    plain["units"] = {name: unit for name, unit in units.items() if unit}
     return dataclasses.replace(found, plain=plain, gaps=True)
 
 

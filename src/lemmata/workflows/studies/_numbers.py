@@ -9,6 +9,8 @@ import polars as pl
 from lemmata.errors import SettingError
 
 _GAP = "[ \u00a0\u202f'’]"
+GAPPED = rf"\d{_GAP}\d{{3}}"
+"""A thousand that is set apart by a blank or an apostrophe."""
 _COMMA = (
     rf"^[+-]?(\d{{1,3}}((\.|{_GAP})\d{{3}})+,\d+|\d*,(\d{{1,2}}|\d{{4,}})|0,\d{{3}}|\d{{4,}},\d+"
     r"|\d{1,3}(\.\d{3}){2,}|\d+,\d+[eE][+-]?\d+)$"
@@ -20,12 +22,28 @@ _EITHER = r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """A thousand and one, or one and a thousandth."""
 _ANY = rf"^[+-]?(\d[\d.,]*|\d{{1,3}}({_GAP}\d{{3}})+([.,]\d+)?|[.,]\d+)([eE][+-]?\d+)?$"
 _MOST_WORDS, _MOST_LETTERS, _LEAST_NUMBERS, _FEW = 3, 14, 0.9, 20
+_LOOK = 100
+"""So many cells show whether a column has units at all."""
 _NO_NUMBER = frozenset((
     "-", "--", "---", "–", "—", ".", "..", "...", "*", "?", "#n/a", "#na", "#value!", "#div/0!", "#null!", "#num!",
     "#ref!", "#name?", "<na>", "nat", "na", "n.a.", "n.a", "n/a", "nan", "null", "none", "n.d.", "nd", "n.d", "k.a.",
     "s/d", "missing", "unknown", "not available", "no data", "nil", "void", "empty", "unk",
 ))  # fmt: skip
 """Words that stand where there is no number, also among few different ones."""
+
+
+_SIGNS = "$€£¥₹₽₩₺₿¢"
+_UNITS = (
+    r"%|‰|°C|°F|°|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL|kr|zł|€|\$|£|¥|₹|₽|₩|₺|kg|g|mg|µg|t|lb|lbs|oz"
+    r"|km|m|cm|mm|µm|nm|mi|ft|in|yd|m²|m2|km²|km2|sqm|sqft|ha|l|L|ml|mL|cl|dl|gal|km/h|m/s|mph|kn|kWh|Wh|MWh|kW|W|MW|V|mV"
+    r"|A|mA|Hz|kHz|MHz|GHz|B|kB|KB|MB|GB|TB|bar|hPa|Pa|kPa|psi|h|hr|hrs|hours|min|mins|minutes|s|sec|secs|seconds|ms"
+    r"|days|years|yrs|months|weeks|kcal|cal|kJ|J|N|ppm|ppb|dB|px|pt"
+)
+_MEASURED = (
+    rf"^(?:(?<sign>[+-]?)(?<before>[{_SIGNS}]|(?:R|US|A|C)\$|EUR|USD|GBP|CHF)\s?(?<first>[+-]?[\d.,]\S*)"
+    rf"|(?<second>[+-]?[\d.,][\d.,{_GAP[1:-1]}]*?(?:[eE][+-]?\d+)?)\s?(?<after>{_UNITS}))$"
+)
+"""A number with its unit: a sign or a code of money before it, or one of these behind it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +54,13 @@ class Written:
         column: the numbers, missing where there is none.
         words: what was read as missing, and how often.
         decimal: the mark before decimals, where the texts show it.
+        unit: what stands before or behind every number; empty where there is none.
     """
 
     column: pl.Series
     words: dict[str, int]
     decimal: str | None
+    unit: str = ""
 
 
 def check_decimal(decimal: str | None) -> None:
@@ -67,7 +87,8 @@ def decimal_mark(columns: Iterable[pl.Series]) -> str | None:
     comma = point = False
     thousands = []
     for column in columns:
-        texts = column.drop_nulls().unique()
+        bare, _ = without_unit(column)
+        texts = bare.drop_nulls().unique()
         odd = texts.filter(texts.cast(pl.Float64, strict=False).is_null())
         if 2 * int(odd.str.contains(_ANY).sum()) < len(odd):
             continue
@@ -95,6 +116,7 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     >>> found.column[:2].to_list(), found.words
     ([1.5, 2.25], {'n.d.': 1})
     """
+    column, unit = without_unit(column)
     texts = column if decimal is None else _with_points(column, decimal)
     numbers = texts.cast(pl.Float64, strict=False)
     present = column.len() - column.null_count()
@@ -103,7 +125,27 @@ def as_numbers(column: pl.Series, decimal: str | None) -> Written | None:
     plain = column.cast(pl.Float64, strict=False).null_count() == numbers.null_count()
     if words and not _are_marks(words, present, numbers.n_unique()):
         return None
-    return Written(numbers, words, None if plain else decimal)
+    return Written(numbers, words, None if plain else decimal, unit)
+
+
+def without_unit(column: pl.Series) -> tuple[pl.Series, str]:
+    """Texts without the unit that all their numbers have, and that unit; as they are where it is not one and the same.
+
+    >>> without_unit(pl.Series(["66,00 €", "1.200,50 €", None]))[0].to_list()
+    ['66,00', '1.200,50', None]
+    >>> without_unit(pl.Series(["12 kg", "800 g"]))[1], without_unit(pl.Series(["$5", "5"]))[1]
+    ('', '')
+    """
+    first = column.drop_nulls().head(_LOOK)
+    if not first.str.contains(r"\d").any() or not first.str.contains(_MEASURED).any():
+        return column, ""
+    parts = column.str.extract_groups(_MEASURED).struct
+    units = parts.field("before").fill_null(parts.field("after"))
+    digits = column.str.contains(r"\d").fill_null(False)
+    if (digits & units.is_null()).any() or units.drop_nulls().n_unique() != 1:
+        return column, ""
+    numbers = (parts.field("sign") + parts.field("first")).fill_null(parts.field("second"))
+    return numbers.fill_null(column).alias(column.name), str(units.drop_nulls()[0])
 
 
 def _are_marks(words: dict[str, int], present: int, different: int) -> bool:

@@ -17,6 +17,7 @@ from lemmata.workflows.records.studies import Finding
 
 from ._archives import read_archive
 from ._columns import count, listing, stripped
+from ._json_tables import is_one_object, layout_of
 from ._memory import Table, check_names, check_width, table_in_memory
 from ._numbers import as_numbers, decimal_mark
 from ._sampling import drawn, group_codes, how_drawn
@@ -293,8 +294,10 @@ def _lines(source: Source, how: Reading) -> Table:
 
 
 def _json(source: Source, how: Reading) -> Table:
-    """A list of objects; objects one a line are read as such."""
+    """A list of objects, objects one a line, or one object that holds the table."""
     source = in_utf8(source, how.limit_bytes)
+    if is_one_object(source) and (found := layout_of(source)) is not None:
+        return _scanned(source, found.frame.lazy(), how)
     if source.head().lstrip(b" \t\r\n\xef\xbb\xbf")[:1] == b"{":
         return _lines(source, how)
     return _scanned(source, pl.read_json(source.readable, infer_schema_length=None).lazy(), how)

@@ -1,0 +1,118 @@
+"""Tables that are one JSON object.
+
+pandas writes them by columns, by rows, split into names and cells, or with a schema. Others put a list of objects
+beside what describes it.
+"""
+
+import dataclasses
+import json
+from typing import Any
+
+import polars as pl
+
+from lemmata.errors import DataError
+
+from ._columns import listing
+from ._sources import Source
+
+_HEAD = 2**20
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How one object holds a table.
+
+    Args:
+        frame: the table.
+        orient: what `pandas.read_json` calls it; empty where it is a list of objects under `key`.
+        key: of the list of objects.
+    """
+
+    frame: pl.DataFrame
+    orient: str
+    key: str = ""
+
+
+def is_one_object(source: Source) -> bool:
+    """Whether a file is one object, and no list and no objects one a line.
+
+    Args:
+        source: the file, in UTF-8.
+    """
+    head = source.head(_HEAD).lstrip(_BLANK)
+    if head[:1] != b"{":
+        return False
+    first, _, rest = head.partition(b"\n")
+    return not (rest.strip() and _is_json(first))
+
+
+def layout_of(source: Source) -> Layout | None:
+    """The table in a file that is one object; None where it is a row.
+
+    Args:
+        source: the file, in UTF-8.
+
+    Raises:
+        DataError: it is no JSON, or an object that holds no table.
+    """
+    readable = source.readable
+    content = readable.getvalue() if hasattr(readable, "getvalue") else source.path.read_bytes()
+    try:
+        found = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{source.path} is no JSON", found=str(error)[:200], rule="one list or one object") from error
+    tables = {key: value for key, value in found.items() if _are_rows(value)}
+    if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list) and not tables:
+        return Layout(
+            _of_rows([dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"]]), "split"
+        )
+    if "schema" in found and "data" in tables:
+        return Layout(_of_rows(found["data"]), "table")
+    if len(tables) == 1:
+        (key,) = tables
+        return Layout(_of_rows(tables[key]), "", key)
+    if found and all(isinstance(value, list) for value in found.values()):
+        return Layout(_of_columns(source, found), "columns")
+    if found and all(isinstance(value, dict) for value in found.values()):
+        return _of_labels(found)
+    if not tables and all(not isinstance(value, dict | list) for value in found.values()):
+        return None
+    raise DataError(f"{source.path} holds no table that can be found", found=f"an object with {listing(list(found))}",
+                    rule="a list of objects, objects one a line, or what pandas.DataFrame.to_json writes",
+                    remedy="write the table as CSV or Parquet")  # fmt: skip
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _are_rows(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+
+
+def _of_rows(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, infer_schema_length=None, strict=False)
+
+
+def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
+    lengths = {len(value) for value in columns.values()}
+    if len(lengths) > 1:
+        raise DataError(f"{source.path} has columns of different lengths", found=listing([str(length) for length in sorted(lengths)]),
+                        rule="every column has a cell for each row")  # fmt: skip
+    return pl.DataFrame(columns, strict=False)
+
+
+def _of_labels(found: dict[str, dict[str, Any]]) -> Layout:
+    """Objects by columns, or by rows: the keys that are whole numbers are of rows; else those that are more."""
+    inner = list(dict.fromkeys(key for own in found.values() for key in own))
+    numbered = [all(key.lstrip("-").isdigit() for key in keys) for keys in (found, inner)]
+    by_rows = numbered[0] if numbered[0] != numbered[1] else len(found) > len(inner)
+    if by_rows:
+        return Layout(_of_rows([{key: own.get(key) for key in inner} for own in found.values()]), "index")
+    return Layout(
+        pl.DataFrame({name: [own.get(key) for key in inner] for name, own in found.items()}, strict=False), "columns"
+    )
