@@ -106,7 +106,12 @@ def _of_file(path: Path, dataset: Dataset) -> Raw:
     if source is None or kind != "text":
         found = {"sheet": "pandas.read_excel", "parquet": "polars.read_parquet", "arrow": "polars.read_ipc",
                  "lines": "polars.read_ndjson", "json": "pandas.read_json"}.get(kind, "")  # fmt: skip
-        return Raw(table.frame, table.frame, (found, _how_json(source) if kind == "json" else {}), source=str(path))
+        return Raw(
+            table.frame,
+            table.frame,
+            (found, _how_json(source) if source is not None and kind == "json" else {}),
+            source=str(path),
+        )
     text = in_utf8(source, READ_BYTES)
     plain = with_tabs(text, READ_BYTES)
     skipped, separator, header, _ = header_of(plain)

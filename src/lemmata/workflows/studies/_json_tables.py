@@ -56,8 +56,7 @@ def layout_of(source: Source) -> Layout | None:
     Raises:
         DataError: it is no JSON, or an object that holds no table.
     """
-    readable = source.readable
-    content = readable.getvalue() if hasattr(readable, "getvalue") else source.path.read_bytes()
+    content = source.path.read_bytes() if source.content is None else source.content
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -101,8 +100,11 @@ def _of_rows(rows: list[dict[str, Any]]) -> pl.DataFrame:
 def _of_columns(source: Source, columns: dict[str, list[Any]]) -> pl.DataFrame:
     lengths = {len(value) for value in columns.values()}
     if len(lengths) > 1:
-        raise DataError(f"{source.path} has columns of different lengths", found=listing([str(length) for length in sorted(lengths)]),
-                        rule="every column has a cell for each row")  # fmt: skip
+        raise DataError(
+            f"{source.path} has columns of different lengths",
+            found=f"{min(lengths)} to {max(lengths)} cells",
+            rule="every column has a cell for each row",
+        )
     return pl.DataFrame(columns, strict=False)
 
 
