@@ -115,7 +115,9 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     sentences = _farther(useful, best, at, question)
     has, told = (tell(question.unit, item.expected(at).value, question.spread) for item in (lucky, best))
     if lucky.expected(at).value < best.expected(at).value and has != told:
-        sentences.append(f"{_upper_first(lucky.title)} has {has}, held against fewer rows: that may be luck.")
+        of = "rows" if question.more == "rows" else "groups"
+        held = f"held against {rows(lucky.losses.rows)} {of}, and {best.title} against {rows(best.losses.rows)}"
+        sentences.append(f"{_upper_first(lucky.title)} has {has}, {held}: that may be luck.")
     for item in short:
         if item is best or best.reach < item.reach:
             continue
