@@ -37,6 +37,7 @@ class Job:
         run: makes the record of that, of options, a progress, the time of the start and an executor.
         say: prints on a console what a record holds.
         names: what the last thing that the command line names may be besides a file.
+        beside: of what `load` made and the record, the texts of other files beside the page, by their names.
     """
 
     record: type[StoredRecord]
@@ -45,6 +46,7 @@ class Job:
     run: Callable[..., Any]
     say: Callable[..., None]
     names: Bundled = NO_NAMES
+    beside: Callable[[Any, Any], dict[str, str]] = lambda loaded, record: {}
 
     def __call__(
         self, told: Any, *data: str, directory: Path, as_json: bool, jobs: int = 1, dask: str | None = None
@@ -86,6 +88,8 @@ class Job:
             progress("Writing the report", 0, 1)
             text = record.to_json()
             written = write_text(directory / file, text)
+            for name, other in self.beside(loaded, record).items():
+                write_text(directory / self.folder / name, other.removesuffix("\n"))
             page = write_page(directory / self.folder, record)
         if as_json:
             plain(text)

@@ -10,7 +10,7 @@ import typer
 
 from lemmata.files import MODEL
 from lemmata.options import ModelOptions
-from lemmata.workflows.records.examinations import ExaminationRecord
+from lemmata.workflows.records.examinations import ROWS, ExaminationRecord
 
 from ._job import Job
 from ._options import with_options
@@ -43,9 +43,10 @@ def _model(
     training rows and weights (or from a half of the held-out rows, about the other half), the number that is measured
     by another route, and what it leaves unexplained.
 
-    Writes DIR/model/index.html and DIR/model.json, and prints the answer. Exit code 0; 1 where a condition of --require
-    does not hold; 2 where the input is refused; 3 where the model is no function of one row, or its classes are in
-    another order, and nothing else was run; 130 after Ctrl-C, with what was finished written.
+    Writes DIR/model/index.html, DIR/model/rows.csv (what is known of each row) and DIR/model.json, and prints the
+    answer. Exit code 0; 1 where a condition of --require does not hold; 2 where the input is refused; 3 where the model
+    is no function of one row, or its classes are in another order, and nothing else was run; 130 after Ctrl-C, with
+    what was finished written.
     """
     from ._console import err
 
@@ -131,5 +132,13 @@ def _print(console: Any, record: ExaminationRecord) -> None:
             console.print(f"  {line}", style="dim", markup=False, highlight=False)
 
 
-_JOB = Job(ExaminationRecord, "model", _load, _run, _print)
+def _rows(found: tuple["Trained", str, str, "RowNames"], record: ExaminationRecord) -> dict[str, str]:
+    """The file of all rows; none where the model was refused."""
+    from lemmata.workflows.examinations import row_table
+
+    whole = all(check.holds is not False for check in record.preflight)
+    return {ROWS: row_table(found[0], record.left_out, found[3]).write_csv()} if whole else {}
+
+
+_JOB = Job(ExaminationRecord, "model", _load, _run, _print, beside=_rows)
 model = with_options(_model, ModelOptions)

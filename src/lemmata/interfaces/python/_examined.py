@@ -1,25 +1,45 @@
 """The examination of a trained model, at home in Python."""
 
+import dataclasses
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Unpack
 
 import altair as alt
 import jax
 import numpy as np
+import polars as pl
 
 from lemmata.facts import Facts, states_facts
+from lemmata.files import replace_text
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import read_trained
-from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, run_examination
+from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, row_table, run_examination
+from lemmata.workflows.records.examinations import ROWS
 
 from ._finished import Finished
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class ModelStudy(Finished[ExaminationRecord]):
-    """A finished examination."""
+    """A finished examination.
 
+    Args:
+        record: everything it found, as its file holds it.
+        rows: a row for each training and held-out row: its target and prediction, its loss, and what theory says of it
+            (`lemmata.workflows.examinations.row_table` lists the columns). None of one that was read from its file, and
+            where the model was refused.
+    """
+
+    rows: pl.DataFrame | None = dataclasses.field(default=None, compare=False)
     kind = ExaminationRecord
+
+    def report(self, directory: str | Path) -> Path:
+        """Write the page, and rows.csv beside it, into a directory; return the path of the page."""
+        if self.rows is not None:
+            replace_text(Path(directory) / ROWS, self.rows.write_csv())
+        return super().report(directory)
 
     @property
     def answer(self) -> str:
@@ -92,4 +112,6 @@ def study_model(
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"
         record = run_examination(trained, name=name, time_limit=time_limit, user=user, started=started, names=names)
-    return ModelStudy(record)
+        whole = all(check.holds is not False for check in record.preflight)
+        rows = row_table(trained, record.left_out, names) if whole else None
+    return ModelStudy(record, rows)

@@ -9,12 +9,15 @@ import altair as alt
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
 from lemmata.printable import clean
-from lemmata.workflows.records.examinations import ExaminationRecord, Gauge, GaugeInterval
+from lemmata.workflows.records.examinations import ROWS, ExaminationRecord, Gauge, GaugeInterval, ReliabilityBin
 
 from ._page import drawn, template
 from ._text import MISSING, number
 from ._theme import COLOURS, configured
 
+_ROW_COLUMNS = {
+    "probability of its class": "probability", "label is wrong": "wrong", "effect without it": "effect",
+}  # fmt: skip
 _RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _SPOKE = ("agrees", "disagrees")
 _UNITS = {"classification": "", "language": " (nats a token, mean over documents)"}
@@ -39,7 +42,7 @@ def write_model(record: ExaminationRecord, directory: str | Path) -> Path:
     Raises:
         DataError: the page cannot be written; what stood there before is untouched.
     """
-    return replace_text(Path(directory) / "index.html", model_page(record))
+    return replace_text(Path(directory) / "index.html", model_page(record, (Path(directory) / ROWS).is_file()))
 
 
 def write_models(first: ExaminationRecord, second: ExaminationRecord, directory: str | Path) -> Path:
@@ -62,13 +65,51 @@ def write_models(first: ExaminationRecord, second: ExaminationRecord, directory:
     return replace_text(Path(directory) / "index.html", text)
 
 
-def model_page(record: ExaminationRecord) -> str:
-    """The text of the page."""
+def model_page(record: ExaminationRecord, beside: bool = False) -> str:
+    """The text of the page.
+
+    Args:
+        record: an examination.
+        beside: whether the file of all rows stands beside the page.
+    """
     record = clean(record, lines=True)
     return template("model.html").render(
         record=record, strip=_strip(record), sentences=model_sentences(record), theories=_theories(record),
-        meta=_meta(record), version=record.lemmata, silence=silence(record),
+        meta=_meta(record), version=record.lemmata, silence=silence(record), sets=_sets(record),
+        bins=[_bin(own) for own in record.reliability], rows_name=ROWS, rows_file=ROWS if beside else "",
+        row_columns={title: name for title, name in _ROW_COLUMNS.items()
+                     if any(getattr(row, name) is not None for row in record.worst)},
     )  # fmt: skip
+
+
+def _sets(record: ExaminationRecord) -> str:
+    """What sets of classes, or intervals, a new row takes, in words; empty where there are too few rows."""
+    own = record.sets
+    if own is None:
+        return ""
+    seen = f"It was so of {_shares(own.covered.value)} of {own.measured:,} other held-out rows "
+    seen += f"({_shares(own.covered.lower)} to {_shares(own.covered.upper)})."
+    if own.single is None:
+        return (
+            f"To hold {_shares(own.level)} of new targets, an interval around the prediction is {number(own.size)} "
+            f"wide ({number(own.trivial)} around the mean of the training targets). {seen}"
+        )
+    return (
+        f"To hold the right class of {_shares(own.level)} of new rows, a set has {number(own.size)} classes in the "
+        f"mean ({number(own.trivial)} without the model); {_shares(own.single)} of the sets have one, and none is "
+        f"empty. {seen}"
+    )
+
+
+def _bin(own: ReliabilityBin) -> dict[str, Any]:
+    ends = own.right
+    places = {"sure_at": own.sure, "right_at": ends.value, "low_at": ends.lower, "high_at": ends.upper}
+    told = {"sure": own.sure, "right": ends.value, "low": ends.lower, "high": ends.upper}
+    verdict = "agrees" if ends.lower <= own.sure <= ends.upper else "disagrees"
+    return {
+        "rows": f"{own.rows:,}", "verdict": verdict, **{name: round(100 * value, 2) for name, value in places.items()},
+        **{name: _shares(value) for name, value in told.items()},
+    }  # fmt: skip
 
 
 def model_fragment(record: ExaminationRecord) -> str:

@@ -24,6 +24,8 @@ from ._gauss_newton import dimension_by_products as dimension_by_products
 from ._gauss_newton import gauss_newton_eigenvalues as gauss_newton_eigenvalues
 from ._gauss_newton import gauss_newton_spectrum as gauss_newton_spectrum
 from ._gauss_newton import rows_left_out_at_evidence as rows_left_out_at_evidence
+from ._held_influence import held_influence as held_influence
+from ._held_influence import held_influence_passes as held_influence_passes
 from ._label_doubts import LabelDoubts as LabelDoubts
 from ._label_doubts import label_doubts as label_doubts
 from ._leave_one_out import LeftOut as LeftOut

@@ -1,10 +1,12 @@
 """An examination from a trained model to its record."""
 
+import contextlib
 import copy
 import dataclasses
 import hashlib
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -15,6 +17,8 @@ from lemmata.errors import MemoryPlanError
 from lemmata.subjects.trained_models import (
     AbstractGauge,
     Trained,
+    held_influence,
+    held_influence_passes,
     held_outputs,
     held_rows,
     is_known,
@@ -22,16 +26,29 @@ from lemmata.subjects.trained_models import (
     objective_of,
     training_outputs,
 )
-from lemmata.workflows.records.examinations import Check, ExaminationRecord, Gauge, GaugeInterval, Model, Rows, Score
+from lemmata.workflows.records.examinations import (
+    LEFT_OUT,
+    Check,
+    ExaminationRecord,
+    Gauge,
+    GaugeInterval,
+    Model,
+    Rows,
+    Score,
+)
 
 from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
+from ._held_classes import confusion, reliability
+from ._prediction_sets import prediction_sets
 from ._preflight import preflight
 from ._row_names import PLACES, RowNames
+from ._row_table import SPOKE, row_table, worst_rows
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9
+_WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
 
@@ -74,6 +91,7 @@ def run_examination(
             with one_blas_thread():
                 second = _gradient_seconds(trained)
                 _gauges(trained, found, plan, second, deadline, progress)
+                _weigh_rows(trained, found, second, deadline)
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
@@ -102,6 +120,21 @@ def _gauges(
             found.append(entry(claim, "unaffordable", reason, price=expected))
             continue
         found.append(dataclasses.replace(gauge(claim, trained, trained.seed), price=expected))
+
+
+def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float | None) -> None:
+    """Ask what each training row does to held-out rows, if leaving rows out speaks and it takes little."""
+    left_out = _left_out(found)
+    if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
+        return
+    seconds = held_influence_passes(trained) * second
+    if seconds <= _WEIGHING and (deadline is None or time.monotonic() + seconds <= deadline):
+        with contextlib.suppress(Exception):  # the user's own function may raise anything; the column is then missing
+            held_influence(trained)
+
+
+def _left_out(found: list[Gauge]) -> Gauge | None:
+    return next((own for own in found if own.name.endswith(LEFT_OUT)), None)
 
 
 def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tuple[list[str], float]:
@@ -183,8 +216,19 @@ def _record(
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,
-        interrupted=interrupted, baseline=beside,
+        interrupted=interrupted, baseline=beside, **(_of_rows(trained, found, names) if whole else {}),
     )  # fmt: skip
+
+
+def _of_rows(trained: Trained, found: list[Gauge], names: RowNames) -> dict[str, Any]:
+    """What the record keeps of single held-out rows."""
+    sets, table = prediction_sets(trained), row_table(trained, _left_out(found), names)
+    return {
+        "confusion": confusion(trained),
+        "reliability": reliability(trained),
+        "sets": None if sets is None else sets.summary,
+        "worst": worst_rows(table),
+    }
 
 
 def _silent(found: list[Gauge]) -> list[str]:

@@ -6,6 +6,10 @@ from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
 
+LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
+"""The gauge of the error on new rows from training rows alone."""
+ROWS = "rows.csv"
+"""The file of all rows, beside the page."""
 SCHEMA = 2
 """Version of model.json; a reader refuses others."""
 
@@ -213,6 +217,69 @@ class Baseline:
 
 
 @dataclasses.dataclass(frozen=True)
+class PredictionSets:
+    """Sets of classes, or intervals, that hold the target of a new row with a stated probability.
+
+    Args:
+        level: that probability.
+        calibrated: held-out rows that set the limit.
+        measured: others, on which it was measured.
+        covered: the share of them whose target is in its set.
+        size: the mean number of classes in a set, or the mean width of an interval.
+        trivial: the same without a model.
+        single: the share of sets of one class; None for values.
+    """
+
+    level: float
+    calibrated: int
+    measured: int
+    covered: GaugeInterval
+    size: float
+    trivial: float
+    single: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ReliabilityBin:
+    """Held-out rows of which the model is about as sure.
+
+    Args:
+        rows: how many.
+        sure: the mean probability of the class that it names.
+        right: the share of them of which that class is right.
+    """
+
+    rows: int
+    sure: float
+    right: GaugeInterval
+
+
+@dataclasses.dataclass(frozen=True)
+class RowShown:
+    """A row on the page.
+
+    Args:
+        part: "training" or "held out".
+        row: its name.
+        target: its class or value.
+        predicted: what the model says; of training rows by a model that has not seen the row, where that is known.
+        loss: of that.
+        probability: of the row's own class; None for values.
+        wrong: the probability that its label is wrong; None where nothing tells.
+        effect: by how much the mean held-out loss grows if the row is left out; None where nothing tells.
+    """
+
+    part: str
+    row: str
+    target: str
+    predicted: str
+    loss: float
+    probability: float | None = None
+    wrong: float | None = None
+    effect: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class ExaminationRecord(StoredRecord):
     """All that an examination found.
 
@@ -234,6 +301,11 @@ class ExaminationRecord(StoredRecord):
         seconds: that the examination took.
         interrupted: some gauges are missing.
         baseline: one answer for all held-out rows, beside the model; None with fewer than two such rows.
+        confusion: held-out rows by their class (rows) and by what the model calls them (columns), in the order of
+            `rows.classes`; None for values and more than 30 classes.
+        reliability: held-out rows by how sure the model is of them, the least sure first.
+        sets: sets that hold the target of a new row with a stated probability; None where held-out rows are too few.
+        worst: the twenty rows that a model which has not seen them errs most in.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -257,11 +329,15 @@ class ExaminationRecord(StoredRecord):
     seconds: float
     interrupted: bool = False
     baseline: Baseline | None = None
+    confusion: list[list[int]] | None = None
+    reliability: list[ReliabilityBin] = dataclasses.field(default_factory=list)
+    sets: PredictionSets | None = None
+    worst: list[RowShown] = dataclasses.field(default_factory=list)
 
     @property
     def left_out(self) -> Gauge | None:
         """The held-out error as training rows alone tell it, which the page shows beside the held-out error."""
-        return self.gauge("leaving_out.held_out_error_from_training_rows")
+        return self.gauge(LEFT_OUT)
 
     def gauge(self, name: str) -> Gauge | None:
         """The gauge of that claim, by its full name or the end of it; None where there is none."""

@@ -1,0 +1,84 @@
+"""Sets of classes, or intervals, that hold the target of a new row with a stated probability: split conformal.
+
+Held-out rows that are no copies are halved at random. A limit that m scores of one half exceed with the k-th largest
+of them, k = ceil((m + 1) level), holds a new score with probability `level` to `level` + 1/(m + 1), if all rows are
+drawn alike; the other half measures whether it does.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from lemmata.answers import share_interval
+from lemmata.subjects.trained_models import Trained, held_outputs, held_rows
+from lemmata.subjects.trained_models.probabilities import halves
+from lemmata.workflows.records.examinations import GaugeInterval, PredictionSets
+
+LEVEL = 0.9
+FEWEST = 25
+"""Rows of each half, so that the limit is none of the two largest scores."""
+_SURE = 0.95
+
+
+class RowSets(NamedTuple):
+    """The sets of held-out rows, each by the half that the row is not in.
+
+    Args:
+        summary: of the measuring half.
+        members: which classes are in the set of each row; None for values.
+        reach: half the width of each row's interval; NaN for classes.
+    """
+
+    summary: PredictionSets
+    members: Bool[np.ndarray, "m C"] | None
+    reach: Float[np.ndarray, " m"]
+
+
+def prediction_sets(trained: Trained) -> RowSets | None:
+    """Sets at 90 % for every held-out row; None where there are too few, or outputs that order nothing.
+
+    Of classes with probabilities p a set holds the class that the model names and all with p_k >= 1 - limit, where
+    1 - p of the right class is the score; of one value f it is f +- limit, where |y - f| is the score. Since no set is
+    empty, a model that is right more often than 90 % holds more.
+
+    Args:
+        trained: a model with its rows.
+    """
+    task = trained.task
+    if trained.held is None or task.is_language or not (task.probable if task.is_classification else True):
+        return None
+    f, y = held_outputs(trained), held_rows(trained)[1]
+    own, other = halves(trained)
+    if len(own) < FEWEST or (not task.is_classification and f.shape[1] != 1) or not np.isfinite(f).all():
+        return None
+    means = task.means(f)
+    scores = 1 - (means * y).sum(1) if task.is_classification else np.abs(y - f)[:, 0]
+    limits = np.full(len(f), _limit(scores[own]))
+    limits[own] = _limit(scores[other])
+    members = None
+    held = scores <= limits
+    if task.is_classification:
+        members = (means >= 1 - limits[:, None]) | (means >= means.max(1, keepdims=True))
+        held = (members & (y > 0)).any(1)
+    sizes = 2 * limits if members is None else members.sum(1).astype(float)
+    low, high = share_interval(float(held[other].sum()), float((~held[other]).sum()), _SURE)
+    share = GaugeInterval(float(held[other].mean()), low, high, _SURE)
+    summary = PredictionSets(
+        LEVEL, len(own), len(other), share, float(sizes[other].mean()), _trivial(trained, y, own),
+        None if members is None else float((sizes[other] == 1).mean()),
+    )  # fmt: skip
+    return RowSets(summary, members, limits if members is None else np.full(len(f), np.nan))
+
+
+def _limit(scores: Float[np.ndarray, " m"]) -> float:
+    """The ceil((m + 1) level)-th smallest score."""
+    return float(np.sort(scores)[int(np.ceil((len(scores) + 1) * LEVEL)) - 1])
+
+
+def _trivial(trained: Trained, y: Float[np.ndarray, "m C"], half: np.ndarray) -> float:
+    """The size without a model: the most frequent classes that hold as many rows, or the width around the mean."""
+    if trained.task.is_classification:
+        shares = np.sort(trained.y.mean(0))[::-1]
+        return float(np.searchsorted(np.cumsum(shares), LEVEL - 1e-12) + 1)
+    return 2 * _limit(np.abs(y[half, 0] - trained.y.mean()))

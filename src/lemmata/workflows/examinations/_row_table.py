@@ -1,0 +1,145 @@
+"""A row for each training and held-out row: what the model says of it, and what theory says of the row."""
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from jaxtyping import Float
+
+from lemmata.subjects.trained_models import (
+    Trained,
+    copies_of,
+    fresh_rows,
+    held_influence,
+    held_outputs,
+    held_rows,
+    is_known,
+    rows_left_out,
+    training_outputs,
+)
+from lemmata.workflows.records.examinations import Gauge, RowShown
+
+from ._prediction_sets import RowSets, prediction_sets
+from ._row_names import PLACES, Names, RowNames
+from ._wrong_labels import of_held_rows, of_training_rows
+
+SHOWN = 20
+SPOKE = ("agrees", "disagrees", "unscored")
+
+
+def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES) -> pl.DataFrame:
+    """All rows with what is known of each; a column is missing where nothing is known of any row, a cell of that row.
+
+    Args:
+        trained: the model with its rows.
+        left_out: the gauge of the error from training rows alone: where it says nothing, no row is left out.
+        names: what rows are called.
+
+    Returns:
+        Columns `part` ("training" or "held out"), `row` (its name: an index, a line of the file, or a place from 0),
+        `target` and `predicted` (classes or values; of several outputs one column each), `probability` of the row's own
+        class, `loss` (log loss of classes; squared distance of values; nats a token of documents; 1 where the class is
+        wrong and there are no probabilities).
+        Of training rows `left_out_predicted`, `left_out_probability` and `left_out_loss` (of a model that has not seen
+        the row), `leverage`, and `effect_on_held_loss` (by how much the mean held-out loss grows without the row).
+        An examination asks for the last where that takes ten seconds at most.
+        `wrong_label` (the probability that the label is wrong), `copy` (whether the training rows have the row too).
+        Of held-out rows `prediction_set` (classes, with bars between), or `lower` and `upper`.
+    """
+    parts = [_training(trained, left_out, names.training)]
+    if trained.held is not None:
+        parts.append(_held(trained, names.held))
+    columns = list(dict.fromkeys(name for part in parts for name in part.columns))
+    return pl.concat(parts, how="diagonal_relaxed").select(columns)
+
+
+def worst_rows(table: pl.DataFrame) -> list[RowShown]:
+    """The twenty rows of largest loss in a model that has not seen them; training rows count if they were left out.
+
+    Args:
+        table: as of `row_table`.
+    """
+    names = set(table.columns)
+    unseen = pl.when(pl.col("part") == "held out").then(pl.col("loss"))
+    unseen = unseen.otherwise(pl.col("left_out_loss") if "left_out_loss" in names else None)
+    ranked = table.with_columns(unseen=unseen).drop_nulls("unseen").sort("unseen", descending=True, maintain_order=True)
+    targets = [name for name in table.columns if name.startswith("target")]
+    found = []
+    for row in ranked.head(SHOWN).iter_rows(named=True):
+        prefix = "" if row["part"] == "held out" else "left_out_"
+        said = [row.get(f"{prefix}{name.replace('target', 'predicted')}") for name in targets]
+        found.append(
+            RowShown(
+                row["part"], str(row["row"]), _told([row[name] for name in targets]), _told(said), row["unseen"],
+                row.get(f"{prefix}probability"), row.get("wrong_label"), row.get("effect_on_held_loss"),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _training(trained: Trained, left_out: Gauge | None, names: Names) -> pl.DataFrame:
+    columns = _said(trained, training_outputs(trained), trained.y, "training", names)
+    if left_out is not None and left_out.status in SPOKE and not trained.task.is_language:
+        without = rows_left_out(trained)
+        unseen = _said(trained, without.outputs, trained.y, "training", names)
+        kept = {name: own for name, own in unseen.items() if name.startswith(("predicted", "probability", "loss"))}
+        columns |= {f"left_out_{name}": own for name, own in kept.items()} | {"leverage": without.leverage}
+        if is_known(held_influence, trained):
+            unit = 1.0 if trained.task.is_classification else 2.0  # squared distances, which losses halve
+            columns["effect_on_held_loss"] = unit * held_influence(trained)
+    doubts = of_training_rows(trained, left_out)
+    if doubts is not None:
+        columns["wrong_label"] = doubts.wrong
+    return pl.DataFrame({**columns, "copy": copies_of(trained).within})
+
+
+def _held(trained: Trained, names: Names) -> pl.DataFrame:
+    columns = _said(trained, held_outputs(trained), held_rows(trained)[1], "held out", names)
+    doubts = of_held_rows(trained)
+    if doubts is not None:
+        wrong = np.full(len(columns["loss"]), np.nan)
+        wrong[fresh_rows(trained)] = doubts.wrong
+        columns["wrong_label"] = pl.Series(wrong).fill_nan(None)
+    found = prediction_sets(trained)
+    if found is not None:
+        columns |= _sets(trained, found)
+    return pl.DataFrame({**columns, "copy": copies_of(trained).held})
+
+
+def _sets(trained: Trained, found: RowSets) -> dict[str, Any]:
+    if found.members is None:
+        f = held_outputs(trained)[:, 0]
+        return {"lower": f - found.reach, "upper": f + found.reach}
+    labels = np.array([str(label) for label in trained.task.labels], dtype=object)
+    return {"prediction_set": ["|".join(labels[row]) for row in found.members]}
+
+
+def _said(
+    trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], part: str, names: Names
+) -> dict[str, Any]:
+    """Names, targets, predictions and losses of some rows."""
+    task, n = trained.task, len(f)
+    own = range(n) if names.own is None else names.own
+    found: dict[str, Any] = {"part": [part] * n, "row": _names(list(own))}
+    if task.is_classification:
+        labels = [str(label) for label in task.labels]
+        found |= {"target": [labels[k] for k in y.argmax(1)], "predicted": [labels[k] for k in f.argmax(1)]}
+        if task.probable:
+            found["probability"] = (task.means(f) * y).sum(1)
+    elif not task.is_language:
+        tails = [""] if f.shape[1] == 1 else [f"[{k}]" for k in range(f.shape[1])]
+        found |= {f"{what}{tail}": own[:, k] for what, own in (("target", y), ("predicted", f))
+                  for k, tail in enumerate(tails)}  # fmt: skip
+    loss = task.losses(f, y) if task.probable else task.errors(f, y)
+    return {**found, "loss": loss}
+
+
+def _names(own: list[Any]) -> list[Any]:
+    """Whole numbers as they are, everything else as texts."""
+    whole = all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in own)
+    return [int(name) for name in own] if whole else [str(name) for name in own]
+
+
+def _told(values: list[Any]) -> str:
+    """Values of one row in words."""
+    return ", ".join("" if own is None else f"{own:.4g}" if isinstance(own, float) else str(own) for own in values)
