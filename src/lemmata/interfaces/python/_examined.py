@@ -14,7 +14,7 @@ import polars as pl
 from lemmata.facts import Facts, states_facts
 from lemmata.files import replace_text
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
-from lemmata.subjects.trained_models import read_trained
+from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, row_table, run_examination
 from lemmata.workflows.records.examinations import ROWS
 
@@ -81,10 +81,10 @@ def study_model(
     """What does theory predict about this trained model, and did it come true?
 
     Args:
-        model: (f, params), a module of Equinox, Flax or PyTorch, or a fitted scikit-learn estimator; see
-            `lemmata.subjects.trained_models.read_model`. Of a pipeline the last step is examined, on what the others
-            make of the rows.
-        x: training rows (n, *row).
+        model: (f, params), a module of Equinox, Flax or PyTorch, a fitted scikit-learn estimator, or a function of a
+            batch, of which only outputs are seen; see `lemmata.subjects.trained_models.read_model`. Of a pipeline the
+            last step is examined, on what the others make of the rows.
+        x: training rows (n, *row); or a `DataLoader` or dataset of PyTorch with pairs, and y None.
         y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
             (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
         user: your own call of the model on rows; its outputs must be those that are examined.
@@ -107,6 +107,7 @@ def study_model(
     held = facts.get("held")
     names = RowNames(names_in_frame(x), names_in_frame(held[0] if isinstance(held, tuple | list) and held else None))
     with jax.enable_x64(True):
+        model = bare_model(model)
         if hasattr(model, "steps") and len(model) > 1:
             model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)

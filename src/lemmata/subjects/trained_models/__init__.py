@@ -101,3 +101,5 @@ from ._triggers import parted as parted
 from ._triggers import smallest_triggers as smallest_triggers
 from ._weights import weights as weights
 from ._weights import with_weights as with_weights
+from ._wrapped import bare_model as bare_model
+from ._wrapped import bare_rows as bare_rows

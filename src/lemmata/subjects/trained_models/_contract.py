@@ -91,7 +91,14 @@ class AbstractModel(abc.ABC):
             ShapeError: for rows that the model does not take.
         """
         try:
-            return np.concatenate([self._outputs(self._own(rows)) for rows in self._batches(x)]).astype(float)
+            found = [self._outputs(self._own(rows)) for rows in self._batches(x)]
+            if found and len(found[0]) != min(len(x), self.batch):
+                raise ShapeError(
+                    "outputs", found=f"{len(found[0])} lines for {min(len(x), self.batch)} rows",
+                    rule="one line of outputs for each row, in its first axis",
+                    remedy="a function or module around it that transposes them",
+                )  # fmt: skip
+            return np.concatenate(found).astype(float)
         except LemmataError:
             raise
         except Exception as error:  # the user's own function may raise anything

@@ -108,6 +108,24 @@ def estimator_model(estimator: Any) -> AbstractModel:
     return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, tells=tells)
 
 
+def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:
+    """A function that gives the probability of the second of two classes alone, with that of the first beside it.
+
+    Args:
+        model: any; others stay as they are.
+        x: rows.
+        y: their targets.
+    """
+    targets = np.asarray(y)
+    if not isinstance(model, BlackBox) or model.kind != "function" or targets.dtype.kind not in "biuUSO":
+        return model
+    f = model.outputs(x)
+    if f.shape[1] != 1 or len(set(targets.ravel().tolist())) != 2 or f.min() < 0 or f.max() > 1:
+        return model
+    second = model.call
+    return dataclasses.replace(model, call=lambda x: np.stack([1 - second(x).ravel(), second(x).ravel()], axis=1))
+
+
 def _seen(estimator: Any, name: str) -> Callable[[np.ndarray], np.ndarray]:
     """Probabilities of classes, else scores of classes, else the classes themselves as 1 and 0; or values."""
     classes = getattr(estimator, "classes_", None)

@@ -4,17 +4,20 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from lemmata.errors import SettingError
 from lemmata.networks import equinox_function, flax_function
 
 from ._contract import AbstractModel
-from ._estimators import estimator_model
+from ._estimators import BlackBox, estimator_model
 from ._jax import jax_model
 from ._torch import torch_model
+from ._wrapped import bare_model
 
 _RULE = (
-    "(f, params) with f(params, x) on a batch; an Equinox, Flax or PyTorch module; or a fitted scikit-learn estimator"
+    "(f, params) with f(params, x) on a batch; an Equinox, Flax or PyTorch module; a fitted scikit-learn estimator; "
+    "or a function of a batch"
 )
 
 
@@ -29,7 +32,9 @@ def read_model(model: Any) -> AbstractModel:
             a Flax `nnx.Module`, called with a batch;
             a `torch.nn.Module`, called with a batch;
             a fitted estimator of scikit-learn: linear models and multi-layer perceptrons have derivatives, of all
-            others only outputs are seen.
+            others only outputs are seen;
+            a function of a batch, of which only outputs are seen: probabilities or logits (n, C), or values.
+            What holds one of these is unwrapped, see `bare_model`.
 
     Raises:
         SettingError: for anything else.
@@ -43,6 +48,7 @@ def read_model(model: Any) -> AbstractModel:
     """
     if isinstance(model, AbstractModel):
         return model
+    model = bare_model(model)
     if isinstance(model, tuple):
         return _pair_model(*model) if len(model) == 2 else _refuse(model)
     if isinstance(model, eqx.Module):
@@ -61,6 +67,8 @@ def read_model(model: Any) -> AbstractModel:
         return torch_model(model)
     if _is(model, "sklearn.base"):
         return estimator_model(model)
+    if callable(model) and not isinstance(model, type):
+        return BlackBox("function", np.zeros(0), (), call=lambda x: np.asarray(model(x)))
     return _refuse(model)
 
 

@@ -13,10 +13,12 @@ from lemmata.facts import Facts, states_facts, with_defaults
 
 from ._contract import AbstractModel, rows_at_once
 from ._documents import LANGUAGE, check_tokens, language_model, read_documents
+from ._estimators import with_both_classes
 from ._read import read_model
 from ._shift import check_deployed
 from ._task import Task, read_task
 from ._trained import Trained
+from ._wrapped import bare_model, bare_rows
 
 _TRIED = 32
 
@@ -39,6 +41,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     decay, labels, held = told["decay"], told["labels"], told["held"]
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise SettingError("seed", found=f"{seed}", rule="a whole number, at least 0")
+    model, (x, y) = bare_model(model), bare_rows(x, y)
     own = read_model(model)
     rows = _rows("x", x)
     if decay is not None and not (math.isfinite(decay) and decay >= 0):
@@ -50,6 +53,7 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     else:
         own = dataclasses.replace(own, batch=rows_at_once(own, rows))
         rows = _as_taken(own, rows)
+        own = with_both_classes(own, rows, y)
         task = read_task(own, rows, y, labels)
         if task.outputs == "probabilities":
             own = dataclasses.replace(own, link="log")
@@ -97,8 +101,9 @@ def _language(
 
 def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Held-out rows and their encoded targets, checked against those of training."""
-    if not isinstance(held, tuple | list) or len(held) != 2:
-        raise ShapeError("held", found=f"a {type(held).__name__}", rule="two arrays: rows and their targets")
+    given, held = type(held).__name__, held if isinstance(held, tuple | list) else bare_rows(held)
+    if len(held) != 2 or held[1] is None:
+        raise ShapeError("held", found=f"a {given}", rule="two arrays: rows and their targets")
     x = _like(rows, _rows("held rows", held[0]), "held rows")
     if np.shape(held[1])[:1] != (len(x),):
         raise ShapeError("held targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")

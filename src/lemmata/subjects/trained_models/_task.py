@@ -205,6 +205,11 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
 
 def _check_targets(y: np.ndarray) -> None:
     """DataError for a target that is missing or not finite, or targets that are words and numbers at once."""
+    if y.ndim > 2:
+        raise ShapeError(
+            "targets", found=f"shape {y.shape}", rule="one class a row, or one line of values",
+            remedy="of images of classes (segmentation) make a row of each pixel, with the features around it",
+        )  # fmt: skip
     if y.dtype.kind == "f":
         missing = ~np.isfinite(y.reshape(len(y), -1)).all(1)
     elif y.dtype.kind == "O":

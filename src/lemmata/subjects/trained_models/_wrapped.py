@@ -1,0 +1,95 @@
+"""What people wrap a model or its rows in: searches of settings, states of a training, scripts, loaders of batches."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from lemmata.errors import SettingError
+
+_ARRAYS = "x and y as arrays"
+
+
+def bare_model(model: Any) -> Any:
+    """The model itself, where what was given holds one: the answer is the same function of a row.
+
+    A search of scikit-learn holds its best estimator, a `TrainState` of Flax a function and its parameters, and
+    (module, state) of Equinox a module that is called with a row and a state, which stays as it is.
+
+    Args:
+        model: what the user has.
+
+    Raises:
+        SettingError: a wrapper that holds no model, or one whose derivatives nobody can take; its line is named.
+    """
+    if _is(model, "sklearn.model_selection._search"):
+        if not hasattr(model, "best_estimator_"):
+            raise SettingError("model", found=f"a {type(model).__name__} without a best estimator",
+                               rule="a fitted model", remedy="fit it with refit=True")  # fmt: skip
+        return bare_model(model.best_estimator_)
+    if _is(model, "torch.jit._script"):
+        raise SettingError("model", found="a script of torch.jit, whose parameters are fixed",
+                           rule="the module itself", remedy="pass the nn.Module that was scripted")  # fmt: skip
+    if _is(model, "xgboost.core"):
+        raise SettingError("model", found="a Booster of XGBoost", rule="a function of an array",
+                           remedy="pass lambda x: booster.predict(xgboost.DMatrix(x))")  # fmt: skip
+    if _is(model, "keras.src.models.model") and not _is(model, "torch.nn.modules.module"):
+        remedy = (
+            "on JAX: weights = [v.value for v in model.trainable_variables]; rest = [v.value for v in"
+            " model.non_trainable_variables]; pass (lambda own, x: model.stateless_call(own, rest, x)[0], weights)"
+        )
+        raise SettingError("model", found="a model of Keras", rule="a function and its parameters", remedy=remedy)
+    if _is(model, "flax.training.train_state"):
+        others = {"batch_stats": model.batch_stats} if getattr(model, "batch_stats", None) else {}
+        return lambda own, x: model.apply_fn({"params": own, **others}, x), model.params
+    if isinstance(model, tuple) and len(model) == 2 and isinstance(model[1], eqx.nn.State):
+        return _of_state(*model)
+    return model
+
+
+def bare_rows(x: Any, y: Any = None) -> tuple[Any, Any]:
+    """Arrays of rows and targets where they were given as a loader or a dataset of PyTorch; else as they are.
+
+    Rows come in the order of the dataset, whatever the loader shuffles.
+
+    Args:
+        x: rows, or a loader of pairs (row, target).
+        y: targets; None where the loader has them.
+
+    Raises:
+        SettingError: rows in a dictionary, or a loader whose dataset gives no pairs.
+    """
+    if isinstance(x, Mapping):
+        names = ", ".join(map(str, x))
+        raise SettingError("x", found=f"a dictionary of {names}", rule="one array of rows",
+                           remedy="join its arrays, and part them again in a module around the model")  # fmt: skip
+    if not _is(x, "torch.utils.data.dataloader", "torch.utils.data.dataset"):
+        return x, y
+    rows = getattr(x, "dataset", x)
+    if not hasattr(rows, "__getitem__") or not hasattr(rows, "__len__"):
+        found = f"a {type(x).__name__} whose rows have no places"
+        raise SettingError("x", found=found, rule=_ARRAYS, remedy="np.concatenate the batches of one pass")
+    items = [rows[place] for place in range(len(rows))]
+    pairs = all(isinstance(item, tuple | list) and len(item) == 2 for item in items)
+    if not pairs and y is None:
+        raise SettingError("x", found=f"a {type(x).__name__} that gives no pairs", rule="a row and its target each",
+                           remedy=f"pass {_ARRAYS}")  # fmt: skip
+    stacked = [np.stack([np.asarray(item[k] if pairs else item) for item in items]) for k in range(2 if pairs else 1)]
+    return stacked[0], stacked[1] if y is None else y
+
+
+def _of_state(module: Any, state: Any) -> tuple[Any, Any]:
+    """A function of parameters and a batch: the module as it predicts, row by row, at this state."""
+    params, rest = eqx.partition(eqx.nn.inference_mode(module), eqx.is_inexact_array)
+
+    def f(own: Any, x: Any) -> Any:
+        called = eqx.combine(own, rest)
+        return jax.vmap(lambda row: called(row, state)[0])(x)
+
+    return f, params
+
+
+def _is(value: Any, *modules: str) -> bool:
+    return any(cls.__module__ in modules for cls in type(value).__mro__)

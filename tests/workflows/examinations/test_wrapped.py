@@ -1,0 +1,137 @@
+"""What people wrap models and rows in goes through as what is inside, or its refusal names the wrapper."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import lemmata
+from lemmata.errors import LemmataError, SettingError
+from lemmata.subjects.trained_models import bare_model, bare_rows, read_trained
+
+RNG = np.random.default_rng(0)
+X, NEW = RNG.normal(size=(90, 3)), RNG.normal(size=(110, 3))
+Y, TARGETS = (X[:, 0] + 0.5 * RNG.normal(size=90) > 0).astype(int), (NEW[:, 0] > 0).astype(int)
+LINE = LogisticRegression().fit(X, Y)
+
+
+def outputs(model, x=X, y=Y, **facts):
+    own = read_trained(model, x, y, **facts)
+    return own.task.means(own.model.outputs(own.x))
+
+
+@pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV])
+def test_a_search_is_its_best_estimator(search):
+    told = {} if search is GridSearchCV else {"n_iter": 2}
+    found = search(LogisticRegression(), {"C": [0.1, 1.0]}, **told).fit(X, Y)
+    own = read_trained(found, X, Y)
+    assert own.model.differentiable
+    np.testing.assert_allclose(outputs(found), found.predict_proba(X), rtol=1e-6)
+    steps = search(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}, **told)
+    record = lemmata.study_model(steps.fit(X, Y), X, Y, held=(NEW, TARGETS)).record
+    assert record.held_error.value == pytest.approx(1 - steps.score(NEW, TARGETS))
+    assert record.left_out.predicted is not None
+    with pytest.raises(SettingError, match=r"without a best estimator.*refit=True"):
+        read_trained(search(LogisticRegression(), {"C": [0.1, 1.0]}, refit=False, **told).fit(X, Y), X, Y)
+
+
+def test_a_function_of_a_batch_is_seen_by_its_outputs():
+    p = LINE.predict_proba(X)
+    np.testing.assert_allclose(outputs(lambda x: LINE.predict_proba(x)), p)
+    np.testing.assert_allclose(outputs(lambda x: LINE.predict_proba(x)[:, 1]), p)
+    np.testing.assert_allclose(outputs(lambda x: LINE.predict_proba(x)[:, 1], y=np.array(["a", "b"])[Y]), p)
+    np.testing.assert_allclose(outputs(lambda x: x @ [1.0, 0.0, 0.0], y=X[:, 0] + 0.1)[:, 0], X[:, 0])
+    with pytest.raises(LemmataError, match="1 for 2 classes"):  # scores are no probabilities
+        read_trained(LINE.decision_function, X, Y)
+    record = lemmata.study_model(LINE.predict_proba, X, Y, held=(NEW, TARGETS)).record
+    assert record.held_error.value == pytest.approx(1 - LINE.score(NEW, TARGETS))
+
+
+def test_equinox_modules_with_a_state_predict_at_it():
+    class Normed(eqx.Module):
+        first: eqx.nn.Linear
+        norm: eqx.nn.BatchNorm
+        last: eqx.nn.Linear
+
+        def __init__(self, key):
+            self.first, self.last = eqx.nn.Linear(3, 5, key=key), eqx.nn.Linear(5, 2, key=key)
+            self.norm = eqx.nn.BatchNorm(5, "batch", mode="batch")
+
+        def __call__(self, x, state):
+            h, state = self.norm(self.first(x), state)
+            return self.last(jnp.tanh(h)), state
+
+    module, state = eqx.nn.make_with_state(Normed)(jax.random.key(0))
+    several = jax.vmap(module, axis_name="batch", in_axes=(0, None), out_axes=(0, None))
+    _, state = several(jnp.asarray(X, jnp.float32), state)
+    own = read_trained((module, state), X.astype(np.float32), Y)
+    still = eqx.nn.inference_mode(module)
+    expected = jax.vmap(lambda row: still(row, state)[0])(jnp.asarray(X, jnp.float32))
+    np.testing.assert_allclose(own.model.outputs(own.x), expected, atol=1e-5)
+    assert own.model.differentiable
+
+
+def test_a_state_of_flax_is_its_function_and_parameters():
+    train_state = pytest.importorskip("flax.training.train_state")
+    linen, optax = pytest.importorskip("flax.linen"), pytest.importorskip("optax")
+    module = linen.Dense(2)
+    params = module.init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+    state = train_state.TrainState.create(apply_fn=module.apply, params=params, tx=optax.sgd(0.1))
+    f, own = bare_model(state)
+    np.testing.assert_allclose(f(own, jnp.asarray(X)), module.apply({"params": params}, jnp.asarray(X)), rtol=1e-6)
+    assert read_trained(state, X.astype(np.float32), Y).model.differentiable
+
+
+def test_loaders_and_datasets_of_pytorch_are_their_rows():
+    torch = pytest.importorskip("torch")
+    data = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(Y))
+    for rows in (data, torch.utils.data.DataLoader(data, 16, shuffle=True)):
+        x, y = bare_rows(rows)
+        np.testing.assert_array_equal(x, X)
+        np.testing.assert_array_equal(y, Y)
+    held = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.tensor(NEW), torch.tensor(TARGETS)))
+    own = read_trained(LINE, torch.utils.data.DataLoader(data), None, held=held)
+    np.testing.assert_array_equal(own.held[0], NEW)
+    alone = torch.utils.data.TensorDataset(torch.tensor(X))
+    with pytest.raises(SettingError, match="gives no pairs"):
+        bare_rows(alone)
+
+
+def test_what_cannot_be_unwrapped_is_named():
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Linear(3, 2)
+    rows = X.astype(np.float32)
+    for script in (torch.jit.script(module), torch.jit.trace(module, torch.tensor(rows[:2]))):
+        with pytest.raises(SettingError, match=r"torch\.jit.*nn\.Module that was scripted"):
+            read_trained(script, rows, Y)
+
+    class Named(torch.nn.Linear):
+        def forward(self, x):
+            return {"logits": super().forward(x)}
+
+    class Turned(torch.nn.Linear):
+        def forward(self, x):
+            return super().forward(x).T
+
+    with pytest.raises(LemmataError, match=r"a dict.*returns the logits"):
+        read_trained(Named(3, 2), rows, Y)
+    with pytest.raises(LemmataError, match=r"2 lines for 90 rows.*transposes"):
+        read_trained(Turned(3, 2), rows, Y)
+    with pytest.raises(SettingError, match=r"dictionary of input_ids, attention_mask"):
+        read_trained(module, {"input_ids": rows, "attention_mask": rows}, Y)
+    with pytest.raises(LemmataError, match="segmentation"):
+        read_trained(torch.nn.Conv2d(1, 3, 3, padding=1), np.zeros((9, 1, 4, 4), np.float32), np.zeros((9, 4, 4), int))
+
+
+@pytest.mark.parametrize(
+    ("place", "words"), [("xgboost.core", "Booster"), ("keras.src.models.model", "stateless_call")]
+)
+def test_other_programs_models_are_refused_with_the_line_that_unwraps_them(place, words):
+    model = type("Model", (), {"__module__": place})()
+    with pytest.raises(SettingError, match=words):
+        read_trained(model, X, Y)
