@@ -1,5 +1,7 @@
 """What people wrap models and rows in goes through as what is inside, or its refusal names the wrapper."""
 
+import warnings
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -106,7 +108,10 @@ def test_what_cannot_be_unwrapped_is_named():
     torch = pytest.importorskip("torch")
     module = torch.nn.Linear(3, 2)
     rows = X.astype(np.float32)
-    for script in (torch.jit.script(module), torch.jit.trace(module, torch.tensor(rows[:2]))):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch.jit is deprecated, and people have its scripts
+        scripts = torch.jit.script(module), torch.jit.trace(module, torch.tensor(rows[:2]))
+    for script in scripts:
         with pytest.raises(SettingError, match=r"torch\.jit.*nn\.Module that was scripted"):
             read_trained(script, rows, Y)
 
