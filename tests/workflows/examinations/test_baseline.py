@@ -1,5 +1,7 @@
 """The first lines say what everybody has without the model, and whether rows are drawn alike."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -167,3 +169,34 @@ def test_an_examination_says_which_column_and_which_class_are_apart():
     assert "class 2 is" in text
     plain = read_trained((model, jnp.ones((6, 3))), x[:150], y[:150], held=(x[150:300], y[150:300]))
     assert drawn_apart(plain) is None
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_copies_with_another_target_are_named(values):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(80, 3))
+    x[70:] = x[:10]
+    y = x[:, 0] + 0.1 * rng.normal(size=80) if values else (x[:, 0] > 0).astype(int)
+    y[70:] = y[:10]
+    quiet = LinearRegression() if values else LogisticRegression()
+    assert "no model gets both right" not in str(lemmata.study_model(quiet.fit(x, y), x, y).record.findings)
+    y[[72, 75]] = y[[72, 75]] + 1.0 if values else 1 - y[[72, 75]]
+    (found,) = [own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "copy" in own.text]
+    what = "value" if values else "class"
+    told = (
+        f"4 of them are equal to a row with another {what}, so that no model gets both right: look at rows 2, 5, 72, 75"
+    )
+    assert told in found
+
+
+def test_an_interval_that_holds_everything_says_little():
+    rng = np.random.default_rng(6)
+    x, y = rare(rng, 600, share=0.4)
+    model = LogisticRegression().fit(x[:300], y[:300])
+    record = lemmata.study_model(model, x[:300], y[:300], held=(x[300:], y[300:])).record
+    place, own = next((k, own) for k, own in enumerate(record.gauges) if own is record.left_out)
+    assert own.status == "agrees"
+    assert any(text.endswith("They agree.") for text in model_sentences(record))
+    wide = dataclasses.replace(own, predicted=dataclasses.replace(own.predicted, lower=0.0, upper=0.548))
+    other = dataclasses.replace(record, gauges=[*record.gauges[:place], wide, *record.gauges[place + 1 :]])
+    assert any(text.endswith("They agree, but so wide an interval says little.") for text in model_sentences(other))

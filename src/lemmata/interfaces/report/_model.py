@@ -135,6 +135,8 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     if left_out is not None and left_out.predicted is not None:
         words = "From training rows alone" if found else "Error on new rows, from training rows alone"
         verdict = {"agrees": " They agree.", "disagrees": " They do not agree."}.get(left_out.status, "")
+        if left_out.status == "agrees" and _says_little(record, left_out.predicted):
+            verdict = " They agree, but so wide an interval says little."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
         found.append("The error on new rows is unscored: no held-out rows were given.")
@@ -144,6 +146,11 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         intervals = "interval holds" if score.tested == 1 else "intervals hold"
         found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
     return found
+
+
+def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
+    """Whether an interval is wider than half of the error that everybody has without the model."""
+    return record.baseline is not None and ends.upper - ends.lower > record.baseline.error / 2
 
 
 def _held(record: ExaminationRecord) -> list[str]:

@@ -14,6 +14,7 @@ from ._documents import language_model as language_model
 from ._documents import read_documents as read_documents
 from ._factors import is_factored as is_factored
 from ._fresh_rows import HELD_OUT as HELD_OUT
+from ._fresh_rows import contradicting_copies as contradicting_copies
 from ._fresh_rows import copies_of as copies_of
 from ._fresh_rows import fresh_rows as fresh_rows
 from ._gauge import TO_BE_SCORED as TO_BE_SCORED

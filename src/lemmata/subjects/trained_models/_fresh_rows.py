@@ -1,7 +1,7 @@
 """Which rows of a trained model stand in its data twice, and which held-out ones it has not seen."""
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from lemmata.engine.claims import Hypothesis
 
@@ -20,6 +20,18 @@ def copies_of(trained: Trained) -> Copies:
     """Rows that stand in the data twice."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
+
+
+def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:
+    """Places of training rows that equal another one, to the last bit, and have another target; none of documents."""
+    places = np.flatnonzero(copies_of(trained).within)
+    if trained.task.is_language or not len(places):
+        return np.zeros(0, int)
+    rows = np.unique(trained.x[places].reshape(len(places), -1), axis=0, return_inverse=True)[1].ravel()
+    targets = np.unique(trained.y[places], axis=0, return_inverse=True)[1].ravel()
+    pairs = np.unique(np.stack([rows, targets], axis=1), axis=0)
+    several = np.bincount(pairs[:, 0]) > 1
+    return places[several[rows]]
 
 
 @once

@@ -9,6 +9,7 @@ from scipy import stats
 from lemmata.subjects.trained_models import (
     HELD_OUT,
     Trained,
+    contradicting_copies,
     copies_of,
     fresh_rows,
     held_outputs,
@@ -81,7 +82,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
         *_shift(trained, gauges),
         *_drawn_apart(trained),
         *_worse_than_one_answer(trained, held),
-        *_copies(trained, held),
+        *_copies(trained, held, names),
         *_untrained(trained),
         *_guessing(trained, gauges, held),
     ]
@@ -172,7 +173,7 @@ def _worse_than_one_answer(trained: Trained, held: GaugeInterval | None) -> list
     return [] if text is None else [Sign("worse than one answer", Finding(text, [HELD_OUT]))]
 
 
-def _copies(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
+def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> list[Sign]:
     copies = copies_of(trained)
     found = []
     if copies.held.any() and held is not None:
@@ -188,6 +189,13 @@ def _copies(trained: Trained, held: GaugeInterval | None) -> list[Sign]:
     if copies.within.any():
         share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a copy among them"
         text = f"{share}: what leaving one row out says of them is not believed."
+        odd = contradicting_copies(trained)
+        if len(odd):
+            other = "another class" if trained.task.is_classification else "another value"
+            text += (
+                f" {len(odd)} of them are equal to a row with {other}, so that no model gets both right: look at rows "
+                f"{names.training.told(odd)}."
+            )
         found.append(Sign("copies in training rows", Finding(text, ["copies"])))
     return found
 
