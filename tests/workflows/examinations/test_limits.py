@@ -3,7 +3,9 @@
 import time
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from lemmata.subjects.trained_models import is_known, polished_copy, read_trained
 from lemmata.workflows.examinations import _gauges, _run, gauges_of, run_examination
@@ -76,3 +78,25 @@ def test_a_gauge_that_raises_is_said_to_have_failed(linear, monkeypatch):
         assert found.reason == said
     monkeypatch.setattr(type(claim), "predict", lambda self, problem: jnp.full(3, jnp.nan))
     assert _gauges.gauge(claim, trained, 0).reason == "what was predicted is not a number"
+
+
+@pytest.mark.parametrize("rows", [3, 60])
+def test_no_gauge_predicts_from_a_handful_of_held_out_rows(rows):
+    """A calibration error of 0 to 0.000365 was predicted from three rows."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(160, 3))
+    y = (x[:, 0] + 0.5 * rng.normal(size=160) > 0).astype(int)
+    model = LogisticRegression().fit(x[:100], y[:100])
+    few = run_examination(read_trained(model, x[:100], y[:100], held=(x[100 : 100 + rows], y[100 : 100 + rows])))
+    none = run_examination(read_trained(model, x[:100], y[:100]))
+    seen = [own for own in few.gauges if own.status == "unscored"]
+    assert len(seen) > 5
+    for own in seen:
+        alone = none.gauge(own.name)
+        assert (own.predicted is None) == (alone.predicted is None), own.title
+        if own.predicted is not None:
+            assert own.predicted == alone.predicted, own.title
+            assert own.reason == f"{rows} held-out rows, where a measurement takes 100: nothing was measured"
+        else:
+            assert own.reason == "it predicts from held-out rows, and there are too few"
+    assert few.held_error is not None

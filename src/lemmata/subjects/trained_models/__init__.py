@@ -17,6 +17,8 @@ from ._fresh_rows import HELD_OUT as HELD_OUT
 from ._fresh_rows import contradicting_copies as contradicting_copies
 from ._fresh_rows import copies_of as copies_of
 from ._fresh_rows import fresh_rows as fresh_rows
+from ._fresh_rows import share_answers as share_answers
+from ._fresh_rows import without_held_rows as without_held_rows
 from ._gauge import TO_BE_SCORED as TO_BE_SCORED
 from ._gauge import AbstractGauge as AbstractGauge
 from ._gauss_newton import DimensionEstimate as DimensionEstimate

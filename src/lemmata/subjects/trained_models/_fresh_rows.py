@@ -1,5 +1,7 @@
 """Which rows of a trained model stand in its data twice, and which held-out ones it has not seen."""
 
+import dataclasses
+
 import numpy as np
 from jaxtyping import Bool, Int
 
@@ -7,7 +9,8 @@ from lemmata.engine.claims import Hypothesis
 
 from ._copies import Copies, find_copies
 from ._document_copies import find_document_copies
-from ._once import once
+from ._once import answers, name_of, once
+from ._outputs import held_outputs
 from ._trained import Trained
 
 HELD_OUT = "held-out rows"
@@ -20,6 +23,19 @@ def copies_of(trained: Trained) -> Copies:
     """Rows that stand in the data twice."""
     find = find_document_copies if trained.task.is_language else find_copies
     return find(trained.x, None if trained.held is None else trained.held[0])
+
+
+@once
+def without_held_rows(trained: Trained) -> Trained:
+    """The same model without held-out rows; it keeps its own answers, see `share_answers`."""
+    return dataclasses.replace(trained, held=None)
+
+
+def share_answers(known: Trained, other: Trained) -> None:
+    """Keep with one of two that differ in held-out rows what is known of the other and does not rest on these."""
+    for name, answer in answers(known).items():
+        if name not in {name_of(own) for own in (copies_of, fresh_rows, held_outputs, without_held_rows)}:
+            vars(other).setdefault(name, answer)
 
 
 def contradicting_copies(trained: Trained) -> Int[np.ndarray, " k"]:

@@ -16,7 +16,7 @@ def once(question: Q) -> Q:
     >>> count(box), count(box), is_known(count, box)
     (1, 1, True)
     """
-    name = _name(question)
+    name = name_of(question)
 
     @functools.wraps(question)
     def asked(own: Any) -> Any:
@@ -30,14 +30,19 @@ def once(question: Q) -> Q:
 
 def is_known(question: Callable[[Any], Any], own: Any) -> bool:
     """Whether an object has been asked a question that is asked once."""
-    return _name(question) in vars(own)
+    return name_of(question) in vars(own)
 
 
 def keep(question: Callable[[Any], Any], own: Any, answer: Any) -> None:
     """Keep an answer with an object, which then does not compute it."""
-    vars(own)[_name(question)] = answer
+    vars(own)[name_of(question)] = answer
 
 
-def _name(question: Callable[[Any], Any]) -> str:
+def answers(own: Any) -> dict[str, Any]:
+    """What is kept with an object, by the names of the questions."""
+    return {name: answer for name, answer in vars(own).items() if "." in name}
+
+
+def name_of(question: Callable[[Any], Any]) -> str:
     """That the answer is kept by: of two questions of one name in two files, each has its own."""
     return f"{question.__module__}.{question.__qualname__}"

@@ -14,7 +14,15 @@ import numpy as np
 from lemmata.core import key_from
 from lemmata.engine.claims import Estimate, Sample, Standing, registry
 from lemmata.errors import LemmataError, MemoryPlanError
-from lemmata.subjects.trained_models import HELD_OUT, TO_BE_SCORED, AbstractGauge, Trained, fresh_rows
+from lemmata.subjects.trained_models import (
+    HELD_OUT,
+    TO_BE_SCORED,
+    AbstractGauge,
+    Trained,
+    fresh_rows,
+    share_answers,
+    without_held_rows,
+)
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 
 _CHAPTER = "trained_models"
@@ -151,15 +159,22 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
 
 
 def _from_few(claim: AbstractGauge, trained: Trained) -> np.ndarray:
-    """What is predicted where there are few held-out rows, or none; NaN where the prediction itself needs them."""
+    """What is predicted where there are few held-out rows, or none; NaN where the prediction itself needs them.
+
+    The prediction is asked of the same model without its held-out rows: then none can rest on a handful of them.
+    """
+    alone = trained if trained.held is None else without_held_rows(trained)
+    share_answers(trained, alone)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return np.asarray(claim.predict(trained), float)
+            return np.asarray(claim.predict(alone), float)
         except (MemoryError, MemoryPlanError):
             raise
         except Exception:  # the claim may rest on the hypothesis that does not hold here
             return np.full(3, np.nan)
+        finally:
+            share_answers(alone, trained)
 
 
 def _failing(conditions: list[Condition]) -> list[Condition]:
@@ -195,7 +210,8 @@ def _unscored(trained: Trained, unseen: Condition) -> str:
     rows = 0 if trained.held is None else len(trained.held[0])
     new = int(fresh_rows(trained).sum()) if rows else 0
     copies = f", {new or 'none'} of which is no copy of a training row" if new < rows else ""
-    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}: nothing was measured"
+    asked = "" if not rows or unseen.threshold is None else f", where a measurement takes {unseen.threshold:,.0f}"
+    return f"{rows or 'no'} held-out row{'' if rows == 1 else 's'}{copies}{asked}: nothing was measured"
 
 
 def _says_nothing(claim: AbstractGauge, predicted: np.ndarray, trivial: float | None, factor: float | None) -> str:
