@@ -135,6 +135,10 @@ def test_what_is_unsettled_widens_the_law_by_a_uniform_number(count, n, m, share
 def test_without_it_the_law_is_the_beta_binomial_one():
     law = stats.betabinom(200, 20.5, 80.5)
     np.testing.assert_allclose(predicted_share(20.0, 100.0, 200), [law.ppf(0.025) / 200, 0.2, law.ppf(0.975) / 200])
+    counted = predicted_share(20.0, 100.0, 2_000_000)  # a sum anew for every count would not end
+    np.testing.assert_allclose(
+        counted, [stats.beta.ppf(0.025, 20.5, 80.5), 0.2, stats.beta.ppf(0.975, 20.5, 80.5)], rtol=1e-4
+    )
 
 
 def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():

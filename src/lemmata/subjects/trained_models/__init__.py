@@ -53,6 +53,7 @@ from ._nearby import nearby_rows as nearby_rows
 from ._nearby import unsettled_nearby as unsettled_nearby
 from ._once import is_known as is_known
 from ._once import keep as keep
+from ._once import once as once
 from ._outputs import held_outputs as held_outputs
 from ._outputs import held_rows as held_rows
 from ._outputs import training_outputs as training_outputs

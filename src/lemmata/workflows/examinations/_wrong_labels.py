@@ -12,6 +12,7 @@ from lemmata.subjects.trained_models import (
     held_outputs,
     held_rows,
     label_doubts,
+    once,
     rows_left_out,
 )
 from lemmata.workflows.records.examinations import Finding, Gauge
@@ -80,6 +81,7 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
     return label_doubts(rows_left_out(trained).outputs, trained.y)
 
 
+@once
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
     """How many held-out labels the model contradicts, over rows that are no copies; None where they are too few.
 
