@@ -30,7 +30,6 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     control = Control("sigma sqrt(KL) suffices", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the gain in reward of any policy"
     unexplained = "rewards with heavy tails; whether the reward is the one that is meant"
-    condition = 100.0  # both sides are rounded sums over the answers; nodes far out carry rounding of their own
 
     def predict(self, problem: TabularPolicy) -> Array:
         return problem.scale * jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref))
@@ -38,6 +37,10 @@ class DivergenceFrontier(Claim[TabularPolicy]):
     def measure(self, problem: TabularPolicy, key: Key[Array, ""]) -> Array:
         moved = jnp.exp(problem.log_policy) - jnp.exp(problem.log_ref)
         return jnp.sum(moved * problem.rewards)
+
+    def condition(self, problem: TabularPolicy) -> Array:
+        """Both sides are rounded sums over the answers, of differences as small as the root of the divergence."""
+        return 100 * (1 + 1 / jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)))
 
     def trivial(self, problem: TabularPolicy) -> Array:
         """The gain of the best answer alone."""

@@ -152,10 +152,18 @@ class BetaTail(Claim[Difficulties]):
         return jnp.exp(jnp.asarray(self.relation.rungs)[:, None] * failure).mean(axis=1)
 
 
+_LEAST = -25.0  # the logarithm of a probability below the best of all that are asked for
+
+
+def _all_fail(log_success: Float[Array, ""], attempts: Float[Array, ""]) -> Float[Array, ""]:
+    """(1 - p)^k, to full accuracy also for a small p."""
+    return jnp.exp(attempts * jnp.log1p(-jnp.exp(log_success)))
+
+
 def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[Array, ""]:
-    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section."""
-    gain = lambda p: (1 - p) ** (before * factor) - (1 - p) ** before
-    return lowest_point(gain, jnp.zeros(()), jnp.ones(()))
+    """Where (1-p)^m - (1-p)^(Km) is largest, by golden section in log p: from some p on nothing is left of it."""
+    gain = lambda u: _all_fail(u, before * factor) - _all_fail(u, before)
+    return jnp.exp(lowest_point(gain, jnp.asarray(_LEAST), jnp.zeros(())))
 
 
 class RareSuccessGainsMost(Claim[Multiplied]):
@@ -184,7 +192,8 @@ class RareSuccessGainsMost(Claim[Multiplied]):
 
     def measure(self, problem: Multiplied, key: Key[Array, ""]) -> Array:
         every = problem.before * problem.factor
-        last = lowest_point(lambda p: -p * (1 - p) ** (every - 1), jnp.zeros(()), jnp.ones(()))
+        alone = lambda u: -jnp.exp(u) * _all_fail(u, every - 1)
+        last = jnp.exp(lowest_point(alone, jnp.asarray(_LEAST), jnp.zeros(())))
         return jnp.stack([_best_success(problem.before, problem.factor), last])
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key
 
-from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Source
+from lemmata.engine.claims import AtLeast, AtMost, Claim, Control, Equal, Hypothesis, Source
 from lemmata.subjects.textbook._ising_models import IsingModel, IsingModels
 from lemmata.subjects.textbook._mixture_fits import FactorModel, FactorModels, MixtureFit, MixtureFits
 
@@ -122,6 +122,10 @@ class FactorisedPosteriorCost(Claim[FactorModel]):
     controls = "the gap of the evidence bound"
     unexplained = "posteriors that are not normal"
     traced = False
+
+    def hypotheses(self, problem: FactorModel) -> list[Hypothesis]:
+        count = float(problem.loadings.shape[1])
+        return [Hypothesis("components of z", count, ">=", 2.0, "a single one is independent of all others")]
 
     def predict(self, problem: FactorModel) -> Array:
         precision = _precision(problem)
