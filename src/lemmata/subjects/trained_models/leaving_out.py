@@ -40,7 +40,8 @@ def predicted_share(
     """
     law, most = stats.betabinom(m, count + 0.5, n - count + 0.5), round(unsettled * m)
     # P(count + u <= k) is the mean of P(count <= j) over the window k - most <= j <= k + most
-    below = np.minimum(np.cumsum(law.pmf(np.arange(m + 1))), 1.0)  # law.cdf adds these up anew for every count
+    # law.cdf adds these up anew for every count
+    below = np.minimum(np.cumsum(law.pmf(np.arange(m + 1))), 1.0)  # pyright: ignore[reportAttributeAccessIssue]
     below = np.pad(below, 2 * most, mode="constant", constant_values=(0.0, 1.0))
     sums = np.concatenate([[0.0], np.cumsum(below)])
     reached = (sums[2 * most + 1 :] - sums[: -(2 * most + 1)]) / (2 * most + 1)
