@@ -226,11 +226,11 @@ CASES = {
         ["--target", "y", "--task", "regression"],
         ["--decimal , before decimals"],
     ),
-    "units": (
-        csv(a=[f"{i} kg" for i in range(N)]),
+    "two units": (
+        csv(a=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["keep the number alone, without its unit (such as '0 kg')"],
+        ["keep the number alone, without its unit (such as '0 g')"],
     ),
     "a line of comment": (
         text("# from the laboratory\na,b,y\n" + "1,2,3\n" * N),
