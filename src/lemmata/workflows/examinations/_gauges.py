@@ -134,10 +134,12 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
         return entry(claim, "inapplicable", "; ".join(map(_said, failing)), hypotheses=conditions)
     told: dict[str, Any] = {"hypotheses": conditions}
     unseen = next((own for own in conditions if own.name in TO_BE_SCORED and own.holds is False), None)
-    predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, trained)
+    few = any(own.name == HELD_OUT and own.holds is False for own in conditions)
+    alone = without_held_rows(trained) if few and trained.held is not None else trained
+    predicted = np.asarray(claim.predict(trained), float) if unseen is None else _from_few(claim, alone, trained)
     if np.isnan(predicted).any():
-        few = "it predicts from held-out rows, and there are too few"
-        status, reason = ("unscored", few) if unseen else ("failed", "what was predicted is not a number")
+        said = "it predicts from held-out rows, and there are too few"
+        status, reason = ("unscored", said) if unseen else ("failed", "what was predicted is not a number")
         return entry(claim, status, reason, **told)
     trivial, vacuous = _trivial(claim, trained, predicted)
     factor = _asked(claim.rows_factor, trained) if vacuous else None
@@ -158,12 +160,11 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     return entry(claim, status, reason, **told)
 
 
-def _from_few(claim: AbstractGauge, trained: Trained) -> np.ndarray:
-    """What is predicted where there are few held-out rows, or none; NaN where the prediction itself needs them.
+def _from_few(claim: AbstractGauge, alone: Trained, trained: Trained) -> np.ndarray:
+    """What is predicted where it cannot be scored; NaN where the prediction itself needs held-out rows.
 
-    The prediction is asked of the same model without its held-out rows: then none can rest on a handful of them.
+    If these are too few, the prediction is asked of the same model without them: then none can rest on a handful.
     """
-    alone = trained if trained.held is None else without_held_rows(trained)
     share_answers(trained, alone)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
