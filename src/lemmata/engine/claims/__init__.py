@@ -91,6 +91,7 @@ from ._trials import hypotheses_of as hypotheses_of
 from ._trials import measured as measured
 from ._trials import root_key as root_key
 from ._trials import run_trials as run_trials
+from ._trials import stacked as stacked
 from ._verdict import ControlVerdict as ControlVerdict
 from ._verdict import Corner as Corner
 from ._verdict import Verdict as Verdict

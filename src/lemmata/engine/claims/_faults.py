@@ -34,11 +34,15 @@ class Fault:
 
 
 def undefined_hypotheses(results: Outcome) -> Iterator[Fault]:
-    """Hypotheses whose value or threshold is NaN, or whose value is infinite against a threshold that is finite."""
+    """Hypotheses whose value or threshold is NaN, or whose value is infinite against a threshold that is finite.
+
+    A trial that ended its list before a hypothesis has NaN there and is not undefined.
+    """
     for hypothesis in results.hypotheses:
         if hypothesis.checkable:
             value, threshold = np.broadcast_arrays(hypothesis.value, hypothesis.threshold)
-            where = np.isnan(value) | np.isnan(threshold) | (np.isinf(value) & np.isfinite(threshold))
+            missing = (np.isnan(value) | np.isnan(threshold)) & results.undefined
+            where = missing | (np.isinf(value) & np.isfinite(threshold))
             if where.any():
                 yield Fault(f"'{hypothesis.name}'", columns(np.stack([value, threshold], axis=-1)), where)
 

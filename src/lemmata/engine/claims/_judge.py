@@ -212,8 +212,9 @@ def _dropped_violations(claim: Claim, results: Outcome) -> int:
 
 def _failing(results: Outcome) -> str:
     """The hypothesis that fails most often, with its values."""
-    worst: Hypothesis = max(results.hypotheses, key=lambda h: float(np.mean(~np.asarray(h.holds))))
-    value, threshold = np.median(worst.value), np.median(worst.threshold)
+    fails = _dropped(results)
+    worst: Hypothesis = max(results.hypotheses, key=lambda h: fails.get(h.name, 0))
+    value, threshold = np.nanmedian(worst.value), np.nanmedian(worst.threshold)
     return f"'{worst.name}' has median {value:.4g}, asked {worst.relation} {threshold:.4g}"
 
 

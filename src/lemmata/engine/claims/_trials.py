@@ -7,7 +7,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -168,8 +168,47 @@ def run_trials(
         source.close()
     finished.numbers = np.asarray(numbers, int)
     if collected:
-        finished.stacked = jax.tree.map(lambda *leaves: np.concatenate(leaves), *collected)
+        try:
+            finished.stacked = stacked(collected)
+        except ValueError as error:  # a claim that is not traced may measure other shapes in each trial
+            finished.errors.append(f"trials of unlike shapes: {_line(error)}")
     return finished
+
+
+def stacked(outcomes: Sequence[Outcome]) -> Outcome:
+    """Finished outcomes as one, along their leading axis.
+
+    A claim in ordinary Python may end its list of hypotheses at one that fails. In trials that did not come to a
+    hypothesis its value and threshold are NaN; `Outcome.undefined` stays what these trials themselves found.
+    """
+    told = [_numbered(own.hypotheses) for own in outcomes]
+    sizes = [len(own.holds) for own in outcomes]
+    known = {name: one for own in told for name, one in own.items()}
+    together = [_along(one, [own.get(name) for own in told], sizes) for name, one in known.items()]
+    rest = [dataclasses.replace(own, hypotheses=[]) for own in outcomes]
+    return dataclasses.replace(jax.tree.map(lambda *leaves: np.concatenate(leaves), *rest), hypotheses=together)
+
+
+def _numbered(hypotheses: list[Hypothesis]) -> dict[tuple[str, int], Hypothesis]:
+    """Hypotheses by name, with how many of that name stand before."""
+    names = [one.name for one in hypotheses]
+    return {
+        (name, names[:place].count(name)): one for place, (name, one) in enumerate(zip(names, hypotheses, strict=True))
+    }
+
+
+def _along(one: Hypothesis, parts: list[Hypothesis | None], sizes: list[int]) -> Hypothesis:
+    """One hypothesis over all trials, NaN in those that have no part of it."""
+
+    def over(value: Callable[[Hypothesis], Values]) -> np.ndarray:
+        own = [
+            np.full((size, *np.shape(value(one))[1:]), np.nan) if part is None else np.asarray(value(part))
+            for part, size in zip(parts, sizes, strict=True)
+        ]
+        return np.concatenate(own)
+
+    arrays = over(lambda own: own.value), over(lambda own: own.threshold)
+    return eqx.tree_at(lambda own: (own.value, own.threshold), one, arrays)
 
 
 @functools.lru_cache(maxsize=4)

@@ -32,7 +32,7 @@ from lemmata.engine.claims import (
 )
 
 from ._file import Ledger
-from ._recorded import _stacked
+from ._recorded import stacked_rows
 
 _SECONDS = 10.0  # of a claim that nobody has timed, where no claim was
 
@@ -165,7 +165,7 @@ def _misses(ledger: Ledger, claim: Claim, key: tuple[str, str], setting: str, se
     )  # fmt: skip
     if not rows:
         return 0, 0
-    stacked = _stacked([dict(row) for row in rows])
+    stacked = stacked_rows([dict(row) for row in rows])
     return misses(claim.relation, Sample(stacked.predicted, stacked.measured, stacked.condition)), len(rows)
 
 

@@ -19,6 +19,7 @@ from lemmata.engine.claims import (
     compiled,
     executed,
     root_key,
+    stacked,
     trials_print_of,
 )
 from lemmata.errors import DataError
@@ -68,7 +69,7 @@ def recorded_trials(
     rows.sort(key=lambda row: row["number"])
     finished.numbers = np.asarray([row["number"] for row in rows], int)
     if rows:
-        finished.stacked = _stacked(rows)
+        finished.stacked = stacked_rows(rows)
     return finished
 
 
@@ -144,18 +145,20 @@ def _row(base: Row, number: int, size: int, one: Outcome, seconds: float) -> Row
     }  # fmt: skip
 
 
-def _stacked(rows: list[Row]) -> Outcome:
+def stacked_rows(rows: list[Row]) -> Outcome:
     """Rows as the outcome of a batch."""
-    arrays = [arrays_of(row) for row in rows]
-    told = [json.loads(row["hypotheses"]) for row in rows]
+    return stacked([_outcome(row) for row in rows])
+
+
+def _outcome(row: Row) -> Outcome:
+    """One row as an outcome with a leading axis of length 1."""
+    parts = {name: array[None] for name, array in arrays_of(row).items()}
     hypotheses = [
-        Hypothesis(own[0], np.asarray([one[k][1] for one in told], float), own[2],
-                   np.asarray([one[k][3] for one in told], float), own[4], own[5], Standing(own[6]))
-        for k, own in enumerate(told[0])
+        jax.tree.map(np.asarray, Hypothesis(name, np.asarray([value], float), relation, np.asarray([threshold], float),
+                                            why, rounding, Standing(standing)))
+        for name, value, relation, threshold, why, rounding, standing, _ in json.loads(row["hypotheses"])
     ]  # fmt: skip
-    parts = {name: np.stack([one[name] for one in arrays]) for name in ARRAYS}
-    holds, undefined = (np.asarray([bool(row[name]) for row in rows]) for name in ("holds", "undefined"))
-    hypotheses = jax.tree.map(np.asarray, hypotheses)
+    holds, undefined = (np.asarray([bool(row[name])]) for name in ("holds", "undefined"))
     return Outcome(hypotheses, holds, undefined, parts["predicted"], parts["false"], parts["measured"],
                    parts["condition"], parts["trivial"])  # fmt: skip
 
