@@ -100,9 +100,9 @@ def _print(console: Any, record: ExaminationRecord) -> None:
     from rich import box
     from rich.table import Table
 
-    from lemmata.interfaces.report import model_sentences, silence
+    from lemmata.interfaces.report import action_sentences, model_sentences, silence
 
-    for sentence in model_sentences(record):
+    for sentence in [*model_sentences(record), *(f"Next: {line}" for line in action_sentences(record))]:
         console.print(sentence, markup=False, highlight=False)
     shown = [own for own in record.gauges if own.predicted is not None]
     if shown:

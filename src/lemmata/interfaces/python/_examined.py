@@ -13,7 +13,7 @@ import polars as pl
 
 from lemmata.facts import Facts, states_facts
 from lemmata.files import replace_text
-from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
+from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, row_table, run_examination
 from lemmata.workflows.records.examinations import ROWS
@@ -43,8 +43,9 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     @property
     def answer(self) -> str:
-        """The answer in words, the most important sentence first."""
-        return "\n".join(model_sentences(self.record))
+        """The answer in words, the most important sentence first; then what to do next."""
+        steps = [f"Next: {line}" for line in action_sentences(self.record)]
+        return "\n".join([*model_sentences(self.record), *steps])
 
     def plot(self) -> alt.Chart | alt.LayerChart | None:
         """Predicted intervals over measured values; None where nothing was measured."""

@@ -9,7 +9,15 @@ import altair as alt
 from lemmata.facts import DOCUMENTS, FACTS
 from lemmata.files import replace_text
 from lemmata.printable import clean
-from lemmata.workflows.records.examinations import ROWS, ExaminationRecord, Gauge, GaugeInterval, ReliabilityBin
+from lemmata.workflows.records.examinations import (
+    ROWS,
+    Action,
+    Effect,
+    ExaminationRecord,
+    Gauge,
+    GaugeInterval,
+    ReliabilityBin,
+)
 
 from ._page import drawn, template
 from ._text import MISSING, number
@@ -76,6 +84,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
     return template("model.html").render(
         record=record, strip=_strip(record), sentences=model_sentences(record), theories=_theories(record),
         meta=_meta(record), version=record.lemmata, silence=silence(record), sets=_sets(record),
+        actions=action_sentences(record),
         bins=[_bin(own) for own in record.reliability], rows_name=ROWS, rows_file=ROWS if beside else "",
         row_columns={title: name for title, name in _ROW_COLUMNS.items()
                      if any(getattr(row, name) is not None for row in record.worst)},
@@ -116,7 +125,11 @@ def model_fragment(record: ExaminationRecord) -> str:
     """A fragment of HTML for a notebook: the answer and the strip (SVG); no script."""
     record = clean(record, lines=True)
     return template("model_fragment.html").render(
-        record=record, pictures=_pictures(record), sentences=model_sentences(record), meta=_meta(record)
+        record=record,
+        pictures=_pictures(record),
+        sentences=model_sentences(record),
+        meta=_meta(record),
+        actions=action_sentences(record),
     )
 
 
@@ -146,6 +159,29 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         intervals = "interval holds" if score.tested == 1 else "intervals hold"
         found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
     return found
+
+
+def action_sentences(record: ExaminationRecord) -> list[str]:
+    """What to do next, an action a line, with what it did on held-out rows to a copy of the model."""
+    return [f"{own.text} {_done(own)}".rstrip() for own in record.actions]
+
+
+def _done(own: Action) -> str:
+    if not own.effects:
+        return ""
+    said = [_told_effect(effect) for effect in own.effects]
+    return f"{own.then} {', and '.join(said)}."
+
+
+def _told_effect(own: Effect) -> str:
+    shares = own.quantity == "error"
+    show = _shares if shares else number
+    low, high = -own.gain.upper, -own.gain.lower
+    ends = f"{100 * low:+.2g} to {100 * high:+.2g} points" if shares else f"{low:+.2g} to {high:+.2g}"
+    return (
+        f"the {own.quantity} on held-out rows is {show(own.after)} in place of {show(own.before)} (a change of {ends}, "
+        f"{own.gain.at} interval)"
+    )
 
 
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:

@@ -57,6 +57,7 @@ from ._once import once as once
 from ._outputs import held_outputs as held_outputs
 from ._outputs import held_rows as held_rows
 from ._outputs import training_outputs as training_outputs
+from ._polish import DESCENT_STEPS as DESCENT_STEPS
 from ._polish import Objective as Objective
 from ._polish import Polished as Polished
 from ._polish import changed_by_polishing as changed_by_polishing

@@ -21,7 +21,7 @@ from ._outputs import training_outputs
 from ._task import Task
 from ._trained import Trained
 
-STEPS = 600
+DESCENT_STEPS = 600
 MEMORY = 10
 """Steps that L-BFGS keeps: with 30 a step took twice as long, and 600 of them came no further."""
 PRODUCTS = (5, 10, 20, 40, 80, 80, 80)
@@ -106,7 +106,7 @@ class Polished:
     moved: float
 
 
-def polish(objective: Objective, steps: int = STEPS, tolerance: float = 1e-4) -> Polished:
+def polish(objective: Objective, steps: int = DESCENT_STEPS, tolerance: float = 1e-4) -> Polished:
     """Bring a copy of a model to a stationary point of its objective, by L-BFGS and then by steps of Newton.
 
     A model in single precision descends in it until rounding ends that, and goes on in float64 with the steps that are
@@ -232,7 +232,7 @@ def step_passes(trained: Trained) -> float:
 
 def polishing_passes(trained: Trained) -> float:
     """Gradients of all training rows that `polished_copy` is still expected to cost; 0 once it is known."""
-    return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * STEPS
+    return 0.0 if is_known(polished_copy, trained) else step_passes(trained) * DESCENT_STEPS
 
 
 def vectors_bytes(trained: Trained) -> int:

@@ -13,7 +13,7 @@ from ._polish import Objective, objective_of, polish, polished_copy, step_passes
 from ._trained import Trained
 
 SHOWN = 8
-STEPS = 100
+DESCENT_STEPS = 100
 _TOLERANCE = 3e-2
 
 
@@ -46,12 +46,14 @@ def whole_and_without(trained: Trained, rows: Int[np.ndarray, " k"]) -> Iterator
     """
     n, decay, task = len(trained.x), objective_of(trained).decay, trained.task
     tolerance = _TOLERANCE / n
-    whole = polish(Objective(polished_copy(trained).model, trained.x, trained.y, task, decay), STEPS, tolerance).model
+    whole = polish(
+        Objective(polished_copy(trained).model, trained.x, trained.y, task, decay), DESCENT_STEPS, tolerance
+    ).model
     yield whole
     for row in rows:
         rest = np.arange(n) != row
         objective = Objective(whole, trained.x[rest], trained.y[rest], task, decay * n / (n - 1))
-        yield polish(objective, STEPS, tolerance).model
+        yield polish(objective, DESCENT_STEPS, tolerance).model
 
 
 @once
@@ -68,5 +70,5 @@ def row_effects(trained: Trained) -> RowEffects:
 def row_effects_passes(trained: Trained) -> float:
     """Gradients of all rows that `row_effects` still costs, in float64, with the stationary point that it begins at."""
     double = 8.0 / trained.model.theta.itemsize
-    own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * STEPS
+    own = 0.0 if is_known(row_effects, trained) else double * step_passes(trained) * (2.0 * SHOWN + 1) * DESCENT_STEPS
     return own + leaving_out_passes(trained)

@@ -28,6 +28,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import (
     LEFT_OUT,
+    Action,
     Check,
     ExaminationRecord,
     Gauge,
@@ -41,6 +42,7 @@ from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
 from ._held_classes import confusion, reliability
+from ._next_steps import next_steps
 from ._prediction_sets import prediction_sets
 from ._preflight import preflight
 from ._row_names import PLACES, RowNames
@@ -85,6 +87,7 @@ def run_examination(
     found: list[Gauge] = []
     plan: list[str] = []
     interrupted = False
+    steps: tuple[list[Action], list[str]] = [], []
     second, whole = 0.0, all(check.holds is not False for check in checks)
     if whole:
         try:
@@ -92,12 +95,15 @@ def run_examination(
                 second = _gradient_seconds(trained)
                 _gauges(trained, found, plan, second, deadline, progress)
                 _weigh_rows(trained, found, second, deadline)
+                progress("What to do next", 0, 1)
+                steps = _next_steps(trained, found, names, second, deadline)
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
-    return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted, names)
+    seconds = time.monotonic() - begun
+    return _record(trained, checks, found, plan, name, rows_name, decay, seconds, interrupted, names, steps)
 
 
 def _gauges(
@@ -131,6 +137,15 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
     if seconds <= _WEIGHING and (deadline is None or time.monotonic() + seconds <= deadline):
         with contextlib.suppress(Exception):  # the user's own function may raise anything; the column is then missing
             held_influence(trained)
+
+
+def _next_steps(
+    trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float | None
+) -> tuple[list[Action], list[str]]:
+    try:
+        return next_steps(trained, _left_out(found), names, second, deadline, _WEIGHING)
+    except Exception as error:  # the user's own function may raise anything, and the rest of the page stands
+        return [], [f"nothing was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
 
 
 def _left_out(found: list[Gauge]) -> Gauge | None:
@@ -199,7 +214,7 @@ def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInter
 
 def _record(
     trained: Trained, checks: list[Check], found: list[Gauge], plan: list[str], name: str, rows_name: str,
-    decay: float | None, seconds: float, interrupted: bool, names: RowNames,
+    decay: float | None, seconds: float, interrupted: bool, names: RowNames, steps: tuple[list[Action], list[str]],
 ) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
     seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
@@ -216,7 +231,8 @@ def _record(
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,
-        interrupted=interrupted, baseline=beside, **(_of_rows(trained, found, names) if whole else {}),
+        interrupted=interrupted, baseline=beside, actions=steps[0], tried=steps[1],
+        **(_of_rows(trained, found, names) if whole else {}),
     )  # fmt: skip
 
 

@@ -40,15 +40,15 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
-    if own is not None and _stands(own):
+    if own is not None and stands(own):
         text = (
             f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
             f"{_rows(np.arange(len(own.wrong)), own, ': look at training rows', names.training)}."
         )
-        if held is not None and _stands(held):
+        if held is not None and stands(held):
             text += f" Of the held-out labels it is about {_share(held)}."
         return Finding(text, [] if left_out is None else [left_out.name])
-    if held is None or not _stands(held):
+    if held is None or not stands(held):
         return None
     shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows", names.held)
     blamed = _one_class(trained, held)
@@ -102,7 +102,8 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
     return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None
 
 
-def _stands(doubts: LabelDoubts) -> bool:
+def stands(doubts: LabelDoubts) -> bool:
+    """Whether the rows show that labels are wrong."""
     return doubts.evidence >= _EVIDENCE and doubts.low >= _DOUBTED
 
 

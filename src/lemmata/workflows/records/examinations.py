@@ -255,6 +255,41 @@ class ReliabilityBin:
 
 
 @dataclasses.dataclass(frozen=True)
+class Effect:
+    """What an action does to one quantity on held-out rows.
+
+    Args:
+        quantity: error, log loss or mean squared distance.
+        before, after: its mean over the rows.
+        gain: by how much it is lower, from the differences in each row.
+    """
+
+    quantity: str
+    before: float
+    after: float
+    gain: GaugeInterval
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """Something to do next, and what it does to a copy of the model.
+
+    Args:
+        name: labels, decay or temperature.
+        text: what to do, in sentences.
+        then: how its effect begins: "Without these rows", "Then".
+        effects: what was measured; none without enough held-out rows.
+        factor: by which a decay is multiplied, or logits are divided; else 1.
+    """
+
+    name: str
+    text: str
+    then: str
+    effects: list[Effect]
+    factor: float = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
 class RowShown:
     """A row on the page.
 
@@ -306,6 +341,8 @@ class ExaminationRecord(StoredRecord):
         reliability: held-out rows by how sure the model is of them, the least sure first.
         sets: sets that hold the target of a new row with a stated probability; None where held-out rows are too few.
         worst: the twenty rows that a model which has not seen them errs most in.
+        actions: at most three things to do next, the one that helps most first.
+        tried: in words, what else was tried and not found to help, or not tried.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -333,6 +370,8 @@ class ExaminationRecord(StoredRecord):
     reliability: list[ReliabilityBin] = dataclasses.field(default_factory=list)
     sets: PredictionSets | None = None
     worst: list[RowShown] = dataclasses.field(default_factory=list)
+    actions: list[Action] = dataclasses.field(default_factory=list)
+    tried: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def left_out(self) -> Gauge | None:

@@ -1,0 +1,235 @@
+"""What to do next: labels to look at, another decay, another temperature, each tried on a copy of the model.
+
+The copy descends from the weights as they are, on the objective that the action changes. What an action is chosen by
+has not seen the rows on which its effect is measured: labels and decay are chosen by leaving training rows out, a
+temperature by one half of the held-out rows, and effects are differences row by row on held-out rows.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import stats
+
+from lemmata.errors import LemmataError
+from lemmata.subjects.trained_models import (
+    DESCENT_STEPS,
+    AbstractModel,
+    LabelDoubts,
+    Trained,
+    changed_by_polishing,
+    fresh_rows,
+    held_outputs,
+    held_rows,
+    leave_one_out,
+    objective_of,
+    polish,
+    polished_copy,
+    rows_left_out,
+    step_passes,
+    temperature,
+)
+from lemmata.workflows.records.examinations import Action, Effect, Gauge, GaugeInterval
+
+from ._row_names import PLACES, RowNames
+from ._row_table import SPOKE
+from ._wrong_labels import of_training_rows, stands
+
+LEVEL = 0.95
+MOST = 3
+_FACTOR = 4.0  # between one decay that is tried and the next
+_TRIED = 4
+_SURE = 2.5  # standard errors by which left-out losses must fall
+_SAME = 0.02  # of predictions that the copy may change before anything is done
+_FEWEST = 50  # held-out rows, without which an effect is not measured
+_WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
+
+
+def next_steps(
+    trained: Trained, left_out: Gauge | None, names: RowNames = PLACES, second: float = 0.0,
+    deadline: float | None = None, seconds: float = 10.0,
+) -> tuple[list[Action], list[str]]:  # fmt: skip
+    """At most three actions, the one that helps most first, and in words what was tried besides.
+
+    Args:
+        trained: the model with its rows.
+        left_out: the gauge of the error from training rows alone: without it no row is left out, and no decay tried.
+        names: what rows are called.
+        second: what a gradient over all training rows takes, in seconds.
+        deadline: `time.monotonic()` after which nothing is begun.
+        seconds: that one descent may be expected to take.
+    """
+    late = lambda: deadline is not None and time.monotonic() > deadline
+    found, tried = list(_temperature(trained)), []
+    speaks = left_out is not None and left_out.status in SPOKE and not trained.task.is_language
+    if speaks and objective_of(trained).decay > 0 and changed_by_polishing(trained) <= _SAME:
+        price = DESCENT_STEPS * step_passes(trained) * second
+        if price > seconds:
+            tried.append(f"neither labels nor another decay were tried: a descent takes about {price:,.0f} s")
+        else:
+            found += [] if late() else _labels(trained, left_out, names)
+            own, words = ([], "") if late() else _decay(trained, late)
+            found += own
+            tried += [words] * bool(words)
+    order = sorted(found, key=lambda own: (own.name != "labels", -_worth(own.effects)))
+    return order[:MOST], tried
+
+
+def _worth(effects: list[Effect]) -> float:
+    """The share of the last quantity that an action saves, if it surely saves some; else 0."""
+    if not effects or not effects[-1].gain.lower > 0:
+        return 0.0
+    return effects[-1].gain.value / effects[-1].before
+
+
+def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
+    """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
+
+    Of classes it is told in errors alone: where held-out labels are wrong as often, a model that is surer of right ones
+    pays more for each of them in log loss, and is better all the same.
+    """
+    doubts = of_training_rows(trained, left_out)
+    if doubts is None or not stands(doubts) or not (doubts.wrong > 0.5).any():
+        return []
+    accused = np.argsort(-doubts.wrong, kind="stable")[: int((doubts.wrong > 0.5).sum())]
+    low, high = wrong_among(doubts, accused, trained.y.shape[1])
+    count = f"{low}" if low == high else f"{low} to {high}"
+    rows = "this training row" if len(accused) == 1 else f"these {len(accused)} training rows"
+    text = f"Look at {rows}: {names.training.told(accused)}. About {count} of the labels are wrong."
+    keep = np.ones(len(trained.x), bool)
+    keep[accused] = False
+    effects = _effects(trained, without_rows(trained, keep))[:1] if _measurable(trained) else []
+    return [Action("labels", text, "Without these rows", effects)]
+
+
+def wrong_among(doubts: LabelDoubts, accused: np.ndarray, classes: int) -> tuple[int, int]:
+    """Between how many of some rows have wrong labels, with a probability of 95 %.
+
+    Each row's label is wrong with the probability of Bayes' rule, one independent of the other; it is taken at both
+    ends of the interval of the share of wrong labels.
+
+    Args:
+        doubts: of all rows.
+        accused: places of some of them.
+        classes: how many there are.
+    """
+    q = doubts.own[accused]
+    ends = []
+    for share, side in ((doubts.low, -1.0), (doubts.high, 1.0)):
+        other = share * (1 - q) / (classes - 1)
+        p = other / np.maximum((1 - share) * q + other, 1e-300)
+        width = float(stats.norm.ppf((1 + LEVEL) / 2)) * float((p * (1 - p)).sum()) ** 0.5
+        ends.append(float(p.sum()) + side * width)
+    return max(int(np.floor(ends[0])), 0), min(int(np.ceil(ends[1])), len(accused))
+
+
+def without_rows(trained: Trained, keep: Bool[np.ndarray, " n"]) -> AbstractModel:
+    """A copy of the model that has descended on some of its rows, with the decay of all rows together unchanged."""
+    own = dataclasses.replace(objective_of(trained), model=polished_copy(trained).model)
+    decay = own.decay * len(keep) / int(keep.sum())
+    return polish(dataclasses.replace(own, x=own.x[keep], y=own.y[keep], decay=decay)).model
+
+
+def with_decay(trained: Trained, factor: float) -> AbstractModel:
+    """A copy of the model that has descended with a multiple of its decay."""
+    own = dataclasses.replace(objective_of(trained), model=polished_copy(trained).model)
+    return polish(dataclasses.replace(own, decay=own.decay * factor)).model
+
+
+def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], str]:
+    """Another decay, where rows that are left out surely lose less with it."""
+    losses = lambda f: _losses(trained, f, trained.y)
+    known = losses(rows_left_out(trained).outputs)
+    best, factor, at, tried = known, 1.0, polished_copy(trained).model, []
+    for step in (_FACTOR, 1 / _FACTOR):
+        for place in range(1, _TRIED + 1):
+            own = step**place
+            if late() or (step < 1 and factor > 1):
+                break
+            tried.append(own)
+            try:
+                copy = with_decay(trained, own)
+                unseen = losses(
+                    leave_one_out(copy, trained.x, trained.y, trained.task, objective_of(trained).decay * own).outputs
+                )
+            except LemmataError:  # a leverage of 1, or too little memory: this decay says nothing
+                break
+            if not unseen.mean() < best.mean():
+                break
+            best, factor, at = unseen, own, copy
+    gain = known - best
+    sure = factor != 1 and gain.mean() > _SURE * gain.std(ddof=1) / len(gain) ** 0.5
+    if sure and _measurable(trained):
+        text = f"Train with {_times(factor)} the decay: {_in_words(trained, factor)}."
+        effects = _effects(trained, at)
+        if _worth(effects) >= _WORTH:
+            return [Action("decay", text, "Then", effects, factor)], ""
+    told = " and ".join(_times(own) for own in sorted(tried))
+    return [], f"other decays ({told} of it), none of which is surely better" if told else ""
+
+
+def _times(factor: float) -> str:
+    return f"{factor:g} times" if factor > 1 else f"1/{1 / factor:g}"
+
+
+def _in_words(trained: Trained, factor: float) -> str:
+    """The new decay in the unit that the user has."""
+    decay = objective_of(trained).decay * factor
+    kind = trained.model.kind
+    if kind.startswith("scikit-learn"):
+        name = "C" if "Logistic" in kind else "alpha"
+        return f"{_times(1 / factor if name == 'C' else factor)} {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
+    return f"{decay:.3g} in mean loss + (decay/2) |theta|²"
+
+
+def _temperature(trained: Trained) -> Iterator[Action]:
+    """Logits divided by a number that one half of the held-out rows gives, judged on the other half."""
+    if not trained.task.probable or trained.task.is_language or not _measurable(trained):
+        return
+    f, y = _held(trained)
+    first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
+    t = temperature(f[first], y[first])
+    losses = trained.task.losses(f[~first], y[~first]), trained.task.losses(f[~first] / t, y[~first])
+    effect = _effect("log loss", *losses)
+    if _worth([effect]) >= _WORTH:
+        yield Action("temperature", f"Divide the logits by {t:.3g}.", "Then", [effect], t)
+
+
+def _measurable(trained: Trained) -> bool:
+    return trained.held is not None and int(fresh_rows(trained).sum()) >= _FEWEST
+
+
+def _held(trained: Trained) -> tuple[Float[np.ndarray, "m C"], Float[np.ndarray, "m C"]]:
+    """Outputs and targets of held-out rows that are no copies of training rows."""
+    new = fresh_rows(trained)
+    return held_outputs(trained)[new], held_rows(trained)[1][new]
+
+
+def _losses(trained: Trained, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
+    """What is to be lowered: log loss of classes with probabilities, else the error of each row."""
+    own = trained.task.losses if trained.task.is_classification and trained.task.probable else trained.task.errors
+    return own(f, y)
+
+
+def _effects(trained: Trained, copy: AbstractModel) -> list[Effect]:
+    """What a copy does to the error on held-out rows, and of classes to their log loss, which comes last."""
+    (f, y), new = _held(trained), fresh_rows(trained)
+    g = copy.outputs(held_rows(trained)[0][new])
+    classes = trained.task.is_classification
+    found = [
+        _effect("error" if classes else "mean squared distance", trained.task.errors(f, y), trained.task.errors(g, y))
+    ]
+    if classes and trained.task.probable:
+        found.append(_effect("log loss", trained.task.losses(f, y), trained.task.losses(g, y)))
+    return found
+
+
+def _effect(what: str, before: Float[np.ndarray, " m"], after: Float[np.ndarray, " m"]) -> Effect:
+    """The two means, and by how much the second is lower: Student's interval of the differences."""
+    gain, m = before - after, len(before)
+    width = float(stats.t.ppf((1 + LEVEL) / 2, m - 1)) * float(gain.std(ddof=1)) / m**0.5
+    value = float(gain.mean())
+    ends = GaugeInterval(value, value - width, value + width, LEVEL)
+    return Effect(what, float(before.mean()), float(after.mean()), ends)

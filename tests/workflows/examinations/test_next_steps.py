@@ -1,0 +1,154 @@
+"""What to do next: each action against doing it, by the user's own program."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import log_softmax
+from sklearn.datasets import load_diabetes, load_digits, make_classification
+from sklearn.linear_model import LogisticRegression, Ridge
+
+import lemmata
+from lemmata.interfaces.report import action_sentences
+from lemmata.subjects.trained_models import label_doubts, read_trained, rows_left_out
+from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
+from lemmata.workflows.examinations._gauges import gauge
+from lemmata.workflows.examinations._next_steps import next_steps, wrong_among
+
+DIGITS = load_digits(n_class=5, return_X_y=True)
+
+
+def digits(wrong=0.0, held=400):
+    x, y = DIGITS
+    order = np.random.default_rng(0).permutation(len(y))
+    x, y = x[order] / 16, y[order]
+    random = np.random.default_rng(1)
+    said = np.where(random.random(200) < wrong, (y[:200] + random.integers(1, 5, 200)) % 5, y[:200])
+    return x[:200], said, (x[200 : 200 + held], y[200 : 200 + held]), said != y[:200]
+
+
+def actions(model, x, y, held, **rest):
+    trained = read_trained(model, x, y, held=held)
+    found, tried = next_steps(trained, gauge(HeldOutErrorFromTrainingRows(), trained, 0), **rest)
+    return {own.name: own for own in found}, tried, trained
+
+
+def test_rows_to_look_at_are_wrong_and_their_effect_is_that_of_a_refit():
+    x, y, held, wrong = digits(0.15)
+    model = LogisticRegression(C=0.5, max_iter=5000, tol=1e-8)
+    found, _, trained = actions(model.fit(x, y), x, y, held)
+    doubts = label_doubts(rows_left_out(trained).outputs, trained.y)
+    accused = doubts.wrong > 0.5
+    low, high = wrong_among(doubts, np.flatnonzero(accused), 5)
+    assert low <= int(wrong[accused].sum()) <= high
+    assert wrong[accused].mean() > 0.9
+    (error,) = found["labels"].effects
+    again = LogisticRegression(C=0.5, max_iter=5000, tol=1e-8).fit(x[~accused], y[~accused])
+    assert error.before == pytest.approx(1 - model.score(*held), abs=1e-12)
+    assert error.after == pytest.approx(1 - again.score(*held), abs=1e-12)
+    assert error.after < error.before
+    gains = (model.predict(held[0]) != held[1]).astype(float) - (again.predict(held[0]) != held[1])
+    ends = stats.ttest_1samp(gains, 0.0).confidence_interval(0.95)
+    np.testing.assert_allclose([error.gain.lower, error.gain.upper], ends, atol=1e-12)
+
+
+def test_another_decay_is_chosen_by_training_rows_and_does_what_a_refit_does():
+    x, y = load_diabetes(return_X_y=True)
+    model = Ridge(alpha=1.0).fit(x[:200], y[:200])
+    found, _, _ = actions(model, x[:200], y[:200], (x[200:], y[200:]))
+    own = found["decay"]
+    assert own.factor < 1
+    again = Ridge(alpha=own.factor).fit(x[:200], y[:200])
+    (effect,) = own.effects
+    np.testing.assert_allclose(effect.before, ((model.predict(x[200:]) - y[200:]) ** 2).mean(), rtol=1e-6)
+    np.testing.assert_allclose(effect.after, ((again.predict(x[200:]) - y[200:]) ** 2).mean(), rtol=1e-4)
+    assert effect.gain.lower > 0
+    unseen = [_left_out(Ridge(alpha=factor), x[:200], y[:200]) for factor in (own.factor, 1.0, 4 * own.factor)]
+    assert unseen[0] < min(unseen[1:])
+
+
+def _left_out(model, x, y):
+    """The mean squared error of leaving each row out, by fitting anew."""
+    rows = np.arange(len(y))
+    return np.mean([(model.fit(x[rows != i], y[rows != i]).predict(x[[i]])[0] - y[i]) ** 2 for i in rows])
+
+
+def test_the_temperature_is_judged_by_rows_that_it_is_not_fitted_to():
+    x, y, held, _ = digits(held=700)
+    hot = lambda rows: 15.0 * logits(rows)
+    model = LogisticRegression(C=0.05, max_iter=5000).fit(x, y)
+    logits = model.decision_function
+    shares = lambda rows: np.exp(log_softmax(hot(rows), axis=1))
+    found, _, _ = actions(shares, x, y, held)
+    own = found["temperature"]
+    (effect,) = own.effects
+    first = np.random.default_rng(0).permutation(len(held[1])) < len(held[1]) // 2
+    f, labels = np.log(np.maximum(shares(held[0]), 1e-300))[~first], held[1][~first]
+    loss = lambda divided: -log_softmax(f / divided, axis=1)[np.arange(len(f)), labels].mean()
+    np.testing.assert_allclose([effect.before, effect.after], [loss(1.0), loss(own.factor)], rtol=1e-6)
+    assert effect.gain.lower > 0
+
+
+def test_a_model_in_order_is_told_to_do_nothing_and_what_was_tried_is_said():
+    x, y, held, _ = digits()
+    found, tried, _ = actions(LogisticRegression(C=20.0, max_iter=5000).fit(x, y), x, y, held)
+    assert "labels" not in found
+    assert "decay" not in found
+    assert "none of which is surely better" in " ".join(tried)
+
+
+def test_without_held_out_rows_rows_are_named_and_no_effect_is():
+    x, y, _, _ = digits(0.15)
+    found, _, _ = actions(LogisticRegression(C=0.5, max_iter=5000).fit(x, y), x, y, None)
+    assert list(found) == ["labels"]
+    assert found["labels"].effects == []
+
+
+def test_few_held_out_rows_measure_nothing():
+    x, y, held, _ = digits(0.15, held=30)
+    found, _, _ = actions(LogisticRegression(C=0.5, max_iter=5000).fit(x, y), x, y, held)
+    assert list(found) == ["labels"]
+    assert found["labels"].effects == []
+
+
+def test_what_takes_too_long_is_not_tried_and_said():
+    x, y, held, _ = digits(0.15)
+    model = LogisticRegression(C=0.5, max_iter=5000).fit(x, y)
+    found, tried, _ = actions(model, x, y, held, second=1.0)
+    assert "labels" not in found
+    assert "a descent takes about" in tried[0]
+    found, _, _ = actions(model, x, y, held, deadline=time.monotonic() - 1)
+    assert "labels" not in found
+
+
+def test_the_number_of_wrong_labels_lies_between_the_numbers_that_are_told():
+    """Labels drawn from the mixture itself: at least 95 % of lists, to within three standard errors of 60."""
+    held = []
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        f = 4.0 * random.standard_normal((400, 3))
+        q = np.exp(log_softmax(f, axis=1))
+        right = (q.cumsum(1) > random.random((400, 1))).argmax(1)
+        wrong = random.random(400) < 0.12
+        labels = np.where(wrong, (right + random.integers(1, 3, 400)) % 3, right)
+        doubts = label_doubts(f, np.eye(3)[labels])
+        accused = np.flatnonzero(doubts.wrong > 0.5)
+        low, high = wrong_among(doubts, accused, 3)
+        held.append(low <= int(wrong[accused].sum()) <= high)
+    assert np.mean(held) >= 0.95 - 3 * (0.95 * 0.05 / 60) ** 0.5
+
+
+def test_the_answer_the_page_and_the_record_say_it(tmp_path):
+    x, y = make_classification(600, 10, n_informative=6, class_sep=2.0, random_state=3)
+    y[:200] = np.where(np.random.default_rng(0).random(200) < 0.15, 1 - y[:200], y[:200])
+    names = np.array(["<b>one</b>", "two"])
+    model = LogisticRegression(C=100.0, max_iter=5000).fit(x[:200], names[y[:200]])
+    found = lemmata.study_model(model, x[:200], names[y[:200]], held=(x[200:], names[y[200:]]))
+    lines = action_sentences(found.record)
+    assert lines
+    assert len(lines) <= 3
+    assert all(f"Next: {line}" in found.answer for line in lines)
+    page = found.report(tmp_path).read_text()
+    assert "What to do next" in page
+    assert "<b>one</b>" not in page
