@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import lemmata
 from lemmata.interfaces.report import action_sentences
 from lemmata.subjects.trained_models import label_doubts, read_trained, rows_left_out
+from lemmata.subjects.trained_models._contract import SMALLEST
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.examinations._gauges import gauge
 from lemmata.workflows.examinations._next_steps import next_steps, wrong_among
@@ -76,7 +77,7 @@ def _left_out(model, x, y):
 
 def test_the_temperature_is_judged_by_rows_that_it_is_not_fitted_to():
     x, y, held, _ = digits(held=700)
-    hot = lambda rows: 15.0 * logits(rows)
+    hot = lambda rows: 40.0 * logits(rows)
     model = LogisticRegression(C=0.05, max_iter=5000).fit(x, y)
     logits = model.decision_function
     shares = lambda rows: np.exp(log_softmax(hot(rows), axis=1))
@@ -84,7 +85,7 @@ def test_the_temperature_is_judged_by_rows_that_it_is_not_fitted_to():
     own = found["temperature"]
     (effect,) = own.effects
     first = np.random.default_rng(0).permutation(len(held[1])) < len(held[1]) // 2
-    f, labels = np.log(np.maximum(shares(held[0]), 1e-300))[~first], held[1][~first]
+    f, labels = np.log(np.maximum(shares(held[0]), SMALLEST))[~first], held[1][~first]
     loss = lambda divided: -log_softmax(f / divided, axis=1)[np.arange(len(f)), labels].mean()
     np.testing.assert_allclose([effect.before, effect.after], [loss(1.0), loss(own.factor)], rtol=1e-6)
     assert effect.gain.lower > 0
