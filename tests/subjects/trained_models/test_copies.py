@@ -12,11 +12,28 @@ def all_distances(x, held):
     """Every row against every training row, one difference at a time."""
     x, held = (np.asarray(rows, float).reshape(len(rows), -1) for rows in (x, held))
     distinct = np.unique(x, axis=0)
-    nearest = np.array([np.sort(np.linalg.norm(distinct - row, axis=1))[1] for row in distinct])
-    limit = _NEAR * np.median(nearest) if len(distinct) > 2 else 0.0
-    near = lambda row, rows: (np.linalg.norm(rows - row, axis=1) < limit) | (rows == row).all(1)
-    within = np.array([near(row, np.delete(x, i, axis=0)).any() for i, row in enumerate(x)])
-    return within, np.array([near(row, x).any() for row in held], bool)
+    limit, perhaps, closer = _limits(distinct, len(held)) if len(distinct) > 2 else (0.0, 0.0, 0.0)
+
+    def near(row, rows, others):
+        if (rows == row).all(1).any():
+            return True
+        distances = np.sort(np.linalg.norm(others[(others != row).any(1)] - row, axis=1))
+        if not len(distances):
+            return False
+        fifth = distances[min(4, len(distances) - 1)]
+        return distances[0] < limit or (distances[0] < perhaps and distances[0] < closer * fifth)
+
+    within = np.array([near(row, np.delete(x, i, axis=0), distinct) for i, row in enumerate(x)])
+    return within, np.array([near(row, x, distinct) for row in held], bool)
+
+
+def _limits(distinct, others):
+    """A hundredth and a tenth of the median distance, and the ratio to the fifth that chance hardly reaches."""
+    ranked = np.array([np.sort(np.linalg.norm(distinct - row, axis=1))[1:3] for row in distinct])
+    unit, ratio = np.median(ranked[:, 0]), np.median(ranked[:, 1] / ranked[:, 0])
+    dimension = np.log(2) / np.log(ratio) if ratio > 1 else np.inf
+    closer = (0.01 / (4 * (len(distinct) + others))) ** (1 / dimension) if dimension >= 3 and len(distinct) > 6 else 0.0
+    return _NEAR * unit, 0.1 * unit, closer
 
 
 def drawn(seed, n, m, d, scale=1.0, offset=0.0):
@@ -110,3 +127,35 @@ def test_few_pairs_are_looked_at(monkeypatch):
         looked.clear()
         assert find_copies(x, x[100:200]).within.sum() == 100
         assert 100 <= sum(looked) < n
+
+
+@pytest.mark.parametrize(("dimension", "noise"), [(5, 0.02), (13, 0.005), (13, 0.05), (30, 0.02), (30, 0.05)])
+def test_copies_with_a_little_noise_are_found(dimension, noise):
+    """Noise of up to a twentieth of the distance between neighbours, where that cannot be chance."""
+    random = np.random.default_rng([dimension, int(1000 * noise)])
+    x = random.normal(size=(300, dimension))
+    unit = np.median(np.sort(np.linalg.norm(x[:, None] - x[None], axis=2), axis=1)[:, 1])
+    moved = lambda rows: rows + noise * unit * random.normal(size=rows.shape) / dimension**0.5
+    found = find_copies(
+        np.concatenate([x, moved(x[:20])]), np.concatenate([moved(x[20:30]), random.normal(size=(50, dimension))])
+    )
+    assert np.flatnonzero(found.within).tolist() == [*range(20), *range(300, 320)]
+    assert np.flatnonzero(found.held).tolist() == list(range(10))
+    assert (found.exact_within, found.exact_held) == (0, 0)
+
+
+def test_rows_that_only_stand_close_are_no_copies():
+    """Of rows in a plane, in clusters of unlike density, and on a grid, at most a row is taken for a copy by chance."""
+    random = np.random.default_rng(2)
+    plane = random.normal(size=(400, 2)) @ random.normal(size=(2, 20))
+    dense = np.concatenate([random.normal(size=(200, 10)), 20 + 0.05 * random.normal(size=(200, 10))])
+    grid = random.permutation(np.stack(np.meshgrid(*[np.arange(5.0)] * 4), -1).reshape(-1, 4))[:400]
+    tails = random.standard_t(1.5, size=(400, 8))
+    for rows in (plane, grid, tails):
+        found = find_copies(rows[:300], rows[300:])
+        assert found.within.sum() + found.held.sum() <= 2
+    assert find_copies(dense[random.permutation(400)]).within.sum() <= 2
+
+
+def test_no_held_out_rows_are_no_copies():
+    assert find_copies(np.eye(4), np.zeros((0, 4))).held.shape == (0,)

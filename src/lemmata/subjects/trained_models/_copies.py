@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import math
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -9,7 +10,10 @@ from scipy.spatial import KDTree
 
 from lemmata.errors import ShapeError
 
-_NEAR = 0.01
+_NEAR, _PERHAPS = 0.01, 0.1  # of the median distance between nearest rows
+_BESIDE = 5  # the neighbour whose distance is the scale of a place
+_BY_CHANCE = 0.01  # rows that may be taken for copies
+_FLATTEST = 3.0  # dimensions, below which noise and chance look alike
 _SAMPLE = 512
 _BLOCK = 64
 _DIRECTIONS = 8
@@ -40,8 +44,12 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     """Exact and near copies of rows.
 
     A row is nearly a copy where another row is closer than a hundredth of the median distance between nearest distinct
-    training rows; the median is over all of them, or over 512 at even places where there are more. Distances are
-    Euclidean, over all of a row; exact copies are found by a hash.
+    training rows; the median is over all of them, or over 512 at even places where there are more. It is one, too,
+    where another row is closer than a tenth of that, and so much closer than its fifth neighbour that no more than a
+    hundredth of a row is expected to be by chance: of rows that fill m dimensions evenly a share 4 r^m have a nearest
+    neighbour at less than r times the distance of the fifth, and m is log 2 over the log of the median ratio of the
+    second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
+    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
     rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in
@@ -70,16 +78,16 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     distinct = flat[np.unique(own, return_index=True)[1]]  # in the order in which they first come
     within, seen = exact, exact_held
     if len(distinct) > 2:
-        limit = _NEAR * float(np.median(nearest_distances(distinct)[0]))
-        search = _Search(distinct, limit)
-        within = exact | search.has_near(distinct, itself=True)[own]
+        near = _Near(distinct, len(others))
+        within = exact | near.copies(distinct, itself=True)[own]
         seen = exact_held.copy()
-        seen[~exact_held] = search.has_near(others[~exact_held])
+        seen[~exact_held] = near.copies(others[~exact_held])
     return Copies(within, seen, int(exact.sum()), int(exact_held.sum()))
 
 
 def _flat(x: np.ndarray) -> Float[np.ndarray, "n d"]:
-    return np.ascontiguousarray(np.asarray(x, float).reshape(len(x), -1)) + 0.0  # -0 is 0
+    rows = np.asarray(x, float)
+    return np.ascontiguousarray(rows.reshape(len(rows), math.prod(rows.shape[1:]))) + 0.0  # -0 is 0
 
 
 def _hash(row: Float[np.ndarray, " d"]) -> bytes:
@@ -93,14 +101,56 @@ def nearest_distances(x: np.ndarray) -> tuple[Float[np.ndarray, " m"], Int[np.nd
         x: at least two rows (n, *row).
     """
     x = _flat(x)
-    squares, places = (x**2).sum(1), np.unique(np.linspace(0, len(x) - 1, _SAMPLE).astype(int))
-    found = []
-    for block in np.array_split(places, -(-len(places) // _BLOCK)):
-        distances = squares[block][:, None] + squares - 2 * x[block] @ x.T
-        distances[np.arange(len(block)), block] = np.inf
-        # the difference itself, since the squares cancel for near rows
-        found.append(np.linalg.norm(x[block] - x[distances.argmin(1)], axis=1))
-    return np.concatenate(found), places
+    places = np.unique(np.linspace(0, len(x) - 1, _SAMPLE).astype(int))
+    return _neighbours(x, x[places], 1, places)[:, 0], places
+
+
+def _neighbours(
+    x: Float[np.ndarray, "n d"], rows: Float[np.ndarray, "m d"], count: int, own: Int[np.ndarray, " m"] | None = None
+) -> Float[np.ndarray, "m k"]:
+    """Distances of rows to the nearest of x, in ascending order.
+
+    Args:
+        x: rows.
+        rows: others, or some of them.
+        count: how many neighbours, at most as many as there are.
+        own: the places of the rows in x, which do not count; None of others.
+    """
+    squares, count = (x**2).sum(1), min(count, len(x) - (own is not None))
+    found = [np.zeros((0, count))]
+    for block in np.array_split(np.arange(len(rows)), -(-len(rows) // _BLOCK)) if len(rows) else []:
+        distances = (rows[block] ** 2).sum(1)[:, None] + squares - 2 * rows[block] @ x.T
+        if own is not None:
+            distances[np.arange(len(block)), own[block]] = np.inf
+        nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
+        # the differences themselves, since the squares cancel for near rows
+        found.append(np.sort(np.linalg.norm(rows[block][:, None] - x[nearest], axis=2), axis=1))
+    return np.concatenate(found)
+
+
+class _Near:
+    """Which rows are nearly a copy of one of the given rows; see `find_copies`."""
+
+    def __init__(self, rows: Float[np.ndarray, "n d"], others: int):
+        self.rows = rows
+        places = np.unique(np.linspace(0, len(rows) - 1, _SAMPLE).astype(int))
+        first, second = _neighbours(rows, rows[places], 2, places).T
+        unit = float(np.median(first))
+        self.surely, self.perhaps, self.closer = _NEAR * unit, _PERHAPS * unit, 0.0
+        grows = float(np.log(np.median(second / np.maximum(first, 1e-300))))
+        dimension = np.log(2) / max(grows, 1e-3)
+        if dimension >= _FLATTEST and len(rows) > _BESIDE + 1:
+            self.closer = (_BY_CHANCE / ((_BESIDE - 1) * (len(rows) + others))) ** (1 / dimension)
+
+    def copies(self, rows: Float[np.ndarray, "m d"], itself: bool = False) -> Bool[np.ndarray, " m"]:
+        """For each row whether it is nearly a copy; of the given rows themselves, of another one."""
+        found = _Search(self.rows, self.surely).has_near(rows, itself)
+        if not self.closer:
+            return found
+        rest = np.flatnonzero(_Search(self.rows, self.perhaps).has_near(rows, itself) & ~found)
+        distances = _neighbours(self.rows, rows[rest], _BESIDE, rest if itself else None)
+        found[rest] = distances[:, 0] < self.closer * distances[:, -1]
+        return found
 
 
 class _Search:
