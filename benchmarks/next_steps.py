@@ -33,7 +33,7 @@ from lemmata.subjects.trained_models import label_doubts, read_trained, rows_lef
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.examinations._gauges import gauge
 from lemmata.workflows.examinations._next_steps import next_steps, wrong_among
-from lemmata.workflows.examinations._wrong_labels import stands
+from lemmata.workflows.examinations._wrong_labels import counted, stands
 
 TRAIN, HELD, FRESH = 300, 300, 300
 FLIPS = (0.0, 0.05, 0.1, 0.2)
@@ -89,7 +89,9 @@ def models(regression: bool, seed: int) -> dict[str, Any]:
         found: dict[str, Any] = {f"ridge {alpha:g}": linear_model.Ridge(alpha) for alpha in (0.1, 100.0)}
         return found | {"perceptron": neural_network.MLPRegressor(alpha=0.1, random_state=seed, **shared)}
     found = {f"logistic {c:g}": linear_model.LogisticRegression(C=c, max_iter=3000) for c in (0.01, 1.0, 100.0)}
-    return found | {"perceptron": neural_network.MLPClassifier(alpha=1.0, random_state=seed, **shared)}
+    found |= {"perceptron": neural_network.MLPClassifier(alpha=1.0, random_state=seed, **shared)}
+    by_heart = shared | {"hidden_layer_sizes": (32,)}
+    return found | {"perceptron by heart": neural_network.MLPClassifier(alpha=0.01, random_state=seed, **by_heart)}
 
 
 def cell(table: Table, name: str, model: Any, flips: float, seed: int) -> dict[str, Any]:
@@ -138,7 +140,8 @@ def labels(trained: Any, planted: np.ndarray, x: np.ndarray, y: np.ndarray, mode
     """The share of wrong labels and the ranking, beside cleanlab's."""
     doubts = label_doubts(rows_left_out(trained).outputs, trained.y)
     accused = np.flatnonzero(doubts.wrong > 0.5)
-    told = {"share": doubts.share, "low": doubts.low, "high": doubts.high, "stands": stands(doubts),
+    told = {"share": doubts.share, "low": doubts.low, "high": doubts.high,
+            "stands": counted(trained) and stands(doubts),
             "planted": float(planted.mean()), "precision": None, "cleanlab": None}  # fmt: skip
     if len(accused):
         told |= {

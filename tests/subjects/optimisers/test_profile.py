@@ -96,3 +96,24 @@ def test_what_is_refused():
         optimiser_profile("adam")
     with pytest.raises(SettingError, match="group"):
         optimiser_profile(optax.sgd(0.1), window=4).commutes("translations")
+
+
+@pytest.mark.parametrize(
+    ("clip", "method", "breaks", "keeps"),
+    [
+        (optax.clip(1.0), optax.sgd(0.1), ["all rotations", "unit of the loss"], ["signs of entries"]),
+        (optax.clip_by_global_norm(100.0), optax.sgd(0.1), ["unit of the loss"], ["all rotations"]),
+        (optax.clip(1.0), optax.adam(1e-3), ["unit of the loss"], ["signs of entries"]),
+        (optax.clip_by_global_norm(100.0), optax.adam(1e-3), ["unit of the loss"], ["signs of entries"]),
+        (optax.clip_by_global_norm(1.0), optax.adam(1e-3), ["unit of the loss"], ["signs of entries"]),
+        (optax.identity(), optax.adam(1e-3), [], ["unit of the loss", "permutations of entries"]),
+    ],
+    ids=["entries, sgd", "norm, sgd", "entries, adam", "norm, adam", "small norm, adam", "adam"],
+)
+def test_a_clip_shows_in_large_gradients(clip, method, breaks, keeps):
+    """A clip of entries knows the axes; any clip knows the unit of the loss, of which Adam alone knows nothing."""
+    profile = optimiser_profile(optax.chain(clip, method), window=20)
+    assert not [group for group in breaks if profile.commutes(group)]
+    assert all(profile.commutes(group) for group in keeps)
+    if breaks:
+        assert profile.steps == "free"

@@ -8,6 +8,9 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from ._updates import updates_of
+
+_SIZES = (0.3, 30.0, 1e4)  # of gradients
 Map = tuple[str, Callable, Callable, float]
 """A name, the map, its inverse, a factor of the loss."""
 
@@ -61,7 +64,9 @@ def trained(
 def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> dict[str, float]:
     """How far training in mapped coordinates ends from the mapped end, in units of how far training moved.
 
-    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own.
+    Ten steps on mean (tanh(X W) - Y)², a loss without symmetries of its own, and ten on random gradients that do not
+    depend on the weights, and whose sizes vary by three decades: a clip shows in large ones alone, and one of norms
+    where some are clipped and others are not. The largest deviation counts.
     """
     rng = np.random.default_rng(seed)
     draw = lambda *size: jnp.asarray(rng.standard_normal(size))
@@ -74,4 +79,19 @@ def deviations(transform: optax.GradientTransformation, shape: tuple[int, int], 
     for name, forth, back, scale in maps_of(shape, rng):
         other = jax.jit(lambda w, back=back, scale=scale: run(lambda v: scale * loss(back(v)), w))(forth(start))
         found[name] = float(jnp.linalg.norm(other - forth(end)) / moved)
+    given = 10.0 ** jnp.asarray(rng.uniform(-1.5, 1.5, (10, 1, 1))) * draw(10, *shape)
+    for name, forth, _, scale in maps_of(shape, rng):
+        own = [found[name], *(_on_given(transform, size * given, start, forth, scale) for size in _SIZES)]
+        found[name] = max(own)
     return found
+
+
+def _on_given(
+    transform: optax.GradientTransformation, gradients: Float[Array, "t m n"], start: Float[Array, "m n"],
+    forth: Callable, scale: float,
+) -> float:  # fmt: skip
+    """The same of steps on given gradients: how far their images, times a factor, lead from the image of the end."""
+    ends = jax.jit(lambda own, at: at + updates_of(transform, own, at).sum(0))
+    end = ends(gradients, start)
+    other = ends(scale * jax.vmap(forth)(gradients), forth(start))
+    return float(jnp.linalg.norm(other - forth(end)) / jnp.linalg.norm(end - start))

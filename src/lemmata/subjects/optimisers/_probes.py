@@ -120,10 +120,24 @@ def _coupled(first: Callable[[Array, Array], Array], at: Array) -> float | None:
     return float(low)
 
 
+SIZES = (0.01, 1.0, 1e4)
+"""Of gradients, relative to normal ones."""
+
+
 def step_shape(transform: optax.GradientTransformation, shape: tuple[int, int], seed: int) -> str:
-    """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'."""
+    """What the tenth step on random gradients is: 'linear', 'sign', 'orthogonal', 'bounded' or 'free'.
+
+    The same must be found of gradients of every size in `SIZES`, and of some whose sizes vary by three decades, else it
+    is 'free': a clip shows in large ones alone, and one of norms where some are clipped and others are not.
+    """
     gradients = jax.random.normal(jax.random.key(seed), (10, *shape))
     last = jax.jit(lambda g: updates_of(transform, g, jnp.zeros(shape))[-1])
+    varied = 10.0 ** jnp.linspace(-1.5, 1.5, 10)[jnp.asarray([3, 8, 0, 5, 9, 1, 6, 4, 2, 7])]
+    found = {_shape_at(last, size * gradients) for size in (*SIZES, varied[:, None, None])}
+    return found.pop() if len(found) == 1 else "free"
+
+
+def _shape_at(last: Callable[[Array], Array], gradients: Float[Array, "t m n"]) -> str:
     update, scaled = last(gradients), last(7 * gradients)
     size = jnp.abs(update)
     if float(jnp.abs(last(gradients + gradients[::-1]) - update - last(gradients[::-1])).max()) < 1e-4 * size.max():

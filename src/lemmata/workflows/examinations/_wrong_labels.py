@@ -20,6 +20,9 @@ from lemmata.workflows.records.examinations import Finding, Gauge
 from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
+_FIXED = 0.45
+"""Where half of the rows fix more than that share of their own prediction, what is said without a row is the end of a
+long step: networks that learn labels by heart then contradict right labels, too."""
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
 _FIRST = 8
@@ -31,8 +34,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
     """That labels look wrong; None where the rows do not show it.
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
-    them there, since what it has made of one row it keeps when a Newton step leaves the row out; its held-out rows,
-    which it has not seen, show them all the same.
+    them there, or contradicts right ones, since a Newton step from what it has made of a row leads far; its held-out
+    rows, which it has not seen, show them all the same.
 
     Args:
         trained: a model that does not guess: one that does contradicts every label.
@@ -40,11 +43,10 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
-    if own is not None and stands(own):
-        text = (
-            f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
-            f"{_rows(np.arange(len(own.wrong)), own, ': look at training rows', names.training)}."
-        )
+    if own is not None and counted(trained) and stands(own):
+        look = _rows(np.arange(len(own.wrong)), own, ": look at training rows", names.training)
+        share = f"About {_share(own)} of the training labels look wrong ({_ends(own)})"
+        text = f"{share}, the other rows contradict them{look}."
         if held is not None and stands(held):
             text += f" Of the held-out labels it is about {_share(held)}."
         return Finding(text, [] if left_out is None else [left_out.name])
@@ -100,6 +102,11 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
     return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None
+
+
+def counted(trained: Trained) -> bool:
+    """Whether leaving training rows out tells how many labels are wrong: half of the rows hardly fix themselves."""
+    return float(np.median(rows_left_out(trained).leverage)) <= _FIXED
 
 
 def stands(doubts: LabelDoubts) -> bool:
