@@ -3,12 +3,17 @@
 import dataclasses
 import inspect
 
+import numpy as np
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 
 from lemmata.engine.claims import check_writing, registry
 from lemmata.errors import ClaimError
-from lemmata.subjects.trained_models import AbstractGauge, Trained, is_known, keep
+from lemmata.subjects.trained_models import AbstractGauge, Trained, is_known, keep, read_trained
 from lemmata.subjects.trained_models.attacks import SmallestAttack
+from lemmata.workflows.examinations import run_examination
+from lemmata.workflows.examinations._gauges import entry, gauge
 
 GAUGES = [claim for claim in registry().values() if isinstance(claim, AbstractGauge)]
 
@@ -65,3 +70,26 @@ def test_questions_of_one_name_in_two_files_have_answers_of_their_own():
     second = lambda box: 2
     second.__module__, second.__qualname__, second.__name__ = "elsewhere", first.__qualname__, first.__name__
     assert (is_known(first, box), is_known(second, box)) == (True, False)
+
+
+@pytest.mark.parametrize(("values", "status"), [((1.0, 3.42e6, 2.0), "failed"), ((2.0, 1.0, 3.0), "failed")])
+def test_a_measurement_outside_its_own_limits_is_no_prediction_that_failed(values, status):
+    x, y = load_iris(return_X_y=True)
+    trained = read_trained(LogisticRegression(C=10.0, max_iter=1000).fit(x, y), x, y)
+    own = like_smallest_attack(measure=lambda self, problem, key: np.asarray(values))
+    found = gauge(own(), trained, 0)
+    assert found.status == status
+    assert "outside its own limits" in found.reason
+
+
+def test_bounds_come_after_gauges_that_measure(monkeypatch):
+    """A bound that says nothing may take as long as all the rest, and its price is a guess like the others."""
+    asked = []
+    monkeypatch.setattr("lemmata.workflows.examinations._run.gauge", lambda claim, trained, seed: (
+        asked.append(claim.relation.label), entry(claim, "vacuous", ""))[1])  # fmt: skip
+    x, y = load_iris(return_X_y=True)
+    run_examination(read_trained(LogisticRegression(C=10.0, max_iter=1000).fit(x, y), x, y))
+    bounds = [label in ("upper", "lower") for label in asked]
+    assert True in bounds
+    assert False in bounds
+    assert bounds == sorted(bounds)

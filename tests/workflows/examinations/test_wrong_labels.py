@@ -160,7 +160,7 @@ def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
 
 
 def test_a_network_that_knows_its_rows_by_heart_accuses_no_right_labels():
-    """Classes in many clusters, no wrong label, and 32 units for 300 rows: leaving rows out alone would accuse dozens."""
+    """No wrong label, and 32 units for 300 rows: leaving rows out alone would accuse dozens."""
     x, y = make_classification(600, 30, n_informative=12, n_classes=4, flip_y=0.0, random_state=2)
     model = MLPClassifier((32,), alpha=0.01, activation="tanh", solver="lbfgs", max_iter=2000, random_state=1)
     trained = read_trained(model.fit(x[:300], y[:300]), x[:300], y[:300], held=(x[300:], y[300:]))

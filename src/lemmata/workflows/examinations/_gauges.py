@@ -239,6 +239,8 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
     what = _WORDS.get(claim.relation.label, "the value")
     if not np.isfinite(measured).all():
         return "failed", "what was measured is not finite"
+    if not _ordered(measured):
+        return "failed", f"what was measured, {_number(float(measured[1]))}, lies outside its own limits"
     condition = np.asarray(1.0 if claim.condition is None else claim.condition(trained), float)
     if np.isnan(predicted).any() or not np.isfinite(condition).all():
         return "failed", "what is predicted, or how exactly it can be computed, is not finite"
@@ -246,6 +248,14 @@ def _verdict(claim: AbstractGauge, trained: Trained, predicted: np.ndarray, meas
     if agrees is None:
         return "descriptive", "one model cannot tell whether it is so"
     return ("agrees", f"{what} holds what was measured") if agrees else ("disagrees", f"{what} misses it")
+
+
+def _ordered(values: np.ndarray) -> bool:
+    """Whether (low, value, high) stand in this order, to rounding: else the measurement itself has failed."""
+    if values.shape != (3,):
+        return True
+    slack = 1e-9 * float(np.abs(values).max())
+    return bool(values[0] <= values[1] + slack and values[1] <= values[2] + slack)
 
 
 def _said(own: Condition) -> str:

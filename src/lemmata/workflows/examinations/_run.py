@@ -109,12 +109,16 @@ def run_examination(
 def _gauges(
     trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float | None, progress: Progress
 ) -> None:
-    """Every gauge that time and memory allow, the cheapest first; the others are entered with their price."""
+    """Every gauge that time and memory allow; the others are entered with their price.
+
+    The cheapest come first, and bounds last: those are vacuous more often than not.
+    """
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
     found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
     prices = {claim.name: price(claim, trained, second) for claim in own}
-    order: list[AbstractGauge] = sorted(own, key=lambda claim: prices[claim.name])
+    bounds = lambda claim: claim.relation.label in ("upper", "lower")
+    order: list[AbstractGauge] = sorted(own, key=lambda claim: (bounds(claim), prices[claim.name]))
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
