@@ -1,6 +1,5 @@
 """Reading networks of lemmata, Equinox, Flax and PyTorch into affine maps and ReLUs."""
 
-import copy
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +13,15 @@ import numpy as np
 from lemmata.architectures import AveragePool, Dense, Flatten, GlobalAveragePool, Patches, Relu, Serial
 from lemmata.errors import LemmataError, SettingError, ShapeError
 
+from ._graph import RULE
 from ._inputs import check_vector
 from ._network import ReluNetwork
-from ._tracing import RULE, read_function
+from ._torch_reading import read_module
+from ._tracing import read_function
 
 _OWN = (Patches, Flatten, AveragePool, GlobalAveragePool)
 _EQUINOX = (eqx.nn.Conv1d, eqx.nn.Conv2d, eqx.nn.Conv3d, eqx.nn.AvgPool1d, eqx.nn.AvgPool2d, eqx.nn.AvgPool3d)
 _NNX = frozenset(("Linear", "Conv", "BatchNorm", "Dropout"))
-_TORCH = "Linear Conv1d Conv2d Conv3d AvgPool1d AvgPool2d AvgPool3d Flatten Identity"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +68,9 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
         return _composed(_equinox_steps(network, type(network).__name__), shape)
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
     if "torch.nn.modules.module.Module" in kinds:
-        return _composed(_torch_steps(network, type(network).__name__), shape)
+        if shape is None:
+            raise SettingError("shape", found="None", rule=f"the shape of an input of {type(network).__name__}")
+        return read_module(network, shape)
     if kinds & {"flax.linen.module.Module", "flax.nnx.module.Module"}:
         return _of_flax(network, params, shape)
     is_list = isinstance(network, Sequence) and not isinstance(network, str) and len(network) > 0
@@ -170,35 +172,6 @@ def _equinox_steps(layer: Any, path: str) -> list[_Step]:
     if type(layer) is eqx.nn.Lambda and layer.fn is jnp.ravel:
         return [_Affine(None, _batched(jnp.ravel), _batched(jnp.ravel))]
     raise _refused(path, getattr(layer, "fn", layer))
-
-
-def _torch_steps(layer: Any, path: str) -> list[_Step]:
-    import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
-
-    if type(layer) is torch.nn.Sequential:
-        return [step for k, own in enumerate(layer) for step in _torch_steps(own, f"{path}[{k}]")]
-    if type(layer) is torch.nn.ReLU:
-        return [None]
-    if type(layer) is torch.nn.Dropout:
-        if layer.training:
-            raise _refused(path, layer, "training mode; call module.eval()")
-        return []
-    if type(layer) not in [getattr(torch.nn, name) for name in _TORCH.split()]:
-        raise _refused(path, layer)
-    whole = copy.deepcopy(layer).double()
-    still = copy.deepcopy(whole)
-    if getattr(still, "bias", None) is not None:
-        with torch.no_grad():
-            still.bias.zero_()
-
-    def call(module: Any) -> Callable[[np.ndarray], np.ndarray]:
-        def run(x: np.ndarray) -> np.ndarray:
-            with torch.no_grad():
-                return module(torch.from_numpy(x)).numpy()
-
-        return run
-
-    return [_Affine(None, call(still), call(whole))]
 
 
 def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:

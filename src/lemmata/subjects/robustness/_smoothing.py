@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from lemmata.answers import Condition, inside, positive, probability, share_inte
 from lemmata.errors import SettingError, ShapeError
 
 from ._inputs import as_point, check_vector
+from ._scores import scores_of
 
 _BATCH = 4096
 
@@ -81,7 +83,7 @@ class SmoothCertificate:
 
 
 def smooth(
-    f: Callable[[np.ndarray], ArrayLike],
+    f: Any,
     x: ArrayLike,
     sigma: float,
     n: int = 1000,
@@ -89,6 +91,7 @@ def smooth(
     *,
     selection: int = 100,
     seed: int = 0,
+    params: Any = None,
 ) -> SmoothCertificate:
     """Certify argmax_c P(f(x + sigma z) = c), z standard normal, from draws.
 
@@ -97,16 +100,19 @@ def smooth(
     ball. The classifier that is certified is the smoothed one, not f.
 
     Args:
-        f: classes (batch,) or scores (batch, classes) of inputs (batch, d).
-        x: one input.
+        f: classes (batch,) or scores (batch, classes) of inputs (batch, d); or a network, as `certify` takes them, or a
+            fitted classifier of scikit-learn, whose classes are counted in their order.
+        x: one input; of a network it may be a field, such as an image.
         sigma: the standard deviation of the noise.
         n: draws that bound the probability.
         alpha: the probability that the certificate is wrong, below 1/2.
         selection: draws that choose the class.
         seed: of the draws.
+        params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for a sigma that is not positive, an alpha outside (0, 1/2), counts that are no counts.
+        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), counts
+            that are no counts.
         ShapeError: for answers of f that are neither classes nor scores.
 
     Example:
@@ -115,12 +121,14 @@ def smooth(
         class 1 within 0.9615 in l2 (at most 1.599 from 10000 draws): 9777 of 10000 draws, probability at least 0.9728
     """
     point, sigma = as_point(x), positive("sigma", sigma)
-    check_vector(point)
+    call, takes_fields = scores_of(f, params)
+    if not takes_fields:
+        check_vector(point)
     n, selection, alpha = whole("n", n, 1), whole("selection", selection, 1), inside("alpha", alpha, 0.0, 0.5)
     generator = np.random.default_rng(seed)
-    classes, frequencies = np.unique(_answers(f, point, sigma, selection, generator), return_counts=True)
+    classes, frequencies = np.unique(_answers(call, point, sigma, selection, generator), return_counts=True)
     candidate = int(classes[frequencies.argmax()])
-    count = int((_answers(f, point, sigma, n, generator) == candidate).sum())
+    count = int((_answers(call, point, sigma, n, generator) == candidate).sum())
     p_lower = share_interval(float(count), float(n - count), 1 - 2 * alpha)[0]
     radius = smoothed_radius(p_lower, sigma) if p_lower > 0.5 else 0.0
     ceiling = max(0.0, sigma * float(stats.norm.ppf(alpha ** (1 / n))))
@@ -133,7 +141,7 @@ def smooth(
         n=n,
         p_lower=p_lower,
         radius=radius,
-        linf=radius / math.sqrt(len(point)),
+        linf=radius / math.sqrt(point.size),
         l1=radius,
         ceiling=ceiling,
         sigma=sigma,
@@ -144,7 +152,7 @@ def smooth(
 
 def _answers(
     f: Callable[[np.ndarray], ArrayLike],
-    point: Float[np.ndarray, " d"],
+    point: Float[np.ndarray, "*shape"],
     sigma: float,
     count: int,
     generator: np.random.Generator,
@@ -152,7 +160,7 @@ def _answers(
     found = []
     for start in range(0, count, _BATCH):
         size = min(_BATCH, count - start)
-        answers = np.asarray(f(point + sigma * generator.standard_normal((size, len(point)))))
+        answers = np.asarray(f(point + sigma * generator.standard_normal((size, *point.shape))))
         if answers.ndim not in (1, 2) or len(answers) != size:
             rule = f"classes ({size},) or scores ({size}, classes) for {size} inputs"
             raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)

@@ -1,25 +1,24 @@
 """Reading functions of JAX into affine maps and ReLUs, from what they compute.
 
 A module of Flax is such a function: whatever its layers are called and however its code joins them, tracing it leaves
-sums, products, convolutions and maxima. A value that depends on the input is kept as an affine function of the units of
-the layer before it, by one column a unit; its maximum with 0 begins the next layer.
+sums, products, convolutions and maxima. A value that depends on the input is kept as an affine function of units, by
+one column a unit; a maximum makes new ones.
 """
 
 import dataclasses
-import math
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive
 
 from lemmata.errors import SettingError, ShapeError
 
+from ._graph import Graph, Signal, combined, refused
 from ._network import ReluNetwork
 
-RULE = "layers that can be bounded are ReLU and affine ones: dense, convolution, average pooling, flattening"
 # names of calls, whose body is read in their place
 _CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 _CALLS |= {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
@@ -29,26 +28,6 @@ _MOVES = frozenset(
     ("reshape", "transpose", "squeeze", "broadcast_in_dim", "rev", "slice", "copy", "convert_element_type")
 )
 _PRODUCTS = frozenset(("mul", "dot_general", "conv_general_dilated"))
-
-
-@dataclasses.dataclass(frozen=True)
-class _Signal:
-    """sum over units u of u * columns[u], plus offset; the units are those that follow the ReLUs `layer`."""
-
-    layer: int
-    columns: jax.Array
-    offset: jax.Array
-
-    @property
-    def pair(self) -> tuple[np.ndarray, np.ndarray]:
-        """Matrix and bias of the flat value."""
-        columns = np.asarray(self.columns, float)
-        return columns.reshape(len(columns), -1).T, np.asarray(self.offset, float).ravel()
-
-
-def _units(layer: int, shape: tuple[int, ...]) -> _Signal:
-    size = math.prod(shape)
-    return _Signal(layer, jnp.eye(size).reshape(size, *shape), jnp.zeros(shape))
 
 
 def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...], name: str) -> ReluNetwork:
@@ -70,23 +49,22 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             rule = f"reads a batch of inputs, here of shape {(1, *shape)}, out of training"
             raise SettingError(f"network {name}", found=why, rule=rule) from error
-        reader = _Reader(name, [])
-        (found,) = reader.run(closed.jaxpr, closed.consts, [_units(0, (1, *shape))])[:1] or (None,)
-    if not isinstance(found, _Signal):
-        raise SettingError(f"network {name}", found="outputs that do not depend on the input", rule=RULE)
+        reader = _Reader(name, Graph((1, *shape), jnp.asarray))
+        (found,) = reader.run(closed.jaxpr, closed.consts, [reader.graph.input])[:1] or (None,)
+    if not isinstance(found, Signal):
+        raise refused(name, "outputs that do not depend on the input")
     if found.offset.ndim != 2 or len(found.offset) != 1:
         shown = f"shape {found.offset.shape} for one input"
         raise ShapeError("outputs of the network", found=shown, rule="one number a class, shape (1, classes)")
-    maps = [*reader.maps, reader.checked(found, "the output").pair]
-    return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
+    return reader.graph.network(found)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """Runs a traced function on signals; `maps` are the affine maps before each ReLU so far."""
+    """Runs a traced function on signals."""
 
     name: str
-    maps: list[tuple[np.ndarray, np.ndarray]]
+    graph: Graph
 
     def run(self, jaxpr: Jaxpr, consts: Any, inputs: list[Any], inside: str = "") -> list[Any]:
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *inputs], strict=True))
@@ -98,39 +76,65 @@ class _Reader:
 
     def step(self, step: JaxprEqn, values: list[Any], inside: str) -> list[Any]:
         primitive, params = step.primitive, step.params
-        if primitive.name in _CALLS:
-            body = params[_CALLS[primitive.name]]
+        name, which = primitive.name, [place for place, value in enumerate(values) if isinstance(value, Signal)]
+        if name in _CALLS:
+            body = params[_CALLS[name]]
+            body, consts = getattr(body, "jaxpr", body), getattr(body, "consts", ())
             called = str(params.get("name", inside))
-            return self.run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), values, called)
-        which = [place for place, value in enumerate(values) if isinstance(value, _Signal)]
+            if called == "leaky_relu" and which == [0]:
+                below = self.run(body, consts, [-jnp.ones_like(values[0].offset), *values[1:]], called)[0]
+                return [self.graph.leaky(values[0], -below)]
+            return self.run(body, consts, values, called)
         if not which:
             made = primitive.bind(*values, **params)
             return list(made) if primitive.multiple_results else [made]
-        if primitive.name == "max" and len(which) == 1 and not np.any(np.asarray(values[1 - which[0]])):
-            before = self.checked(values[which[0]], "a ReLU", step)
-            self.maps.append(before.pair)
-            return [_units(len(self.maps), before.offset.shape)]
-        alone = primitive.name in _PRODUCTS or (primitive.name == "div" and which == [0])
-        rounded = primitive.name == "convert_element_type" and not jnp.issubdtype(params["new_dtype"], jnp.floating)
-        if rounded or not (primitive.name in _SUMS | _MOVES or (alone and len(which) == 1)):
-            raise self.refused(step, f"{primitive.name} in {inside}" if inside else primitive.name)
-        signals = [self.checked(values[place], f"a {primitive.name}", step) for place in which]
+        signals = [values[place] for place in which]
+        if name in ("max", "min"):
+            sign = 1.0 if name == "max" else -1.0
+            return [combined([sign], [self._larger([_times(sign, value) for value in values])])]
+        if name == "reduce_window_max":
+            return [self._pooled(step, signals[0])]
+        if name == "abs":
+            return [combined([1.0, 1.0], [self.graph.relu(combined([sign], signals)) for sign in (1.0, -1.0)])]
+        alone = name in _PRODUCTS or (name == "div" and which == [0])
+        rounded = name == "convert_element_type" and not jnp.issubdtype(params["new_dtype"], jnp.floating)
+        if rounded or not (name in _SUMS | _MOVES or (alone and len(which) == 1)):
+            raise self.refused(step, f"{name} in {inside}" if inside else name)
         return [_mapped(primitive, params, values, which, signals, fixed=alone)]
 
-    def checked(self, signal: _Signal, what: str, step: JaxprEqn | None = None) -> _Signal:
-        """The signal, where no ReLU came since."""
-        if signal.layer != len(self.maps):
-            raise self.refused(step, f"{what} of values from before and after a ReLU")
-        return signal
+    def _larger(self, values: list[Any]) -> Signal:
+        """The larger of two values, one of which may be constant."""
+        signals = [value for value in values if isinstance(value, Signal)]
+        if len(signals) == 2:
+            return self.graph.largest(*signals)
+        (constant,) = [value for value in values if not isinstance(value, Signal)]
+        return self.graph.clipped(signals[0], low=constant)
 
-    def refused(self, step: JaxprEqn | None, found: str) -> SettingError:
-        where = "" if step is None else str(step.source_info.name_stack)
-        return SettingError(f"layer {where or self.name}", found=found, rule=RULE)
+    def _pooled(self, step: JaxprEqn, signal: Signal) -> Signal:
+        """The largest entry of each window."""
+        own = step.params
+        window, strides, apart = own["window_dimensions"], own["window_strides"], own["window_dilation"]
+        if any(end for ends in own["padding"] for end in ends) or any(size != 1 for size in own["base_dilation"]):
+            raise self.refused(step, "windows beyond the edge")
+        out, parts = step.outvars[0].aval.shape, []  # pyright: ignore[reportAttributeAccessIssue]
+        for at in itertools.product(*[range(size) for size in window]):
+            steps = zip(at, apart, out, strides, strict=True)
+            spans = tuple(slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in steps)
+            taken = {block: columns[(slice(None), *spans)] for block, columns in signal.columns.items()}
+            parts.append(Signal(taken, signal.offset[spans]))
+        return self.graph.largest_of(parts)
+
+    def refused(self, step: JaxprEqn, found: str) -> SettingError:
+        return refused(str(step.source_info.name_stack) or self.name, found)
+
+
+def _times(sign: float, value: Any) -> Any:
+    return combined([sign], [value]) if isinstance(value, Signal) else sign * value
 
 
 def _mapped(
-    primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[_Signal], *, fixed: bool
-) -> _Signal:
+    primitive: Primitive, params: Any, values: list[Any], which: list[int], signals: list[Signal], *, fixed: bool
+) -> Signal:
     """The primitive on offsets as it is, on columns as its linear part.
 
     Of that a product keeps its other factor, and a sum drops its other terms.
@@ -141,5 +145,10 @@ def _mapped(
         own = dict(zip(which, parts, strict=True))
         return primitive.bind(*[own.get(place, value) for place, value in enumerate(rest)], **params)
 
-    columns = jax.vmap(lambda *parts: run(parts, others))(*[signal.columns for signal in signals])
-    return _Signal(signals[0].layer, columns, run([signal.offset for signal in signals], values))
+    columns = {}
+    for block in dict.fromkeys(block for signal in signals for block in signal.columns):
+        count = next(len(signal.columns[block]) for signal in signals if block in signal.columns)
+        none = [jnp.zeros((count, *signal.offset.shape)) for signal in signals]
+        own = [signal.columns.get(block, other) for signal, other in zip(signals, none, strict=True)]
+        columns[block] = jax.vmap(lambda *parts: run(parts, others))(*own)
+    return Signal(columns, run([signal.offset for signal in signals], values))

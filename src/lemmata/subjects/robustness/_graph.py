@@ -1,0 +1,185 @@
+"""Graphs of affine maps and ReLUs as layers one after the other.
+
+A value is an affine function of units: of the input, and of ReLUs at any depth. Where a later layer needs the units of
+an earlier one (a connection around a ReLU, one argument of a maximum), the layers between carry them: what is at least
+0 passes a ReLU as it is, the input as its two parts of either sign. Leaky ReLUs, clips and maxima are sums of ReLUs:
+max(a, b) = a + max(b - a, 0). So every such graph is a `ReluNetwork` of the same outputs.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from lemmata.errors import SettingError
+
+from ._network import ReluNetwork
+
+RULE = "layers that can be bounded are affine ones, ReLU, leaky ReLU, clips, maxima and sums of these"
+
+
+@dataclasses.dataclass(frozen=True)
+class Signal:
+    """sum over blocks b and units u of u * columns[b][u], plus offset.
+
+    Args:
+        columns: for each block of units, one array of the value's shape a unit.
+        offset: the value where all units are 0.
+    """
+
+    columns: dict[int, Any]
+    offset: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """Units max(pre, 0) of one depth; the input has no `pre` and depth 0."""
+
+    depth: int
+    size: int
+    pre: Signal | None
+
+
+class Graph:
+    """Blocks of units as they come, the input first.
+
+    Args:
+        shape: that of the input.
+        array: what arrays the values are.
+    """
+
+    def __init__(self, shape: tuple[int, ...], array: Callable[[np.ndarray], Any]):
+        self.array = array
+        self.blocks = [_Block(0, math.prod(shape), None)]
+        self.input = self._units(0, shape)
+
+    def _units(self, block: int, shape: tuple[int, ...]) -> Signal:
+        size = math.prod(shape)
+        return Signal({block: self.array(np.eye(size).reshape(size, *shape))}, self.array(np.zeros(shape)))
+
+    def relu(self, signal: Signal) -> Signal:
+        """max(signal, 0), whose units are a new block."""
+        depth = 1 + max(self.blocks[own].depth for own in signal.columns)
+        shape = tuple(signal.offset.shape)
+        self.blocks.append(_Block(depth, math.prod(shape), signal))
+        return self._units(len(self.blocks) - 1, shape)
+
+    def leaky(self, signal: Signal, slope: Any) -> Signal:
+        """The signal where it is positive, and slope times it elsewhere."""
+        other = self.relu(combined([-1.0], [signal]))
+        return combined([1.0, -slope], [self.relu(signal), other])
+
+    def largest(self, first: Signal, second: Signal) -> Signal:
+        """The larger of two signals; the one with fewer units of its own is carried."""
+        return combined([1.0, 1.0], [first, self.relu(combined([1.0, -1.0], [second, first]))])
+
+    def largest_of(self, signals: Sequence[Signal]) -> Signal:
+        """The largest of several, in rounds of pairs."""
+        left = list(signals)
+        while len(left) > 1:
+            pairs = [left[k : k + 2] for k in range(0, len(left), 2)]
+            left = [self.largest(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        return left[0]
+
+    def clipped(self, signal: Signal, low: Any = None, high: Any = None) -> Signal:
+        """min(max(signal, low), high), by one ReLU for each end that there is."""
+        if low is not None:
+            signal = moved(self.relu(moved(signal, -low)), low)
+        if high is not None:
+            signal = moved(combined([-1.0], [self.relu(moved(combined([-1.0], [signal]), high))]), high)
+        return signal
+
+    def network(self, output: Signal) -> ReluNetwork:
+        """The layers that compute an output."""
+        depth = max((self.blocks[own].depth for own in output.columns), default=0)
+        last = self._last_use(output, depth)
+        maps, present = [], {0: np.eye(self.blocks[0].size)}
+        for layer in range(1, depth + 1):
+            rows, kept = [], {}
+            for own, until in sorted(last.items()):
+                block = self.blocks[own]
+                if block.depth == layer:
+                    assert block.pre is not None  # the input alone has none, at depth 0
+                    rows.append(self._affine(block.pre, present))
+                    kept[own] = np.eye(block.size)
+                elif block.depth < layer <= until:
+                    reads, carried = _carried(present[own], signed=layer == 1)
+                    rows.append((reads, np.zeros(len(reads))))
+                    kept[own] = carried
+            maps.append((np.concatenate([row[0] for row in rows]), np.concatenate([row[1] for row in rows])))
+            present = _placed(kept)
+        maps.append(self._affine(output, present))
+        return ReluNetwork(tuple(weight for weight, _ in maps), tuple(bias for _, bias in maps))
+
+    def _last_use(self, output: Signal, depth: int) -> dict[int, int]:
+        """For each block that the output rests on, the last layer whose units it must be among."""
+        last: dict[int, int] = {}
+        waiting = [(output, depth)]
+        while waiting:
+            signal, until = waiting.pop()
+            for own in signal.columns:
+                fresh = own not in last
+                last[own] = max(last.get(own, 0), until)
+                pre = self.blocks[own].pre
+                if fresh and pre is not None:
+                    waiting.append((pre, self.blocks[own].depth - 1))
+        return last
+
+    @staticmethod
+    def _affine(signal: Signal, present: dict[int, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Matrix and bias of the flat value, on the units of a layer."""
+        offset = np.asarray(signal.offset, float).ravel()
+        flat = lambda columns: np.asarray(columns, float).reshape(len(columns), -1).T
+        width = next(iter(present.values())).shape[1]
+        own = [flat(columns) @ present[block] for block, columns in signal.columns.items()]
+        return sum(own, np.zeros((len(offset), width))), offset
+
+
+def _carried(value: Float[np.ndarray, "k u"], signed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """What units a layer adds to carry a value, and the value from these: the input's parts of either sign, else units.
+
+    Args:
+        value: from the units of the layer before; of later layers units that are at least 0, or a difference of two.
+        signed: whether it is the input itself.
+    """
+    if signed:
+        return np.concatenate([value, -value]), np.concatenate([np.eye(len(value)), -np.eye(len(value))], axis=1)
+    used = np.flatnonzero(value.any(0))
+    return np.eye(value.shape[1])[used], value[:, used]
+
+
+def _placed(kept: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Values from their own units, as values from all units of the layer, side by side."""
+    width, start, found = sum(own.shape[1] for own in kept.values()), 0, {}
+    for block, own in kept.items():
+        found[block] = np.zeros((len(own), width))
+        found[block][:, start : start + own.shape[1]] = own
+        start += own.shape[1]
+    return found
+
+
+def combined(factors: Sequence[Any], signals: Sequence[Signal]) -> Signal:
+    """The sum of signals of one shape, each times a number."""
+    columns: dict[int, Any] = {}
+    for factor, signal in zip(factors, signals, strict=True):
+        for block, own in signal.columns.items():
+            columns[block] = columns[block] + factor * own if block in columns else factor * own
+    return Signal(columns, sum(factor * signal.offset for factor, signal in zip(factors, signals, strict=True)))
+
+
+def moved(signal: Signal, by: Any) -> Signal:
+    """The signal plus a constant."""
+    return Signal(signal.columns, signal.offset + by)
+
+
+def refused(where: str, found: str | None) -> SettingError:
+    """That a layer cannot be bounded.
+
+    Args:
+        where: its path in the network, or the network's name.
+        found: the operation.
+    """
+    return SettingError(f"layer {where}", found=found, rule=RULE)
