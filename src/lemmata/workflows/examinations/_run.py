@@ -45,6 +45,7 @@ from ._prediction_sets import prediction_sets
 from ._preflight import preflight
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE, row_table, worst_rows
+from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9
@@ -84,6 +85,8 @@ def run_examination(
     checks = preflight(trained, user)
     found: list[Gauge] = []
     plan: list[str] = []
+    tables: dict[str, Any] = {}
+    notes: list[str] = []
     interrupted = False
     second, whole = 0.0, all(check.holds is not False for check in checks)
     if whole:
@@ -92,12 +95,15 @@ def run_examination(
                 second = _gradient_seconds(trained)
                 _gauges(trained, found, plan, second, deadline, progress)
                 _weigh_rows(trained, found, second, deadline)
+                notes = add_tables(trained, names, deadline, tables)
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
-    return _record(trained, checks, found, plan, name, rows_name, decay, time.monotonic() - begun, interrupted, names)
+    seconds = time.monotonic() - begun
+    record = _record(trained, checks, found, plan, name, rows_name, decay, seconds, interrupted, names)
+    return dataclasses.replace(record, notes=[*record.notes, *notes], **tables)
 
 
 def _gauges(
