@@ -27,7 +27,7 @@ from lemmata.workflows.examinations import (
 from lemmata.workflows.records.examinations import ROWS
 
 from ._finished import Finished
-from ._model_frames import inputs_frame
+from ._model_frames import inputs_frame, layers_frame
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -54,6 +54,17 @@ class ModelStudy(Finished[ExaminationRecord]):
         nothing) and `told` (whether the growth is told from nothing).
         """
         return None if self.record.inputs is None else inputs_frame(self.record.inputs)
+
+    @property
+    def layers(self) -> pl.DataFrame | None:
+        """A row for each weight matrix, and one for all arrays of one axis; None of a model without parameters.
+
+        Columns `layer`, `shape`, `norm` (Frobenius), `spectral_norm`, `stable_rank` and `kernel_share` (of the trace of
+        the tangent kernel on training rows). Beside each of the last three, `_low` and `_high` hold 95 % of what a
+        Gaussian matrix of this shape and norm has, and `_outside` says "above" or "below". Then
+        `singular_values_beyond` the upper end of that range; and with `start=` what the start had.
+        """
+        return None if self.record.layers is None else layers_frame(self.record.layers)
 
     def report(self, directory: str | Path) -> Path:
         """Write the page, and rows.csv beside it, into a directory; return the path of the page."""

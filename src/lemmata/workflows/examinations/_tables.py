@@ -7,6 +7,7 @@ from typing import Any
 from lemmata.subjects.trained_models import Trained
 
 from ._inputs import input_table
+from ._layers import layer_table
 from ._row_names import RowNames
 
 
@@ -21,6 +22,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
     """
     asked: dict[str, tuple[str, Callable[[], Any]]] = {
         "inputs": ("which inputs matter", lambda: input_table(trained, names.columns, deadline)),
+        "layers": ("the layers", lambda: layer_table(trained, deadline)),
     }
     notes = []
     for name, (words, question) in asked.items():

@@ -47,3 +47,77 @@ class InputTable:
     unit: str
     notes: list[str] = dataclasses.field(default_factory=list)
     columns: list[InputShown] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerShown:
+    """A parameter array of a model as a matrix, beside random matrices of its shape and Frobenius norm.
+
+    Args:
+        name: of the array; of all arrays of one axis together, how many they are.
+        shape: of the array; empty of several.
+        unfolded: rows and columns of the matrix; empty of several.
+        norm: Frobenius.
+        spectral: the largest singular value; None of arrays of one axis, and where it would take too long.
+        spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
+        beyond: how many singular values lie above the upper end of that null; None where they were not computed.
+        share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
+        share_null: the same of the model with a Gaussian matrix of this shape and norm in each array's place.
+        start_norm, start_spectral, start_share: the same at the parameters that training began with, where they are
+            known.
+    """
+
+    name: str
+    shape: list[int]
+    unfolded: list[int]
+    norm: float
+    spectral: float | None = None
+    spectral_null: Interval | None = None
+    beyond: int | None = None
+    share: float | None = None
+    share_null: Interval | None = None
+    start_norm: float | None = None
+    start_spectral: float | None = None
+    start_share: float | None = None
+
+    @property
+    def stable(self) -> float | None:
+        """The squared Frobenius norm over the squared largest singular value, between 1 and the rank."""
+        return None if not self.spectral else (self.norm / self.spectral) ** 2
+
+    @property
+    def stable_null(self) -> Interval | None:
+        """The stable rank of such Gaussian matrices."""
+        own = self.spectral_null
+        if own is None or not own.lower:
+            return None
+        return Interval(*((self.norm / end) ** 2 for end in (own.value, own.upper, own.lower)))
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerTable:
+    """The parameter arrays of a model.
+
+    Args:
+        rows: training rows on which the shares of the tangent kernel were computed; 0 where they were not.
+        draws: random models behind the nulls of the shares; 0 where there are none.
+        notes: what was left out, and why.
+        layers: in the order of the model; arrays of one axis last, together.
+    """
+
+    rows: int
+    draws: int
+    notes: list[str] = dataclasses.field(default_factory=list)
+    layers: list[LayerShown] = dataclasses.field(default_factory=list)
+
+
+def beside_null(value: float | None, null: Interval | None) -> str:
+    """ "above" or "below" where a number lies outside its null, by more than rounding; else empty.
+
+    >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
+    ('above', '', '')
+    """
+    if value is None or null is None:
+        return ""
+    room = 1e-6 * abs(null.value)
+    return "above" if value > null.upper + room else "below" if value < null.lower - room else ""
