@@ -1,4 +1,4 @@
-"""Which inputs of a model matter: held against closed forms, scikit-learn, all pairs of rows, and data without a signal."""
+"""Which inputs of a model matter: held against closed forms, scikit-learn, all pairs of rows, and mere noise."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The layers of a model: held against NumPy's norms, dense Jacobians, fresh Gaussian matrices and a Fredholm determinant."""
+"""The layers of a model: held against NumPy's norms, dense Jacobians, Gaussian matrices and a Fredholm determinant."""
 
 import time
 

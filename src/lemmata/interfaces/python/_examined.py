@@ -137,7 +137,7 @@ def study_model(
     started = time.monotonic()
     held = facts.get("held")
     others = names_in_frame(held[0] if isinstance(held, tuple | list) and held else None)
-    names = RowNames(names_in_frame(x), others, columns_in_frame(x))
+    names = RowNames(names_in_frame(x), others, columns_in_frame(x), columns_in_frame(y))
     with jax.enable_x64(True):
         model = bare_model(model)
         if hasattr(model, "steps") and len(model) > 1:

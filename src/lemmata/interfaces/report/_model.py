@@ -11,6 +11,7 @@ from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import ROWS, ExaminationRecord, Gauge, GaugeInterval, ReliabilityBin
 
+from ._model_tables import tables_of
 from ._page import drawn, template
 from ._text import MISSING, number
 from ._theme import COLOURS, configured
@@ -73,8 +74,11 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
         beside: whether the file of all rows stands beside the page.
     """
     record = clean(record, lines=True)
+    rows = [_row(own, place) for place, own in enumerate(record.gauges)]
+    quiet = [row for row in rows if _is_silent(row["gauge"])]
     return template("model.html").render(
-        record=record, strip=_strip(record), sentences=model_sentences(record), theories=_theories(record),
+        record=record, strip=_strip(record), sentences=model_sentences(record), tables=tables_of(record),
+        theories=_theories([row for row in rows if row not in quiet]), silenced=quiet,
         meta=_meta(record), version=record.lemmata, silence=silence(record), sets=_sets(record),
         bins=[_bin(own) for own in record.reliability], rows_name=ROWS, rows_file=ROWS if beside else "",
         row_columns={title: name for title, name in _ROW_COLUMNS.items()
@@ -171,6 +175,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     if own.explained is not None:
         ends = own.explained
         verdict += f" R² is {ends.value:.3g}, {ends.at} interval {ends.lower:.3g} to {ends.upper:.3g}."
+        verdict += _outputs(record)
     errs = "errs in" if task == "classification" else "have" if task == "language" else "has"
     words = own.words[0].upper() + own.words[1:]
     found.append(f"{words} {errs} {show(own.error)}. {verdict}")
@@ -183,6 +188,20 @@ def _held(record: ExaminationRecord) -> list[str]:
             f"Classes are unbalanced: the error is {_shares(own.balanced)} if each class counts alike. The rarest is "
             f"{rare.label}: the model finds {_shares(rare.recall)} of {rare.rows:,}, and {named}."
         )
+    return found
+
+
+def _outputs(record: ExaminationRecord) -> str:
+    """The root mean squared error, and of several outputs the best and the worst of them."""
+    if not record.outputs:
+        return ""
+    *single, last = record.outputs
+    ends = last.rmse
+    found = f" RMSE is {number(ends.value)}, 95 % interval {number(ends.lower)} to {number(ends.upper)}."
+    told = sorted((own for own in single if own.explained), key=lambda own: own.explained.value)  # pyright: ignore
+    if len(told) > 1:
+        words = [f"{own.explained.value:.3g} ({own.name})" for own in (told[0], told[-1])]  # pyright: ignore
+        found += f" Of {len(single)} outputs, R² of each is {words[0]} to {words[1]}."
     return found
 
 
@@ -214,6 +233,11 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
     return [line for line in record.silent if line not in known], first
 
 
+def _is_silent(own: Gauge) -> bool:
+    """Whether a gauge says nothing here: no prediction that holds, or no number at all."""
+    return own.status in _SILENT or (own.predicted is None and own.measured is None)
+
+
 def _awaited(own: Gauge) -> str:
     """What would have to be given; empty where that is not all that is missing."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
@@ -232,6 +256,8 @@ def _meta(record: ExaminationRecord) -> str:
     held = f"{record.rows.held:,} held" if record.rows.held else "none held"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
+    if len(record.outputs) > 1:
+        classes = f" · {len(record.outputs) - 1} outputs"
     return (
         f"{record.model.kind}{parameters} · {record.rows.train:,} training rows, {held}"
         f"{classes} · examined in {max(record.seconds, 1):,.0f} s"
@@ -257,7 +283,16 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
         drawn_ends = {name: _inside(getattr(ends, name) / unit) for name in ("lower", "value", "upper")}
         shown = {"predicted": ends.value, "from": ends.lower, "to": ends.upper, "measured": unit, "level": ends.at}
         said = _shown(ends, own.label)
-        rows.append({"gauge": own.title, "verdict": own.status, "said": said, **drawn_ends, **shown})
+        rows.append(
+            {
+                "anchor": f"gauge-{record.gauges.index(own)}",
+                "gauge": own.title,
+                "verdict": own.status,
+                "said": said,
+                **drawn_ends,
+                **shown,
+            }
+        )
     return rows
 
 
@@ -304,20 +339,20 @@ def strip_chart(record: ExaminationRecord) -> Any:
     return configured(chart.properties(width=420, height=34 * len(rows)))
 
 
-def _theories(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """Gauges by the section that they stand in, in the order in which they come; those that measured nothing last."""
+def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Gauges that say something by the section that they stand in; those that measured nothing last."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for own in record.gauges:
-        found.setdefault(own.theory, []).append(_row(own))
+    for row in rows:
+        found.setdefault(row["gauge"].theory, []).append(row)
     spoke = lambda rows: sum(row["gauge"].measured is not None for row in rows)
     parts = [{"theory": theory, "rows": rows, "spoke": spoke(rows)} for theory, rows in found.items()]
     return sorted(parts, key=lambda part: part["spoke"] == 0)
 
 
-def _row(own: Gauge) -> dict[str, Any]:
+def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
     holding = sum(condition.holds is True for condition in own.hypotheses)
     return {
-        "gauge": own, "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
+        "gauge": own, "anchor": f"gauge-{place}", "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
         "conditions": f"{holding} of {len(own.hypotheses)} hold" if own.hypotheses else "none",
         "factor": "" if own.rows_factor is None else f"needs {number(own.rows_factor)} × the rows",
         "failing": [condition for condition in own.hypotheses if condition.holds is False],

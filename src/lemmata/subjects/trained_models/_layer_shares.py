@@ -1,6 +1,7 @@
 """How much of the trace of a model's tangent kernel comes from each of its parameter arrays.
 
-The trace over rows and outputs of J J', J the Jacobian of all outputs, is the sum over arrays of sum_i sum_c |df_ic/dW|².
+The trace over rows and outputs of J J', J the Jacobian of all outputs, is the sum over arrays W of
+sum_i sum_c |df_ic/dW|².
 """
 
 import numpy as np

@@ -117,7 +117,7 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
 
 
 def _chosen(flat: np.ndarray, slopes: Float[np.ndarray, " d"] | None) -> tuple[Int[np.ndarray, " k"], list[str]]:
-    """The inputs that are permuted, those of the largest gradient first: no more than 256, and none that is constant."""
+    """The inputs that are permuted, those of the largest gradient first: at most 256, and none that is constant."""
     varied = np.flatnonzero((flat != flat[:1]).any(0))
     order = varied if slopes is None else varied[np.argsort(-slopes[varied], kind="stable")]
     if len(order) <= MOST:
@@ -213,8 +213,8 @@ def _shown(
     shown = [InputShown(told[p], slope(p), tests[p].growth, tests[p].null, p in apart) for p in first]
     rest = [place for place in range(len(told)) if place not in tests]
     rest = rest if slopes is None else sorted(rest, key=lambda place: -slopes[place])
-    none = Interval(0.0, 0.0, 0.0)
-    shown += [InputShown(told[p], slope(p), *((none, 0.0, False) if constant[p] else ())) for p in rest]
+    idle = lambda p: InputShown(told[p], slope(p), Interval(0.0, 0.0, 0.0), 0.0, False)
+    shown += [idle(p) if constant[p] else InputShown(told[p], slope(p)) for p in rest]
     return shown[:MOST]
 
 

@@ -98,7 +98,7 @@ def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
     if seed is None or not own.any():
         return LayerShown(*told)
     largest, values = singular_values(own)
-    null = largest_by_chance(*own.shape, told[3], seed)
+    null = largest_by_chance(own.shape[0], own.shape[1], told[3], seed)
     beyond = None if values is None else int((values > null.upper).sum())
     return LayerShown(*told, largest, null, beyond)
 
@@ -174,14 +174,15 @@ def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.n
         return float(values[-1]), values
     start = np.random.default_rng(35).normal(size=small)
     found = svds(matrix, k=1, v0=start, return_singular_vectors=False, solver="arpack")
-    return float(found[0]), None
+    return float(np.asarray(found)[0]), None
 
 
 def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
     """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of 95 % of its law.
 
     Args:
-        rows, columns: its shape.
+        rows: of the matrix.
+        columns: of it.
         norm: Frobenius.
         seed: of the drawn matrices.
     """

@@ -51,11 +51,12 @@ _PLACES = Names()
 
 @dataclasses.dataclass(frozen=True)
 class RowNames:
-    """The names of training rows and of held-out ones, and those of their columns; None where nobody named these."""
+    """The names of training rows and of held-out ones, and those of inputs and targets, if they have any."""
 
     training: Names = _PLACES
     held: Names = _PLACES
     columns: tuple[str, ...] | None = None
+    targets: tuple[str, ...] | None = None
 
 
 PLACES = RowNames()

@@ -1,4 +1,4 @@
-"""The tables of an examination that no gauge makes: inputs, layers, outputs and the posterior, as far as there is time."""
+"""The tables of an examination that no gauge makes: inputs, layers, outputs and the posterior."""
 
 import time
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from lemmata.subjects.trained_models import Trained
 
 from ._inputs import input_table
 from ._layers import layer_table
+from ._output_scores import output_scores
 from ._row_names import RowNames
 
 
@@ -20,6 +21,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
         deadline: `time.monotonic()` after which none is begun.
         found: the tables so far, which stay if this is interrupted.
     """
+    found["outputs"] = output_scores(trained, names.targets)
     asked: dict[str, tuple[str, Callable[[], Any]]] = {
         "inputs": ("which inputs matter", lambda: input_table(trained, names.columns, deadline)),
         "layers": ("the layers", lambda: layer_table(trained, deadline)),

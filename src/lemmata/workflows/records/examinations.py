@@ -5,7 +5,7 @@ import dataclasses
 from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
-from .model_tables import InputTable, LayerTable
+from .model_tables import InputTable, LayerTable, OutputScore
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The gauge of the error on new rows from training rows alone."""
@@ -308,6 +308,7 @@ class ExaminationRecord(StoredRecord):
         sets: sets that hold the target of a new row with a stated probability; None where held-out rows are too few.
         worst: the twenty rows that a model which has not seen them errs most in.
         inputs: which inputs matter; None of documents, of fewer than 20 rows, and where no time was left.
+        outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
         layers: the parameter arrays beside random ones; None without parameters, and where no time was left.
     """
 
@@ -338,6 +339,7 @@ class ExaminationRecord(StoredRecord):
     worst: list[RowShown] = dataclasses.field(default_factory=list)
     inputs: InputTable | None = None
     layers: LayerTable | None = None
+    outputs: list[OutputScore] = dataclasses.field(default_factory=list)
 
     @property
     def left_out(self) -> Gauge | None:

@@ -15,8 +15,8 @@ class InputShown:
         growth: by how much the mean loss grows if the values of this input are permuted among the rows, with its 95 %
             interval for new rows; None where it was not permuted.
         null: 95 % of such growths lie within +- this of 0 if the input says nothing.
-        told: whether the growth is told from nothing: the null is rejected, all inputs together at 5 %, and the interval
-            lies above 0; None where it was not permuted.
+        told: whether the growth is told from nothing: the null is rejected, all inputs together at 5 %, and the
+            interval lies above 0; None where it was not permuted.
     """
 
     name: str
@@ -47,6 +47,22 @@ class InputTable:
     unit: str
     notes: list[str] = dataclasses.field(default_factory=list)
     columns: list[InputShown] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputScore:
+    """How well values are predicted on held-out rows, with 95 % intervals.
+
+    Args:
+        name: of the output; "all together" for the distance over all of them.
+        rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
+        explained: R², the share of the squared error of the training rows' mean that the model saves; None where all
+            targets are that mean.
+    """
+
+    name: str
+    rmse: Interval
+    explained: Interval | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +128,7 @@ class LayerTable:
 
 
 def beside_null(value: float | None, null: Interval | None) -> str:
-    """ "above" or "below" where a number lies outside its null, by more than rounding; else empty.
+    """On which side of its null a number lies by more than rounding, "above" or "below"; empty within.
 
     >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
     ('above', '', '')
