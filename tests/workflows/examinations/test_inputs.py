@@ -1,5 +1,6 @@
 """Which inputs of a model matter: held against closed forms, scikit-learn, all pairs of rows, and mere noise."""
 
+import math
 import time
 
 import jax.numpy as jnp
@@ -14,11 +15,16 @@ from sklearn.preprocessing import StandardScaler
 
 import lemmata
 from lemmata.subjects.trained_models import read_trained
-from lemmata.workflows.examinations import ExaminationRecord
+from lemmata.workflows.examinations import ExaminationRecord, _inputs
 from lemmata.workflows.examinations._inputs import MOST, PERMUTATIONS, growth_of, input_table
 
 W = np.array([2.0, -1.0, 0.0, 0.5])
 SPREAD = np.array([1.0, 2.0, 3.0, 1.0])
+
+
+@pytest.fixture(autouse=True)
+def as_long_as_it_takes(monkeypatch):
+    monkeypatch.setattr(_inputs, "_SECONDS", math.inf)
 
 
 def dot(w, rows):
@@ -153,8 +159,9 @@ def test_what_is_not_asked():
     documents = read_trained(((lambda w, x: jnp.broadcast_to(w, (*x.shape, 5))), jnp.zeros(5)), tokens, None)
     assert input_table(documents) is None
     assert input_table(linear(rows=19, new=10)) is None
-    late = input_table(linear(), deadline=time.monotonic())
-    assert late.notes == ["0 of 4 inputs were permuted: all of them take more than the time that was left."]
+    assert input_table(linear(), deadline=time.monotonic() - 1).rows == 250
+    late = input_table(linear(), deadline=time.monotonic() - 1)
+    assert late.notes == ["0 of 4 inputs were permuted: there was no time for the others."]
     assert all(own.growth is None and own.slope is not None for own in late.columns[:4])
 
 

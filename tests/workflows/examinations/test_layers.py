@@ -1,5 +1,6 @@
 """The layers of a model: held against NumPy's norms, dense Jacobians, Gaussian matrices and a Fredholm determinant."""
 
+import math
 import time
 
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import lemmata
 from lemmata.subjects.trained_models import layer_shares, read_model, read_trained, tangent_kernel
-from lemmata.workflows.examinations import ExaminationRecord
+from lemmata.workflows.examinations import ExaminationRecord, _layers
 from lemmata.workflows.examinations._layers import (
     TRACY_WIDOM,
     largest_by_chance,
@@ -21,6 +22,12 @@ from lemmata.workflows.examinations._layers import (
     unfolded,
 )
 from lemmata.workflows.records.model_tables import beside_null
+
+
+@pytest.fixture(autouse=True)
+def as_long_as_it_takes(monkeypatch):
+    monkeypatch.setattr(_layers, "_SECONDS", math.inf)
+    monkeypatch.setattr(_layers, "_FOR_NULLS", math.inf)
 
 
 def network(own, x):
@@ -138,8 +145,6 @@ def test_arrays_of_convolutions_are_unfolded_by_their_channels():
 
 
 def test_the_largest_singular_value_of_a_large_matrix_is_found_alone(monkeypatch):
-    from lemmata.workflows.examinations import _layers
-
     own = np.random.default_rng(7).normal(size=(120, 50))
     whole, values = singular_values(own)
     np.testing.assert_allclose(values[::-1], np.linalg.svd(own, compute_uv=False))

@@ -8,6 +8,7 @@ h(i, j) = loss of row i with the input of row j, less its loss, whose variance i
 mean_j h(j, i) over m.
 """
 
+import math
 import time
 import warnings
 from typing import NamedTuple
@@ -24,7 +25,7 @@ PERMUTATIONS, ROWS, MOST = 20, 1000, 256
 FEWEST = 20
 """Rows below which nothing is permuted."""
 _FEWER = 250
-_SECONDS = 5.0
+_SECONDS = 10.0
 _BYTES = 2**26
 _LEVEL = 0.95
 _OUTPUTS = 16
@@ -64,18 +65,23 @@ def input_table(
 
 
 def _table(trained: Trained, rows: _Rows, names: tuple[str, ...] | None, deadline: float | None) -> InputTable:
+    end = time.monotonic() + _SECONDS if deadline is None else min(time.monotonic() + _SECONDS, deadline)
+    slopes, told = _slopes(trained, rows), _names(rows.x.shape[1:], names)
     flat = rows.x.reshape(len(rows.x), -1)
-    slopes = _slopes(trained, rows)
-    places, notes = _chosen(flat, slopes)
-    rows, places, more = _afforded(trained, rows, places, deadline)
-    told = _names(rows.x.shape[1:], names)
+    constant = (flat == flat[:1]).all(0)
+    places, notes = _chosen(~constant, slopes)
+    rows = _afforded(trained, rows, places, end)
     own = np.random.default_rng([trained.seed, 31])
     orders = np.stack([own.permutation(len(rows.x)) for _ in range(PERMUTATIONS)])
-    base = _losses(trained, rows.x, rows.y)
-    tests = {int(place): growth_of(_grown(trained, rows, int(place), orders, base), orders) for place in places}
-    shown = _shown(told, slopes, tests, (flat == flat[:1]).all(0))
+    base, tests = _losses(trained, rows.x, rows.y), {}
+    for place in map(int, places):
+        if time.monotonic() > end:
+            notes.append(f"{len(tests)} of {len(places):,} inputs were permuted: there was no time for the others.")
+            break
+        tests[place] = growth_of(_grown(trained, rows, place, orders, base), orders)
     unit = _UNITS[trained.task.probable] if trained.task.is_classification else "squared distance"
-    return InputTable(rows.part, len(rows.x), PERMUTATIONS, float(base.mean()), unit, [*notes, *more], shown)
+    shown = _shown(told, slopes, tests, constant)
+    return InputTable(rows.part, len(rows.x), PERMUTATIONS, float(base.mean()), unit, notes, shown)
 
 
 def _rows(trained: Trained) -> _Rows:
@@ -116,34 +122,29 @@ def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
     return found if np.isfinite(found).all() else None
 
 
-def _chosen(flat: np.ndarray, slopes: Float[np.ndarray, " d"] | None) -> tuple[Int[np.ndarray, " k"], list[str]]:
+def _chosen(
+    varied: Bool[np.ndarray, " d"], slopes: Float[np.ndarray, " d"] | None
+) -> tuple[Int[np.ndarray, " k"], list[str]]:
     """The inputs that are permuted, those of the largest gradient first: at most 256, and none that is constant."""
-    varied = np.flatnonzero((flat != flat[:1]).any(0))
-    order = varied if slopes is None else varied[np.argsort(-slopes[varied], kind="stable")]
+    order = np.flatnonzero(varied)
+    order = order if slopes is None else order[np.argsort(-slopes[order], kind="stable")]
     if len(order) <= MOST:
         return order, []
     which = "the first ones" if slopes is None else "those with the largest gradients"
     return order[:MOST], [f"{MOST} of {len(order):,} inputs were permuted: {which}."]
 
 
-def _afforded(
-    trained: Trained, rows: _Rows, places: Int[np.ndarray, " all"], deadline: float | None
-) -> tuple[_Rows, Int[np.ndarray, " k"], list[str]]:
-    """All inputs on all rows where that takes five seconds at most; else on 250 rows; else fewer inputs."""
-    left = _SECONDS if deadline is None else max(min(_SECONDS, deadline - time.monotonic()), 0.0)
-    _losses(trained, rows.x, rows.y)  # compiles
-    begun = time.monotonic()
-    _losses(trained, rows.x, rows.y)
-    second = (time.monotonic() - begun) / len(rows.x) * PERMUTATIONS  # of permuting one input of one row
-    if second * len(rows.x) * len(places) <= left:
-        return rows, places, []
-    rows = _few(trained, rows, _FEWER)
-    fit = int(left / max(second * len(rows.x), 1e-12))
-    if fit >= len(places):
-        return rows, places, []
-    most = f"{_SECONDS:g} seconds" if left == _SECONDS else "the time that was left"
-    note = f"{fit} of {len(places):,} inputs were permuted: all of them take more than {most}."
-    return rows, places[:fit], [note]
+def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
+    """All of the rows, or 250 of them where permuting every input among all takes too long."""
+    if len(rows.x) <= _FEWER or not len(places):
+        return rows
+    still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
+    taken = math.inf
+    for _ in range(2):  # the first compiles
+        begun = time.monotonic()
+        _grown(trained, rows, int(places[0]), still, np.zeros(len(rows.x)))
+        taken = min(taken, time.monotonic() - begun)
+    return rows if taken * len(places) <= end - time.monotonic() else _few(trained, rows, _FEWER)
 
 
 def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
