@@ -11,7 +11,7 @@ from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import ROWS, ExaminationRecord, Gauge, GaugeInterval, ReliabilityBin
 
-from ._model_tables import tables_of
+from ._model_tables import posterior_words, tables_of
 from ._page import drawn, template
 from ._text import MISSING, number
 from ._theme import COLOURS, configured
@@ -80,6 +80,7 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
         record=record, strip=_strip(record), sentences=model_sentences(record), tables=tables_of(record),
         theories=_theories([row for row in rows if row not in quiet]), silenced=quiet,
         meta=_meta(record), version=record.lemmata, silence=silence(record), sets=_sets(record),
+        posterior=posterior_words(record),
         bins=[_bin(own) for own in record.reliability], rows_name=ROWS, rows_file=ROWS if beside else "",
         row_columns={title: name for title, name in _ROW_COLUMNS.items()
                      if any(getattr(row, name) is not None for row in record.worst)},

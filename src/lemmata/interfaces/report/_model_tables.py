@@ -48,6 +48,39 @@ def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
     return found
 
 
+def posterior_words(record: ExaminationRecord) -> str:
+    """What the posterior predicts of held-out rows, and whether it comes true, in words; empty where nothing is known.
+
+    Args:
+        record: an examination, cleaned.
+    """
+    own = record.posterior
+    if own is None or (not own.reason and own.status == "unscored"):
+        return ""
+    if own.reason:
+        return f"Laplace's approximation of the posterior says nothing here: {own.reason}."
+    parts = "parameters" if own.whole else "parameters of the last layer"
+    told = f"By Laplace's approximation {number(own.dimension)} {parts} are well determined by the rows."
+    if own.covered is not None:
+        ends = f"{_percent(own.covered.lower)} to {_percent(own.covered.upper)}"
+        return (
+            f"{told} With the noise of the residuals, its {_percent(own.level)} intervals hold "
+            f"{_percent(own.covered.value)} of the targets of {own.rows:,} held-out rows ({ends})."
+        )
+    gain = own.gain
+    if gain is None:
+        return ""
+    verdict = "better than" if gain.lower > 0 else "worse than" if gain.upper < 0 else "no different from"
+    return (
+        f"{told} Averaged over this posterior, the probabilities of {own.rows:,} held-out rows have log loss "
+        f"{number(own.corrected)}, {verdict} the {number(own.plain)} of the model itself (its gain is {_ends(gain)})."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
 def _table(anchor: str, title: str, hint: str, kind: str, words: str, rows: list[list[str]], **rest: Any) -> dict:
     """Columns of which no row has anything are left out."""
     heads = [kind, *_SIZES[kind]]

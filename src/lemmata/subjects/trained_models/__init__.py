@@ -67,6 +67,8 @@ from ._polish import polish as polish
 from ._polish import polished_copy as polished_copy
 from ._polish import step_passes as step_passes
 from ._polish import vectors_bytes as vectors_bytes
+from ._posterior import PosteriorSpread as PosteriorSpread
+from ._posterior import posterior_spread as posterior_spread
 from ._read import read_model as read_model
 from ._read_trained import read_trained as read_trained
 from ._readout import readout_of as readout_of

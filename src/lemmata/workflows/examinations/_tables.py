@@ -9,6 +9,7 @@ from lemmata.subjects.trained_models import Trained
 from ._inputs import input_table
 from ._layers import layer_table
 from ._output_scores import output_scores
+from ._posterior import posterior_summary
 from ._row_names import RowNames
 
 
@@ -24,6 +25,7 @@ def add_tables(trained: Trained, names: RowNames, deadline: float | None, found:
     found["outputs"] = output_scores(trained, names.targets)
     asked: dict[str, tuple[str, Callable[[], Any]]] = {
         "inputs": ("which inputs matter", lambda: input_table(trained, names.columns, deadline)),
+        "posterior": ("the posterior", lambda: posterior_summary(trained)),
         "layers": ("the layers", lambda: layer_table(trained, deadline)),
     }
     notes = []

@@ -5,7 +5,7 @@ import dataclasses
 from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
-from .model_tables import InputTable, LayerTable, OutputScore
+from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The gauge of the error on new rows from training rows alone."""
@@ -309,6 +309,7 @@ class ExaminationRecord(StoredRecord):
         worst: the twenty rows that a model which has not seen them errs most in.
         inputs: which inputs matter; None of documents, of fewer than 20 rows, and where no time was left.
         outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
+        posterior: Laplace's approximation on held-out rows; None where there is nothing to ask.
         layers: the parameter arrays beside random ones; None without parameters, and where no time was left.
     """
 
@@ -340,6 +341,7 @@ class ExaminationRecord(StoredRecord):
     inputs: InputTable | None = None
     layers: LayerTable | None = None
     outputs: list[OutputScore] = dataclasses.field(default_factory=list)
+    posterior: PosteriorShown | None = None
 
     @property
     def left_out(self) -> Gauge | None:

@@ -137,3 +137,41 @@ def beside_null(value: float | None, null: Interval | None) -> str:
         return ""
     room = 1e-6 * abs(null.value)
     return "above" if value > null.upper + room else "below" if value < null.lower - room else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PosteriorShown:
+    """Laplace's approximation of the posterior on held-out rows, and whether what it predicts comes true there.
+
+    Args:
+        reason: why there is none; empty where there is one, and the rest is None then.
+        whole: whether all parameters are uncertain, and not the readout alone.
+        dimension: the effective dimension of the parameters.
+        rows: held-out rows that are no copies, on which it was measured.
+        noise: of values, the standard deviation of the noise of each output, from residuals.
+        level: with which the predictive intervals of values are to hold.
+        covered: the share of targets that these hold, with its 95 % interval.
+        plain: of classes, the mean log loss of the model's probabilities.
+        corrected: that of the probabilities averaged over the posterior.
+        gain: plain less corrected, with its 95 % interval.
+    """
+
+    reason: str = ""
+    whole: bool | None = None
+    dimension: float | None = None
+    rows: int = 0
+    noise: list[float] = dataclasses.field(default_factory=list)
+    level: float = 0.9
+    covered: Interval | None = None
+    plain: float | None = None
+    corrected: float | None = None
+    gain: Interval | None = None
+
+    @property
+    def status(self) -> str:
+        """Agrees if intervals hold as often as they say, or averaging does not surely raise the log loss."""
+        if self.covered is not None:
+            return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
+        if self.gain is not None:
+            return "disagrees" if self.gain.upper < 0 else "agrees"
+        return "unscored"
