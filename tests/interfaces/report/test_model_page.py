@@ -8,8 +8,10 @@ import pytest
 
 from lemmata.interfaces.python import ModelStudy
 from lemmata.interfaces.report._model import model_page, model_sentences, silence, write_model, write_models
+from lemmata.intervals import Interval
 from lemmata.workflows.examinations import ExaminationRecord
 from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
+from lemmata.workflows.records.model_tables import InputShown, InputTable, LayerShown, LayerTable, OutputScore
 from tests.interfaces.report.page import Page
 from tests.interfaces.report.test_page import PAYLOAD
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
@@ -75,8 +77,11 @@ def test_one_small_page_without_scripts_and_without_other_files(tmp_path):
     page = Page(text)
     assert len(text.encode()) < 300_000
     assert "script" not in page.tags
-    assert not [value for _, name, value in page.attributes if name in ("src", "href", "action", "srcset")]
+    assert not [value for _, name, value in page.attributes if name in ("src", "action", "srcset")]
     assert len(page.ids) == len(set(page.ids))
+    links = [value for _, name, value in page.attributes if name == "href"]
+    assert links
+    assert set(links) <= {f"#{name}" for name in page.ids}
     layers = [f"layer{i}.weight 10x10" for i in range(5000)]
     wide = example(2, model=dataclasses.replace(example().model, layers=layers))
     assert len(text_of(wide, tmp_path).encode()) < 100_000
@@ -87,8 +92,7 @@ def test_the_first_screen_says_what_was_found(tmp_path):
     words = Page(text_of(example(), tmp_path)).unfolded
     for part in ("Error on held-out rows: 6 %, 95 % interval 4 % to 8 %", "Two rows of three are copies", "A note",
                  "1 of 2 predicted intervals hold", "Gauge number 1 of a trained model", "why",
-                 "predicted 0.200 (97 %: 0.100 to 0.300), measured 0.190",
-                 "Gauge 3: the bound says no more"):  # fmt: skip
+                 "predicted 0.200 (97 %: 0.100 to 0.300), measured 0.190"):  # fmt: skip
         assert part in words, part
     interrupted = Page(text_of(example(interrupted=True), tmp_path)).unfolded
     assert "The examination was interrupted" in interrupted
@@ -160,19 +164,25 @@ def test_axe_finds_nothing_with_everything_unfolded(tmp_path, width, dark):
             assert overflow(driver) == 0, page
 
 
-def test_the_held_out_error_is_the_first_row_and_much_silence_is_folded(tmp_path):
+def test_the_held_out_error_is_the_first_row_and_silence_is_one_folded_line(tmp_path):
     name = "trained_models.leaving_out.held_out_error_from_training_rows"
     last = dataclasses.replace(gauge(3), title="The error", name=name)
-    record = with_gauges([gauge(1), gauge(2), last], silent=[f"Theory {i}: why" for i in range(9)])
+    quiet = [gauge(i, status) for i, status in enumerate(("vacuous", "inapplicable", "failed", "unaffordable"), 10)]
+    empty = dataclasses.replace(gauge(20, "unscored"), predicted=None)
+    silent = [f"Theory {i}: why" for i in range(9)]
+    record = with_gauges([gauge(1), gauge(2), last, *quiet, empty, gauge(21, "unscored")], silent=silent)
     text = text_of(record, tmp_path)
-    assert re.findall(r'<li><span class="name">(.*?)</span>', text) == [
+    assert re.findall(r'<li><span class="name"><a href="#gauge-\d+">(.*?)</a></span>', text) == [
         "The error", "Gauge number 1 of a trained model", "Gauge number 2 of a trained model"
     ]  # fmt: skip
     words = Page(text).unfolded
-    assert "Theory 4: why" in words
-    assert "<summary>and 4 more</summary>" in text
-    assert "Theory 5: why" not in words
-    assert "Theory 8: why" in text
+    assert not any(f"Theory {i}: why" in words for i in range(9))
+    fold = text[text.index('id="silent"') :]
+    assert re.search(r"<summary>(.*?) <span", fold).group(1) == "5 gauges say nothing here"
+    assert all(f"Theory {i}: why" in fold for i in range(9))
+    place = {i: own.title for i, own in enumerate(record.gauges)}
+    assert [place[int(i)] for i in re.findall(r'href="#gauge-(\d+)"', fold)] == [own.title for own in (*quiet, empty)]
+    assert "nothing measured" not in text
 
 
 def test_ends_that_nothing_names_are_not_printed(tmp_path):
@@ -198,3 +208,50 @@ def test_gauges_are_grouped_by_what_they_wait_for():
     assert waiting == [("--start FILE", [titles[0], titles[3]]), ("--start FILE and --rate NUMBER", [titles[1]])]
     page = model_page(record)
     assert "3 more gauges would speak, if given what they wait for" in page
+
+
+def tables():
+    ends = lambda value: Interval(value, value - 0.5, value + 0.5)
+    inputs = InputTable("held out", 300, 20, 0.25, "log loss", ["A note on inputs."], [
+        InputShown("width", 0.5, ends(0.75), 0.1, True), InputShown("height", 0.2, ends(0.0), 0.1, False),
+        InputShown("depth", 0.1)])  # fmt: skip
+    layers = LayerTable(32, 39, ["A note on layers."], [
+        LayerShown("0.weight", [64, 32, 3, 3], [64, 288], 3.0, 1.5, Interval(1.0, 0.9, 1.1), 2, 0.9, ends(0.5)),
+        LayerShown("3 vectors", [], [], 1.0, share=0.1, share_null=ends(0.2))])  # fmt: skip
+    outputs = [OutputScore(name, ends(1.0), ends(0.5)) for name in ("left", "right", "all together")]
+    return {"inputs": inputs, "layers": layers, "outputs": outputs}
+
+
+def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_path):
+    text = text_of(example(**tables()), tmp_path)
+    page = Page(text)
+    for part in ("1 of 2 told from nothing", "width (matters)", "0.750 (0.250 to 1.25)", "± 0.100", "2 outputs",
+                 "0.weight 64×32×3×3", "1.50 (0.900 to 1.10) above", "4.00 (7.44 to 11.1) below", "A note on layers.",
+                 "A note on inputs.", "all together", "0.100 (−0.300 to 0.700)", "On 300 held-out rows"):  # fmt: skip
+        assert part in page.words, part
+    for anchor in ("inputs", "layers", "outputs"):
+        heads = re.findall(rf'<a href="#({anchor}-\d)">', text)
+        assert heads
+        assert set(heads) <= set(page.ids)
+    assert "script" not in page.tags
+    bare = example(**tables() | {"inputs": InputTable("training", 30, 20, 1.0, "log loss", ["None were permuted."])})
+    assert "None were permuted." in text_of(bare, tmp_path)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(WIDE, True), (NARROW, False)])
+def test_tables_are_whole_where_the_screen_is_narrow(tmp_path, width, dark):
+    page = write_model(example(8, **tables()), tmp_path)
+    with browser(width, dark) as driver:
+        driver.get(page.as_uri())
+        driver.execute_script("document.querySelectorAll('details').forEach(own => { own.open = true })")
+        assert violations(driver) == []
+        assert overflow(driver) == 0
+        script = (
+            "return [...document.querySelectorAll('table.stack td')].map(own => own.getBoundingClientRect())"
+            ".filter(own => own.right > window.innerWidth || own.left < 0).length"
+        )
+        assert driver.execute_script(script) == 0
+        seen = driver.execute_script(
+            "return [...document.querySelectorAll('td[data-label=measured]')].map(own => own.innerText)"
+        )
+        assert "0.190" in " ".join(seen)

@@ -15,10 +15,19 @@ from lemmata.facts import Facts, states_facts
 from lemmata.files import replace_text
 from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import bare_model, read_trained
-from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, row_table, run_examination
+from lemmata.workflows.examinations import (
+    ExaminationRecord,
+    RowNames,
+    columns_after,
+    columns_in_frame,
+    names_in_frame,
+    row_table,
+    run_examination,
+)
 from lemmata.workflows.records.examinations import ROWS
 
 from ._finished import Finished
+from ._model_frames import inputs_frame, layers_frame
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -34,6 +43,28 @@ class ModelStudy(Finished[ExaminationRecord]):
 
     rows: pl.DataFrame | None = dataclasses.field(default=None, compare=False)
     kind = ExaminationRecord
+
+    @property
+    def inputs(self) -> pl.DataFrame | None:
+        """A row for each input, the one that matters most first; None where nothing was asked (documents, few rows).
+
+        Columns `input`, `gradient` (its mean size times the input's standard deviation; missing without derivatives),
+        `loss_growth` with `lower` and `upper` (by how much the mean loss grows if the input's values are permuted among
+        rows, with the 95 % interval for new rows), `null` (95 % of growths lie within +- this if the input says
+        nothing) and `told` (whether the growth is told from nothing).
+        """
+        return None if self.record.inputs is None else inputs_frame(self.record.inputs)
+
+    @property
+    def layers(self) -> pl.DataFrame | None:
+        """A row for each weight matrix, and one for all arrays of one axis; None of a model without parameters.
+
+        Columns `layer`, `shape`, `norm` (Frobenius), `spectral_norm`, `stable_rank` and `kernel_share` (of the trace of
+        the tangent kernel on training rows). Beside each of the last three, `_low` and `_high` hold 95 % of what a
+        Gaussian matrix of this shape and norm has, and `_outside` says "above" or "below". Then
+        `singular_values_beyond` the upper end of that range; and with `start=` what the start had.
+        """
+        return None if self.record.layers is None else layers_frame(self.record.layers)
 
     def report(self, directory: str | Path) -> Path:
         """Write the page, and rows.csv beside it, into a directory; return the path of the page."""
@@ -106,10 +137,12 @@ def study_model(
     """
     started = time.monotonic()
     held = facts.get("held")
-    names = RowNames(names_in_frame(x), names_in_frame(held[0] if isinstance(held, tuple | list) and held else None))
+    others = names_in_frame(held[0] if isinstance(held, tuple | list) and held else None)
+    names = RowNames(names_in_frame(x), others, columns_in_frame(x), columns_in_frame(y))
     with jax.enable_x64(True):
         model = bare_model(model)
         if hasattr(model, "steps") and len(model) > 1:
+            names = dataclasses.replace(names, columns=columns_after(model[:-1]))
             model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"

@@ -1,5 +1,6 @@
 """Pages from records alone: they are read and never recomputed, so that neither JAX nor scikit-learn is loaded."""
 
+from ._actions import action_sentences as action_sentences
 from ._curves import learning_curve_chart as learning_curve_chart
 from ._families import curves_chart as curves_chart
 from ._families import families_fragment as families_fragment
@@ -7,7 +8,6 @@ from ._in_context import attention_picture as attention_picture
 from ._in_context import coefficients_picture as coefficients_picture
 from ._in_context import errors_picture as errors_picture
 from ._in_context import write_pictures as write_pictures
-from ._model import action_sentences as action_sentences
 from ._model import model_fragment as model_fragment
 from ._model import model_sentences as model_sentences
 from ._model import silence as silence

@@ -11,16 +11,16 @@ from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import (
     ROWS,
-    Action,
-    Effect,
     ExaminationRecord,
     Gauge,
     GaugeInterval,
     ReliabilityBin,
 )
 
+from ._actions import action_sentences
+from ._model_tables import posterior_words, tables_of
 from ._page import drawn, template
-from ._text import MISSING, number
+from ._text import MISSING, number, percent
 from ._theme import COLOURS, configured
 
 _ROW_COLUMNS = {
@@ -81,10 +81,14 @@ def model_page(record: ExaminationRecord, beside: bool = False) -> str:
         beside: whether the file of all rows stands beside the page.
     """
     record = clean(record, lines=True)
+    rows = [_row(own, place) for place, own in enumerate(record.gauges)]
+    quiet = [row for row in rows if _is_silent(row["gauge"])]
     return template("model.html").render(
-        record=record, strip=_strip(record), sentences=model_sentences(record), theories=_theories(record),
+        record=record, strip=_strip(record), sentences=model_sentences(record), tables=tables_of(record),
+        theories=_theories([row for row in rows if row not in quiet]), silenced=quiet,
         meta=_meta(record), version=record.lemmata, silence=silence(record), sets=_sets(record),
         actions=action_sentences(record),
+        posterior=posterior_words(record),
         bins=[_bin(own) for own in record.reliability], rows_name=ROWS, rows_file=ROWS if beside else "",
         row_columns={title: name for title, name in _ROW_COLUMNS.items()
                      if any(getattr(row, name) is not None for row in record.worst)},
@@ -96,16 +100,16 @@ def _sets(record: ExaminationRecord) -> str:
     own = record.sets
     if own is None:
         return ""
-    seen = f"It was so of {_shares(own.covered.value)} of {own.measured:,} other held-out rows "
-    seen += f"({_shares(own.covered.lower)} to {_shares(own.covered.upper)})."
+    seen = f"It was so of {percent(own.covered.value)} of {own.measured:,} other held-out rows "
+    seen += f"({percent(own.covered.lower)} to {percent(own.covered.upper)})."
     if own.single is None:
         return (
-            f"To hold {_shares(own.level)} of new targets, an interval around the prediction is {number(own.size)} "
+            f"To hold {percent(own.level)} of new targets, an interval around the prediction is {number(own.size)} "
             f"wide ({number(own.trivial)} around the mean of the training targets). {seen}"
         )
     return (
-        f"To hold the right class of {_shares(own.level)} of new rows, a set has {number(own.size)} classes in the "
-        f"mean ({number(own.trivial)} without the model); {_shares(own.single)} of the sets have one, and none is "
+        f"To hold the right class of {percent(own.level)} of new rows, a set has {number(own.size)} classes in the "
+        f"mean ({number(own.trivial)} without the model); {percent(own.single)} of the sets have one, and none is "
         f"empty. {seen}"
     )
 
@@ -117,7 +121,7 @@ def _bin(own: ReliabilityBin) -> dict[str, Any]:
     verdict = "agrees" if ends.lower <= own.sure <= ends.upper else "disagrees"
     return {
         "rows": f"{own.rows:,}", "verdict": verdict, **{name: round(100 * value, 2) for name, value in places.items()},
-        **{name: _shares(value) for name, value in told.items()},
+        **{name: percent(value) for name, value in told.items()},
     }  # fmt: skip
 
 
@@ -161,29 +165,6 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
     return found
 
 
-def action_sentences(record: ExaminationRecord) -> list[str]:
-    """What to do next, an action a line, with what it did on held-out rows to a copy of the model."""
-    return [f"{own.text} {_done(own)}".rstrip() for own in record.actions]
-
-
-def _done(own: Action) -> str:
-    if not own.effects:
-        return ""
-    said = [_told_effect(effect) for effect in own.effects]
-    return f"{own.then} {', and '.join(said)}."
-
-
-def _told_effect(own: Effect) -> str:
-    shares = own.quantity == "error"
-    show = _shares if shares else number
-    low, high = -own.gain.upper, -own.gain.lower
-    ends = f"{100 * low:+.2g} to {100 * high:+.2g} points" if shares else f"{low:+.2g} to {high:+.2g}"
-    return (
-        f"the {own.quantity} on held-out rows is {show(own.after)} in place of {show(own.before)} (a change of {ends}, "
-        f"{own.gain.at} interval)"
-    )
-
-
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:
     """Whether an interval is wider than half of the error that everybody has without the model."""
     return record.baseline is not None and ends.upper - ends.lower > record.baseline.error / 2
@@ -197,7 +178,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     found = [_error("Error on held-out rows", record.held_error, _UNITS.get(task, " (mean squared distance)"), task)]
     if own is None:
         return found
-    show = _shares if task == "classification" else number
+    show = percent if task == "classification" else number
     gain = own.gain
     if own.beaten is None:
         verdict = f"The model does not surely beat that: the two errors differ by {show(-gain.value)}, {gain.at} "
@@ -207,6 +188,7 @@ def _held(record: ExaminationRecord) -> list[str]:
     if own.explained is not None:
         ends = own.explained
         verdict += f" R² is {ends.value:.3g}, {ends.at} interval {ends.lower:.3g} to {ends.upper:.3g}."
+        verdict += _outputs(record)
     errs = "errs in" if task == "classification" else "have" if task == "language" else "has"
     words = own.words[0].upper() + own.words[1:]
     found.append(f"{words} {errs} {show(own.error)}. {verdict}")
@@ -214,16 +196,26 @@ def _held(record: ExaminationRecord) -> list[str]:
         rare = own.classes[0]
         named = f"it calls no row {rare.label}"
         if rare.precision is not None:
-            named = f"of the rows that it calls {rare.label}, {_shares(rare.precision)} are"
+            named = f"of the rows that it calls {rare.label}, {percent(rare.precision)} are"
         found.append(
-            f"Classes are unbalanced: the error is {_shares(own.balanced)} if each class counts alike. The rarest is "
-            f"{rare.label}: the model finds {_shares(rare.recall)} of {rare.rows:,}, and {named}."
+            f"Classes are unbalanced: the error is {percent(own.balanced)} if each class counts alike. The rarest is "
+            f"{rare.label}: the model finds {percent(rare.recall)} of {rare.rows:,}, and {named}."
         )
     return found
 
 
-def _shares(value: float) -> str:
-    return f"{100 * value:.3g} %"
+def _outputs(record: ExaminationRecord) -> str:
+    """The root mean squared error, and of several outputs the best and the worst of them."""
+    if not record.outputs:
+        return ""
+    *single, last = record.outputs
+    ends = last.rmse
+    found = f" RMSE is {number(ends.value)}, 95 % interval {number(ends.lower)} to {number(ends.upper)}."
+    told = sorted((own for own in single if own.explained), key=lambda own: own.explained.value)  # pyright: ignore
+    if len(told) > 1:
+        words = [f"{own.explained.value:.3g} ({own.name})" for own in (told[0], told[-1])]  # pyright: ignore
+        found += f" Of {len(single)} outputs, R² of each is {words[0]} to {words[1]}."
+    return found
 
 
 def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[str]]]]:
@@ -250,6 +242,11 @@ def silence(record: ExaminationRecord) -> tuple[list[str], list[tuple[str, list[
     return [line for line in record.silent if line not in known], first
 
 
+def _is_silent(own: Gauge) -> bool:
+    """Whether a gauge says nothing here: no prediction that holds, or no number at all."""
+    return own.status in _SILENT or (own.predicted is None and own.measured is None)
+
+
 def _awaited(own: Gauge) -> str:
     """What would have to be given; empty where that is not all that is missing."""
     failing = [condition.name for condition in own.hypotheses if condition.holds is False]
@@ -259,7 +256,7 @@ def _awaited(own: Gauge) -> str:
 
 
 def _error(words: str, ends: GaugeInterval, unit: str, task: str) -> str:
-    show = _shares if task == "classification" else number
+    show = percent if task == "classification" else number
     interval = f"{ends.at} interval".lstrip()
     return f"{words}{unit}: {show(ends.value)}, {interval} {show(ends.lower)} to {show(ends.upper)}."
 
@@ -268,6 +265,8 @@ def _meta(record: ExaminationRecord) -> str:
     held = f"{record.rows.held:,} held" if record.rows.held else "none held"
     parameters = f" · {record.model.parameters:,} parameters" if record.model.parameters else ""
     classes = f" · {len(record.rows.classes)} classes" if record.rows.classes else ""
+    if len(record.outputs) > 1:
+        classes = f" · {len(record.outputs) - 1} outputs"
     return (
         f"{record.model.kind}{parameters} · {record.rows.train:,} training rows, {held}"
         f"{classes} · examined in {max(record.seconds, 1):,.0f} s"
@@ -293,7 +292,16 @@ def _rows(record: ExaminationRecord) -> list[dict[str, Any]]:
         drawn_ends = {name: _inside(getattr(ends, name) / unit) for name in ("lower", "value", "upper")}
         shown = {"predicted": ends.value, "from": ends.lower, "to": ends.upper, "measured": unit, "level": ends.at}
         said = _shown(ends, own.label)
-        rows.append({"gauge": own.title, "verdict": own.status, "said": said, **drawn_ends, **shown})
+        rows.append(
+            {
+                "anchor": f"gauge-{record.gauges.index(own)}",
+                "gauge": own.title,
+                "verdict": own.status,
+                "said": said,
+                **drawn_ends,
+                **shown,
+            }
+        )
     return rows
 
 
@@ -340,20 +348,20 @@ def strip_chart(record: ExaminationRecord) -> Any:
     return configured(chart.properties(width=420, height=34 * len(rows)))
 
 
-def _theories(record: ExaminationRecord) -> list[dict[str, Any]]:
-    """Gauges by the section that they stand in, in the order in which they come; those that measured nothing last."""
+def _theories(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Gauges that say something by the section that they stand in; those that measured nothing last."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for own in record.gauges:
-        found.setdefault(own.theory, []).append(_row(own))
+    for row in rows:
+        found.setdefault(row["gauge"].theory, []).append(row)
     spoke = lambda rows: sum(row["gauge"].measured is not None for row in rows)
     parts = [{"theory": theory, "rows": rows, "spoke": spoke(rows)} for theory, rows in found.items()]
     return sorted(parts, key=lambda part: part["spoke"] == 0)
 
 
-def _row(own: Gauge) -> dict[str, Any]:
+def _row(own: Gauge, place: int = 0) -> dict[str, Any]:
     holding = sum(condition.holds is True for condition in own.hypotheses)
     return {
-        "gauge": own, "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
+        "gauge": own, "anchor": f"gauge-{place}", "predicted": _shown(own.predicted, own.label), "measured": _seen(own),
         "conditions": f"{holding} of {len(own.hypotheses)} hold" if own.hypotheses else "none",
         "factor": "" if own.rows_factor is None else f"needs {number(own.rows_factor)} × the rows",
         "failing": [condition for condition in own.hypotheses if condition.holds is False],

@@ -38,6 +38,11 @@ def number(value: Any, digits: int = 3) -> str:
     return f"{value:,.{max(digits - 1 - exponent, 0)}f}".replace("-", "−")
 
 
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.3g} %"
+
+
 def told(value: float, unit: Unit) -> str:
     """A value of the metric, as the sentences write it."""
     return spell(value, unit.percent)

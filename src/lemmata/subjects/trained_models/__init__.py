@@ -31,6 +31,8 @@ from ._held_influence import held_influence as held_influence
 from ._held_influence import held_influence_passes as held_influence_passes
 from ._label_doubts import LabelDoubts as LabelDoubts
 from ._label_doubts import label_doubts as label_doubts
+from ._layer_shares import layer_shares as layer_shares
+from ._layer_shares import rows_for_shares as rows_for_shares
 from ._leave_one_out import LeftOut as LeftOut
 from ._leave_one_out import leave_one_out as leave_one_out
 from ._leave_one_out import leaving_out_bytes as leaving_out_bytes
@@ -66,6 +68,8 @@ from ._polish import polish as polish
 from ._polish import polished_copy as polished_copy
 from ._polish import step_passes as step_passes
 from ._polish import vectors_bytes as vectors_bytes
+from ._posterior import PosteriorSpread as PosteriorSpread
+from ._posterior import posterior_spread as posterior_spread
 from ._read import read_model as read_model
 from ._read_trained import read_trained as read_trained
 from ._readout import readout_of as readout_of

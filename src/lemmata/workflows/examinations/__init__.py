@@ -10,6 +10,8 @@ from ._load import load_trained as load_trained
 from ._required import check_required as check_required
 from ._required import read_required as read_required
 from ._row_names import RowNames as RowNames
+from ._row_names import columns_after as columns_after
+from ._row_names import columns_in_frame as columns_in_frame
 from ._row_names import names_in_frame as names_in_frame
 from ._row_table import row_table as row_table
 from ._run import run_examination as run_examination

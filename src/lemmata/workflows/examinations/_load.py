@@ -26,7 +26,7 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
         return load_saved(program, data, options)
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
     rows = read_rows(data, options.target, options.split, own.task == "language", options.corrected)
-    held, names = rows.held, rows.names
+    held, names = rows.held, dataclasses.replace(rows.names, columns=rows.columns)
     if options.held is not None:
         held, others = read_held(options.held, rows)
         names = dataclasses.replace(names, held=others)

@@ -51,10 +51,12 @@ _PLACES = Names()
 
 @dataclasses.dataclass(frozen=True)
 class RowNames:
-    """The names of training rows and of held-out ones."""
+    """The names of training rows and of held-out ones, and those of inputs and targets, if they have any."""
 
     training: Names = _PLACES
     held: Names = _PLACES
+    columns: tuple[str, ...] | None = None
+    targets: tuple[str, ...] | None = None
 
 
 PLACES = RowNames()
@@ -68,6 +70,24 @@ def names_in_frame(rows: Any) -> Names:
         return Names()
     own = list(index)
     return Names() if own == list(range(len(own))) else Names(own, "index of the frame")
+
+
+def columns_in_frame(rows: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a frame of pandas or polars; None for anything else."""
+    columns = getattr(rows, "columns", None)
+    return None if columns is None or callable(columns) else tuple(str(name) for name in columns)
+
+
+def columns_after(steps: Any) -> tuple[str, ...] | None:
+    """The names of the columns that steps of scikit-learn give; None where they do not say.
+
+    Args:
+        steps: a pipeline without its last step.
+    """
+    try:
+        return tuple(str(name) for name in steps.get_feature_names_out())
+    except Exception:  # somebody's own step may raise anything
+        return None
 
 
 def names_in_file(path: object, rows: int) -> Names:

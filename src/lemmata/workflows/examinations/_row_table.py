@@ -19,6 +19,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Gauge, RowShown
 
+from ._posterior import posterior_rows
 from ._prediction_sets import RowSets, prediction_sets
 from ._row_names import PLACES, Names, RowNames
 from ._wrong_labels import of_held_rows, of_training_rows
@@ -44,7 +45,8 @@ def row_table(trained: Trained, left_out: Gauge | None, names: RowNames = PLACES
         the row), `leverage`, and `effect_on_held_loss` (by how much the mean held-out loss grows without the row).
         An examination asks for the last where that takes ten seconds at most.
         `wrong_label` (the probability that the label is wrong), `copy` (whether the training rows have the row too).
-        Of held-out rows `prediction_set` (classes, with bars between), or `lower` and `upper`.
+        Of held-out rows `prediction_set` (classes, with bars between), or `lower` and `upper`; and by Laplace's
+        approximation `posterior_probability` (of the row's own class) or `posterior_deviation` (of the target).
     """
     parts = [_training(trained, left_out, names.training)]
     if trained.held is not None:
@@ -103,7 +105,24 @@ def _held(trained: Trained, names: Names) -> pl.DataFrame:
     found = prediction_sets(trained)
     if found is not None:
         columns |= _sets(trained, found)
-    return pl.DataFrame({**columns, "copy": copies_of(trained).held})
+    return pl.DataFrame({**columns, **_posterior(trained), "copy": copies_of(trained).held})
+
+
+def _posterior(trained: Trained) -> dict[str, pl.Series]:
+    """The spread of targets given the training rows, or the probability of the row's own class, if it was asked for."""
+    found = posterior_rows(trained) if is_known(posterior_rows, trained) else None
+    if found is None or not len(found.rows):
+        return {}
+    m, width = held_rows(trained)[1].shape
+    if trained.task.is_classification:
+        own = {"posterior_probability": (found.probabilities * held_rows(trained)[1][found.rows]).sum(1)}
+    else:
+        tails = [""] if width == 1 else [f"[{k}]" for k in range(width)]
+        own = {f"posterior_deviation{tail}": found.deviations[:, k] for k, tail in enumerate(tails)}
+    whole = {name: np.full(m, np.nan) for name in own}
+    for name, values in own.items():
+        whole[name][found.rows] = values
+    return {name: pl.Series(values).fill_nan(None) for name, values in whole.items()}
 
 
 def _sets(trained: Trained, found: RowSets) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import (
     LEFT_OUT,
-    Action,
     Check,
     ExaminationRecord,
     Gauge,
@@ -47,6 +46,7 @@ from ._prediction_sets import prediction_sets
 from ._preflight import preflight
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE, row_table, worst_rows
+from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
 _SHARE = 0.9
@@ -86,8 +86,9 @@ def run_examination(
     checks = preflight(trained, user)
     found: list[Gauge] = []
     plan: list[str] = []
+    tables: dict[str, Any] = {}
+    notes: list[str] = []
     interrupted = False
-    steps: tuple[list[Action], list[str]] = [], []
     second, whole = 0.0, all(check.holds is not False for check in checks)
     if whole:
         try:
@@ -96,14 +97,16 @@ def run_examination(
                 _gauges(trained, found, plan, second, deadline, progress)
                 _weigh_rows(trained, found, second, deadline)
                 progress("What to do next", 0, 1)
-                steps = _next_steps(trained, found, names, second, deadline)
+                tables |= _next_steps(trained, found, names, second, deadline)
+                notes = add_tables(trained, names, deadline, tables)
         except KeyboardInterrupt:
             interrupted = True
     late = deadline is not None and time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
     seconds = time.monotonic() - begun
-    return _record(trained, checks, found, plan, name, rows_name, decay, seconds, interrupted, names, steps)
+    record = _record(trained, checks, found, plan, name, rows_name, decay, seconds, interrupted, names)
+    return dataclasses.replace(record, notes=[*record.notes, *notes], **tables)
 
 
 def _gauges(
@@ -145,11 +148,13 @@ def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: f
 
 def _next_steps(
     trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float | None
-) -> tuple[list[Action], list[str]]:
+) -> dict[str, Any]:
+    """What to do next, and what else was tried."""
     try:
-        return next_steps(trained, _left_out(found), names, second, deadline, _WEIGHING)
+        actions, tried = next_steps(trained, _left_out(found), names, second, deadline, _WEIGHING)
     except Exception as error:  # the user's own function may raise anything, and the rest of the page stands
-        return [], [f"nothing was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+        actions, tried = [], [f"nothing was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
+    return {"actions": actions, "tried": tried}
 
 
 def _left_out(found: list[Gauge]) -> Gauge | None:
@@ -218,7 +223,7 @@ def error_interval(trained: Trained, f: np.ndarray, y: np.ndarray) -> GaugeInter
 
 def _record(
     trained: Trained, checks: list[Check], found: list[Gauge], plan: list[str], name: str, rows_name: str,
-    decay: float | None, seconds: float, interrupted: bool, names: RowNames, steps: tuple[list[Action], list[str]],
+    decay: float | None, seconds: float, interrupted: bool, names: RowNames,
 ) -> ExaminationRecord:  # fmt: skip
     whole = all(check.holds is not False for check in checks)
     seen, held, beside = error_interval(trained, training_outputs(trained), trained.y), None, None
@@ -235,7 +240,7 @@ def _record(
         score=Score(len(scored), sum(own.status == "agrees" for own in scored),
                     float(np.median(ratios)) if ratios else None),
         silent=_silent(found), open=unexplained(trained, found), notes=blind_spots(trained, found), seconds=seconds,
-        interrupted=interrupted, baseline=beside, actions=steps[0], tried=steps[1],
+        interrupted=interrupted, baseline=beside,
         **(_of_rows(trained, found, names) if whole else {}),
     )  # fmt: skip
 

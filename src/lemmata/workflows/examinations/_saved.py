@@ -14,7 +14,7 @@ from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 from lemmata.workflows.studies import Reading, read_table
 
-from ._row_names import Names, RowNames, names_in_file
+from ._row_names import Names, RowNames, columns_after, names_in_file
 from ._rows import HELD_WORDS, TARGETS
 
 _KNOWN = re.compile(
@@ -64,14 +64,15 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     if own.y is None:
         raise DataError(own.name, rule=f"a column named {', '.join(TARGETS)}", remedy="--target COLUMN")
     read = lambda frame: np.asarray(model[:-1].transform(frame), dtype=np.float64)
-    x, y, held, names = read(own.frame), own.y, None, RowNames(own.names)
+    x, y, held, columns = read(own.frame), own.y, None, columns_after(model[:-1])
+    names = RowNames(own.names, columns=columns)
     if own.words is not None:
         seen = np.array([word not in HELD_WORDS for word in own.words])
         if seen.all() or not seen.any():
             rule = f"some rows say {', '.join(HELD_WORDS)}, others do not"
             raise DataError(f"column {options.split!r}", found=f"{(~seen).sum()} held-out rows", rule=rule)
         x, y, held = x[seen], y[seen], (x[~seen], y[~seen])
-        names = RowNames(own.names.of(seen), own.names.of(~seen))
+        names = RowNames(own.names.of(seen), own.names.of(~seen), columns)
     if options.held is not None:
         unseen = _rows(options.held, inputs, options.target, None)
         held, names = (read(unseen.frame), unseen.y), dataclasses.replace(names, held=unseen.names)

@@ -5,6 +5,7 @@ import dataclasses
 from lemmata.intervals import Interval
 
 from ._stored import StoredRecord
+from .model_tables import InputTable, LayerTable, OutputScore, PosteriorShown
 
 LEFT_OUT = "leaving_out.held_out_error_from_training_rows"
 """The gauge of the error on new rows from training rows alone."""
@@ -343,6 +344,10 @@ class ExaminationRecord(StoredRecord):
         worst: the twenty rows that a model which has not seen them errs most in.
         actions: at most three things to do next, the one that helps most first.
         tried: in words, what else was tried and not found to help, or not tried.
+        inputs: which inputs matter; None of documents, of fewer than 20 rows, and where no time was left.
+        outputs: of values, how well each output is predicted on held-out rows; of several the last is all together.
+        posterior: Laplace's approximation on held-out rows; None where there is nothing to ask.
+        layers: the parameter arrays beside random ones; None without parameters, and where no time was left.
     """
 
     version, file, command_line, about = SCHEMA, "model.json", "lemmata model", "a model"
@@ -372,6 +377,10 @@ class ExaminationRecord(StoredRecord):
     worst: list[RowShown] = dataclasses.field(default_factory=list)
     actions: list[Action] = dataclasses.field(default_factory=list)
     tried: list[str] = dataclasses.field(default_factory=list)
+    inputs: InputTable | None = None
+    layers: LayerTable | None = None
+    outputs: list[OutputScore] = dataclasses.field(default_factory=list)
+    posterior: PosteriorShown | None = None
 
     @property
     def left_out(self) -> Gauge | None:

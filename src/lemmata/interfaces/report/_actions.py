@@ -1,0 +1,28 @@
+"""What to do next, in words: each action with what it did to a copy of the model."""
+
+from lemmata.workflows.records.examinations import Action, Effect, ExaminationRecord
+
+from ._text import number, percent
+
+
+def action_sentences(record: ExaminationRecord) -> list[str]:
+    """What to do next, an action a line, with what it did on held-out rows to a copy of the model."""
+    return [f"{own.text} {_done(own)}".rstrip() for own in record.actions]
+
+
+def _done(own: Action) -> str:
+    if not own.effects:
+        return ""
+    said = [_told_effect(effect) for effect in own.effects]
+    return f"{own.then} {', and '.join(said)}."
+
+
+def _told_effect(own: Effect) -> str:
+    shares = own.quantity == "error"
+    show = percent if shares else number
+    low, high = -own.gain.upper, -own.gain.lower
+    ends = f"{100 * low:+.2g} to {100 * high:+.2g} points" if shares else f"{low:+.2g} to {high:+.2g}"
+    return (
+        f"the {own.quantity} on held-out rows is {show(own.after)} in place of {show(own.before)} (a change of {ends}, "
+        f"{own.gain.at} interval)"
+    )

@@ -1,0 +1,160 @@
+"""Inputs, layers and outputs of an examined model as cells of tables, each with a sentence of what it means."""
+
+from typing import Any
+
+from lemmata.intervals import Interval
+from lemmata.workflows.records.examinations import ExaminationRecord
+from lemmata.workflows.records.model_tables import InputTable, LayerTable, OutputScore, beside_null
+
+from ._text import MISSING, number, percent
+
+INPUTS, LAYERS = 20, 40
+_SIZES = {  # what a column of numbers says
+    "input": {
+        "gradient × spread": "how far the output, or the log probability of the right class, moves with the input: the "
+        "mean size of the gradient times the input's standard deviation",
+        "loss grows by": "how much larger the mean loss is if the input's values are permuted among the rows, with the "
+        "95 % interval for new rows; below 0 the model errs less without the input",
+        "by chance": "95 % of the growths of an input that says nothing lie within this",
+    },
+    "layer": {
+        "norm": "the Frobenius norm, the root of the sum of squared entries",
+        "largest singular value": "the most that the matrix stretches a vector",
+        "stable rank": "the squared norm over the squared largest singular value: about how many directions carry the "
+        "matrix",
+        "values beyond": "how many singular values lie above the range of the largest of a random matrix",
+        "share of the tangent kernel": "how much of the model's first-order response to training comes from this array",
+    },
+    "output": {
+        "RMSE": "the root of the mean squared error on held-out rows, in the target's unit, with its 95 % interval",
+        "R²": "the share of the squared error of always saying the training mean that the model saves; 0 is no better",
+    },
+}
+
+
+def tables_of(record: ExaminationRecord) -> list[dict[str, Any]]:
+    """The tables that a record has: anchor, title, hint, sentences, heads with their meaning, rows of cells, notes.
+
+    Args:
+        record: an examination, cleaned.
+    """
+    found = []
+    if record.outputs:
+        found.append(_outputs(record.outputs))
+    if record.inputs is not None and (record.inputs.columns or record.inputs.notes):
+        found.append(_inputs(record.inputs))
+    if record.layers is not None and record.layers.layers:
+        found.append(_layers(record.layers))
+    return found
+
+
+def posterior_words(record: ExaminationRecord) -> str:
+    """What the posterior predicts of held-out rows, and whether it comes true, in words; empty where nothing is known.
+
+    Args:
+        record: an examination, cleaned.
+    """
+    own = record.posterior
+    if own is None or (not own.reason and own.status == "unscored"):
+        return ""
+    if own.reason:
+        return f"Laplace's approximation of the posterior says nothing here: {own.reason}."
+    parts = "parameters" if own.whole else "parameters of the last layer"
+    told = f"By Laplace's approximation {number(own.dimension)} {parts} are well determined by the rows."
+    if own.covered is not None:
+        ends = f"{percent(own.covered.lower)} to {percent(own.covered.upper)}"
+        return (
+            f"{told} With the noise of the residuals, its {percent(own.level)} intervals hold "
+            f"{percent(own.covered.value)} of the targets of {own.rows:,} held-out rows ({ends})."
+        )
+    gain = own.gain
+    if gain is None:
+        return ""
+    verdict = "better than" if gain.lower > 0 else "worse than" if gain.upper < 0 else "no different from"
+    return (
+        f"{told} Averaged over this posterior, the probabilities of {own.rows:,} held-out rows have log loss "
+        f"{number(own.corrected)}, {verdict} the {number(own.plain)} of the model itself (its gain is {_ends(gain)})."
+    )
+
+
+def _table(anchor: str, title: str, hint: str, kind: str, words: str, rows: list[list[str]], **rest: Any) -> dict:
+    """Columns of which no row has anything are left out."""
+    heads = [kind, *_SIZES[kind]]
+    kept = [place for place in range(len(heads)) if any(row[place] != MISSING for row in rows) or not place]
+    meanings = [(name, text) for name, text in _SIZES[kind].items() if heads.index(name) in kept]
+    return {
+        "anchor": anchor, "title": title, "hint": hint, "words": words, "meanings": meanings,
+        "heads": [heads[place] for place in kept], "rows": [[row[place] for place in kept] for row in rows],
+        "marked": [], "notes": [], "frame": "", "guide": "", **rest,
+    }  # fmt: skip
+
+
+def _outputs(scores: list[OutputScore]) -> dict[str, Any]:
+    rows = [[own.name, _ends(own.rmse), _ends(own.explained)] for own in scores]
+    count = max(len(scores) - 1, 1)
+    hint = f"{count} output{'' if count == 1 else 's'}"
+    words = "Each output on held-out rows" + (", and the squared distance over all of them." if count > 1 else ".")
+    return _table("outputs", "How well values are predicted", hint, "output", words, rows)
+
+
+def _inputs(own: InputTable) -> dict[str, Any]:
+    told = sum(column.told is True for column in own.columns)
+    tested = sum(column.told is not None for column in own.columns)
+    chance = lambda column: MISSING if column.null is None else f"± {number(column.null)}"
+    rows = [
+        [column.name, number(column.slope), _ends(column.growth), chance(column)] for column in own.columns[:INPUTS]
+    ]
+    rows_of = f"{own.rows:,} {own.part.replace(' ', '-')} rows"
+    words = (
+        f"On {rows_of}, whose {own.unit} is {number(own.loss)}, each input was permuted "
+        f"{own.permutations} times. {told} of {tested} inputs matter (bold): the growth of the loss is beyond chance, "
+        "all inputs together at 5 %, and its interval lies above 0. Two inputs that say the same may both look idle."
+    )
+    if own.part == "training":
+        words += " There are no held-out rows: this is what the model uses, not what that is worth on new rows."
+    return _table(
+        "inputs", "Which inputs matter", f"{told} of {tested} told from nothing", "input", words, rows,
+        marked=[column.told is True for column in own.columns[:INPUTS]], notes=_more(own.notes, own.columns, INPUTS),
+        frame="inputs", guide="Which inputs matter",
+    )  # fmt: skip
+
+
+def _layers(own: LayerTable) -> dict[str, Any]:
+    rows = []
+    begun = any(layer.start_norm is not None for layer in own.layers)
+    start = lambda value: f"; start {number(value)}" if begun and value is not None else ""
+    for layer in own.layers[:LAYERS]:
+        shape = f" {'×'.join(map(str, layer.shape))}" if layer.shape else ""
+        rows.append([
+            f"{layer.name}{shape}", number(layer.norm) + start(layer.start_norm),
+            _beside(layer.spectral, layer.spectral_null) + start(layer.start_spectral),
+            _beside(layer.stable, layer.stable_null), number(layer.beyond),
+            _beside(layer.share, layer.share_null) + start(layer.start_share),
+        ])  # fmt: skip
+    words = (
+        "In brackets: 95 % of what a random (Gaussian) matrix of the same shape and norm has. Numbers outside say so: "
+        "above or below. One number in twenty of random matrices lies outside, too. This is a description and no grade."
+    )
+    if own.rows:
+        words += f" Shares are of {own.rows} training rows."
+    return _table(
+        "layers", "Layers", "norms, spectra and shares, beside random matrices", "layer", words, rows,
+        notes=_more(own.notes, own.layers, LAYERS), frame="layers", guide="Layers",
+    )  # fmt: skip
+
+
+def _more(notes: list[str], rows: list[Any], shown: int) -> list[str]:
+    return notes if len(rows) <= shown else [*notes, f"The first {shown} of {len(rows):,} are shown."]
+
+
+def _ends(own: Interval | None) -> str:
+    return MISSING if own is None else f"{number(own.value)} ({number(own.lower)} to {number(own.upper)})"
+
+
+def _beside(value: float | None, null: Interval | None) -> str:
+    """A number, the ends of its null, and whether it lies outside."""
+    if value is None:
+        return MISSING
+    if null is None:
+        return number(value)
+    return f"{number(value)} ({number(null.lower)} to {number(null.upper)}) {beside_null(value, null)}".rstrip()

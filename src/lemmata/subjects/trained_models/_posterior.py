@@ -1,0 +1,191 @@
+"""Laplace's approximation of the posterior of a trained model: how uncertain its outputs at new rows are.
+
+At a stationary point of (1/n) sum_i loss(f_i, y_i) + (delta/2) |theta|² the posterior of the parameters is, to second
+order, normal with the inverse curvature H^-1, H = sum_i J_i' Lambda_i J_i + n delta of Gauss and Newton, times the
+noise variance for squared loss. That of the outputs at a row x is J(x) H^-1 J(x)'. For squared loss and a model that is
+linear in its parameters this is exact.
+"""
+
+import dataclasses
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float
+
+from ._contract import AbstractModel, batches
+from ._factors import Factor, factors, gram_of, joined
+from ._leave_one_out import prior_of, roots
+from ._linear_layers import linear_layers, part_of
+from ._task import Task
+
+OPERATIONS = 3e10
+"""That one posterior may take."""
+_BYTES = 2**30
+_BLOCK = 2**27  # bytes of the Jacobian of a block of rows
+_SINGULAR = 14.0  # between the logarithms of the largest and the least entry on the diagonal of a Cholesky factor
+_CHECKED = 2**26  # bytes of the Jacobian of a row up to which factors are looked for
+
+
+@dataclasses.dataclass(frozen=True)
+class PosteriorSpread:
+    """What the posterior says of outputs at new rows.
+
+    Args:
+        spread: J(x) H^-1 J(x)' of each row.
+        dimension: the effective dimension tr M H^-1, M the curvature without the decay.
+        movement: |J H^-1 g| / |f|, g the gradient of the objective times n: 0 at a stationary point.
+        whole: whether all parameters are uncertain, and not the readout alone.
+    """
+
+    spread: Float[np.ndarray, "m C C"]
+    dimension: float
+    movement: float
+    whole: bool
+
+
+def posterior_spread(
+    model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
+) -> PosteriorSpread | None:
+    """The spread of outputs at other rows: of all parameters if it is not too dear, else of the readout.
+
+    By the Cholesky factor of H, or of the matrix of all outputs, whichever is cheaper.
+
+    Args:
+        model: at a stationary point, which `movement` of the answer measures.
+        x: training rows.
+        y: their encoded targets.
+        task: how outputs are read.
+        decay: delta, at least 0.
+        others: new rows.
+
+    Returns:
+        None where both are too dear, or H is singular to rounding.
+
+    >>> import jax.numpy as jnp
+    >>> from lemmata.subjects.trained_models import read_model, read_task
+    >>> x, y = np.array([[1.0], [2.0], [2.0]]), np.array([1.1, 1.9, 2.0])
+    >>> model = read_model((lambda w, x: x @ w, jnp.array([8.9 / 10.2])))
+    >>> task = read_task(model, x, y)
+    >>> found = posterior_spread(model, x, task.encode(y), task, 0.4, np.array([[3.0]]))
+    >>> print(found.spread.ravel(), 9 / (9 + 3 * 0.4))  # x² / (sum x_i² + n delta)
+    [0.88235294] 0.8823529411764706
+    """
+    double, sizes = model.in_double(), (len(x), len(others), y.shape[1])
+    readout = lambda: part_of(double, chosen) if (chosen := linear_layers(double, x)).any() else None
+    for whole, question in ((True, lambda: double), (False, readout)):
+        own = question()
+        if own is None:
+            return None
+        known = _factored(own, x, others) if min(_costs(len(own.theta), *sizes)) > OPERATIONS else None
+        by_parameters, by_outputs = _costs(len(own.theta), *sizes, known is not None)
+        if decay == 0:
+            by_outputs = np.inf
+        if min(by_parameters, by_outputs) > OPERATIONS:
+            continue
+        try:
+            if by_parameters <= by_outputs:
+                found = _by_parameters(own, x, y, task, decay, others)
+            else:
+                found = _by_outputs(own, x, y, task, decay, others, known)
+        except np.linalg.LinAlgError:
+            return None
+        return PosteriorSpread(*found, whole)
+    return None
+
+
+_Found = tuple[Float[np.ndarray, "m C C"], float, float]
+
+
+def _costs(size: int, n: int, m: int, width: int, factored: bool = False) -> tuple[float, float]:
+    """Operations by the matrix of all parameters and by that of all outputs; infinite where memory does not do."""
+    wide, new = n * width, m * width
+    first = float(size) ** 2 * (wide + new + size)
+    second = float(wide) ** 2 * (wide + 2 * new) + (0.0 if factored else float(size) * wide * (wide + new))
+    explicit = 0 if factored else 8 * size * wide
+    return (
+        first if 8 * 4 * size**2 + 8 * size * width <= _BYTES else np.inf,
+        second if 8 * wide * (4 * wide + new) + explicit <= _BYTES else np.inf,
+    )
+
+
+def _factored(
+    model: AbstractModel, x: np.ndarray, others: np.ndarray
+) -> tuple[tuple[Factor, ...], tuple[Factor, ...]] | None:
+    """Factors of both Jacobians, of a dense network that is not too large to look."""
+    if 8 * len(model.theta) * model.outputs(x[:1]).shape[1] > _CHECKED:
+        return None
+    own = factors(model, x, prior_of(model))
+    far = None if own is None else factors(model, others, prior_of(model))
+    return None if own is None or far is None else (joined(own), joined(far))
+
+
+def _gradient(
+    model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, ridge: float
+) -> tuple[Float[np.ndarray, "n C"], Float[np.ndarray, " P"]]:
+    """Outputs, and the gradient of the objective times n."""
+    f = model.outputs(x)
+    kept = 1.0 if model.decayed is None else model.decayed
+    return f, model.vjp(task.means(f) - y, x) + ridge * kept * model.theta
+
+
+def _moved(along: Float[np.ndarray, "n C"], f: Float[np.ndarray, "n C"]) -> float:
+    return float(np.linalg.norm(along) / max(float(np.linalg.norm(f)), 1e-300))
+
+
+def _by_parameters(
+    model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray
+) -> _Found:
+    """With H = L L', all parameters decaying alike: the spread is |L^-1 J(x)'|², the dimension P - ridge tr H^-1."""
+    size, prior, ridge = len(model.theta), prior_of(model), len(x) * decay
+    f, gradient = _gradient(model, x, y, task, ridge)
+    root, hessian = roots(task.curvatures(f)), np.zeros((size, size))
+    few = max(_BLOCK // (8 * size * f.shape[1]), 1)
+    for start in range(0, len(x), few):
+        part = slice(start, start + few)
+        weighted = np.einsum("iab,ibp->iap", root[part], model.jacobian(x[part]) * prior).reshape(-1, size)
+        hessian += weighted.T @ weighted
+    hessian[np.diag_indices_from(hessian)] += ridge
+    lower = scipy.linalg.cholesky(hessian, lower=True)
+    if ridge == 0 and np.ptp(np.log(np.diag(lower))) > _SINGULAR:
+        raise np.linalg.LinAlgError("singular")
+    inverse = scipy.linalg.solve_triangular(lower, np.eye(size), lower=True)
+    dimension = size - ridge * float((inverse**2).sum())
+    step = prior * scipy.linalg.cho_solve((lower, True), prior * gradient)
+    half = lambda rows: (model.jacobian(rows) * prior) @ inverse.T
+    spread = np.concatenate([own @ own.transpose(0, 2, 1) for own in map(half, batches(others, few))])
+    return spread, dimension, _moved(model.jvp(step, x), f)
+
+
+def _by_outputs(
+    model: AbstractModel, x: np.ndarray, y: Float[np.ndarray, "n C"], task: Task, decay: float, others: np.ndarray,
+    known: tuple[tuple[Factor, ...], tuple[Factor, ...]] | None,
+) -> _Found:  # fmt: skip
+    """With K = J J', R the root of Lambda and A = R K R + ridge = L L': H^-1 = (1 - J' R A^-1 R J) / ridge."""
+    prior, ridge = prior_of(model), len(x) * decay
+    f, gradient = _gradient(model, x, y, task, ridge)
+    (n, width), root = f.shape, roots(task.curvatures(f))
+    rooted = lambda columns: (root @ columns.reshape(n, width, -1)).reshape(n * width, -1)
+    flat = np.zeros((0, 0)) if known else (model.jacobian(x) * prior).reshape(n * width, -1)
+    gram = gram_of(known[0]) if known else flat @ flat.T
+    both = rooted(rooted(gram).T)
+    both[np.diag_indices_from(both)] += ridge
+    lower = scipy.linalg.cholesky(both, lower=True)
+    inverse = scipy.linalg.solve_triangular(lower, np.eye(n * width), lower=True)
+    dimension = n * width - ridge * float((inverse**2).sum())
+    along = model.jvp(prior**2 * gradient, x).reshape(-1, 1)
+    step = (along - gram @ rooted(scipy.linalg.cho_solve((lower, True), rooted(along)))) / ridge
+    few = max(_BLOCK // (8 * len(model.theta) * width), 1)
+    parts = []
+    for start in range(0, len(others), few):
+        part = slice(start, start + few)
+        if known:
+            new = tuple(own.rows(part) for own in known[1])
+            cross = gram_of(known[0], new)
+            squares = [(own.taken**2).sum(1)[:, None, None] * own.pushed @ own.pushed.transpose(0, 2, 1) for own in new]
+            own = np.sum(squares, axis=0)
+        else:
+            jacobian = model.jacobian(others[part]) * prior
+            own, cross = jacobian @ jacobian.transpose(0, 2, 1), flat @ jacobian.reshape(-1, flat.shape[1]).T
+        half = (inverse @ rooted(cross)).T.reshape(len(own), width, -1)
+        parts.append((own - half @ half.transpose(0, 2, 1)) / ridge)
+    return np.concatenate(parts), dimension, _moved(step.reshape(f.shape), f)

@@ -1,0 +1,229 @@
+"""Which inputs of a model matter: gradients averaged over rows, and the loss if one input is permuted among rows.
+
+Let L_0 be the mean loss of m rows, and L_k that with the values of one input permuted among the rows, k = 1..K. If the
+input is independent of the other inputs and the target together, L_0, ..., L_K are exchangeable means over rows, and
+(mean L_k - L_0) / (s (1 + 1/K)^1/2), s the standard deviation of L_1..L_K, follows Student's law with K - 1 degrees of
+freedom in the limit of many rows: the null. Whether or not it is, mean L_k - L_0 estimates the U-statistic of
+h(i, j) = loss of row i with the input of row j, less its loss, whose variance is that of g_i = mean_j h(i, j) +
+mean_j h(j, i) over m.
+"""
+
+import math
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import stats
+
+from lemmata.intervals import Interval
+from lemmata.subjects.trained_models import Trained, fresh_rows, held_rows
+from lemmata.workflows.records.model_tables import InputShown, InputTable
+
+PERMUTATIONS, ROWS, MOST = 20, 1000, 256
+FEWEST = 20
+"""Rows below which nothing is permuted."""
+_FEWER = 250
+_SECONDS = 10.0
+_BYTES = 2**26
+_LEVEL = 0.95
+_OUTPUTS = 16
+_UNITS = {True: "log loss", False: "share of errors"}
+
+
+class _Rows(NamedTuple):
+    """The rows that are permuted: where they come from, what the model takes, and their targets."""
+
+    part: str
+    x: np.ndarray
+    y: Float[np.ndarray, "m C"]
+
+
+def input_table(
+    trained: Trained, names: tuple[str, ...] | None = None, deadline: float | None = None
+) -> InputTable | None:
+    """Each input with its mean gradient and what permuting it costs; None for documents, and for too few rows.
+
+    Held-out rows that are no copies are permuted; where there are fewer than 20, training rows are, which says what the
+    model uses and not what that is worth on new rows. Of more than 1000 rows as many are drawn. Of more than 256 inputs
+    those with the largest gradients are permuted.
+
+    Args:
+        trained: a model with its rows.
+        names: of the inputs; their places where they are None, or not as many.
+        deadline: `time.monotonic()` by which this ends.
+    """
+    if trained.task.is_language:
+        return None
+    rows = _few(trained, _rows(trained), ROWS)
+    if len(rows.x) < FEWEST:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the model warns of, it has said in the preflight
+        return _table(trained, rows, names, deadline)
+
+
+def _table(trained: Trained, rows: _Rows, names: tuple[str, ...] | None, deadline: float | None) -> InputTable:
+    end = time.monotonic() + _SECONDS if deadline is None else min(time.monotonic() + _SECONDS, deadline)
+    slopes, told = _slopes(trained, rows), _names(rows.x.shape[1:], names)
+    flat = rows.x.reshape(len(rows.x), -1)
+    constant = (flat == flat[:1]).all(0)
+    places, notes = _chosen(~constant, slopes)
+    rows = _afforded(trained, rows, places, end)
+    own = np.random.default_rng([trained.seed, 31])
+    orders = np.stack([own.permutation(len(rows.x)) for _ in range(PERMUTATIONS)])
+    base, tests = _losses(trained, rows.x, rows.y), {}
+    for place in map(int, places):
+        if time.monotonic() > end:
+            notes.append(f"{len(tests)} of {len(places):,} inputs were permuted: there was no time for the others.")
+            break
+        tests[place] = growth_of(_grown(trained, rows, place, orders, base), orders)
+    unit = _UNITS[trained.task.probable] if trained.task.is_classification else "squared distance"
+    shown = _shown(told, slopes, tests, constant)
+    return InputTable(rows.part, len(rows.x), PERMUTATIONS, float(base.mean()), unit, notes, shown)
+
+
+def _rows(trained: Trained) -> _Rows:
+    if trained.held is not None:
+        new, (x, y) = fresh_rows(trained), held_rows(trained)
+        if new.sum() >= FEWEST:
+            return _Rows("held out", x[new], y[new])
+    return _Rows("training", trained.x, trained.y)
+
+
+def _few(trained: Trained, rows: _Rows, most: int) -> _Rows:
+    """At most so many of the rows, drawn at random."""
+    if len(rows.x) <= most:
+        return rows
+    kept = np.sort(np.random.default_rng([trained.seed, 32]).permutation(len(rows.x))[:most])
+    return rows._replace(x=rows.x[kept], y=rows.y[kept])
+
+
+def _slopes(trained: Trained, rows: _Rows) -> Float[np.ndarray, " d"] | None:
+    """Mean sizes of gradients times the spreads of the inputs; None without derivatives in the inputs.
+
+    Of classes the gradient of log p of the right class, which is that of <y - p, f>; of values that of the output, of
+    several the root of the sum of squares.
+    """
+    model, task = trained.model, trained.task
+    if not model.differentiable or (not task.is_classification and rows.y.shape[1] > _OUTPUTS):
+        return None
+    try:
+        x = rows.x.astype(float) if rows.x.dtype.kind in "biu" else rows.x
+        if task.is_classification:
+            weights = [rows.y - task.means(model.outputs(x)) if task.probable else rows.y]
+        else:
+            weights = [np.tile(own, (len(x), 1)) for own in np.eye(rows.y.shape[1])]
+        squares = sum(model.input_vjp(u, x).reshape(len(x), -1) ** 2 for u in weights)
+    except Exception:  # the user's own function may take whole numbers alone, and raise anything
+        return None
+    found = np.sqrt(squares).mean(0) * x.reshape(len(x), -1).std(0)
+    return found if np.isfinite(found).all() else None
+
+
+def _chosen(
+    varied: Bool[np.ndarray, " d"], slopes: Float[np.ndarray, " d"] | None
+) -> tuple[Int[np.ndarray, " k"], list[str]]:
+    """The inputs that are permuted, those of the largest gradient first: at most 256, and none that is constant."""
+    order = np.flatnonzero(varied)
+    order = order if slopes is None else order[np.argsort(-slopes[order], kind="stable")]
+    if len(order) <= MOST:
+        return order, []
+    which = "the first ones" if slopes is None else "those with the largest gradients"
+    return order[:MOST], [f"{MOST} of {len(order):,} inputs were permuted: {which}."]
+
+
+def _afforded(trained: Trained, rows: _Rows, places: Int[np.ndarray, " k"], end: float) -> _Rows:
+    """All of the rows, or 250 of them where permuting every input among all takes too long."""
+    if len(rows.x) <= _FEWER or not len(places):
+        return rows
+    still = np.tile(np.arange(len(rows.x)), (PERMUTATIONS, 1))
+    taken = math.inf
+    for _ in range(2):  # the first compiles
+        begun = time.monotonic()
+        _grown(trained, rows, int(places[0]), still, np.zeros(len(rows.x)))
+        taken = min(taken, time.monotonic() - begun)
+    return rows if taken * len(places) <= end - time.monotonic() else _few(trained, rows, _FEWER)
+
+
+def _losses(trained: Trained, x: np.ndarray, y: Float[np.ndarray, "m C"]) -> Float[np.ndarray, " m"]:
+    """Log losses, errors where there are no probabilities, or squared distances."""
+    task, f = trained.task, trained.model.outputs(x)
+    return task.losses(f, y) if task.is_classification and task.probable else task.errors(f, y)
+
+
+def _grown(
+    trained: Trained, rows: _Rows, place: int, orders: Int[np.ndarray, "K m"], base: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, "K m"]:
+    """h: by how much the loss of each row grows with the input of another row, for each permutation."""
+    flat = rows.x.reshape(len(rows.x), -1)
+    together = max(_BYTES // max(flat.nbytes, 1), 1)
+    found = []
+    for first in range(0, len(orders), together):
+        some = orders[first : first + together]
+        copies = np.repeat(flat[None], len(some), axis=0)
+        copies[:, :, place] = flat[some, place]
+        x = copies.reshape(-1, *rows.x.shape[1:])
+        found.append(_losses(trained, x, np.tile(rows.y, (len(some), 1))).reshape(len(some), -1) - base)
+    return np.concatenate(found)
+
+
+class Growth(NamedTuple):
+    """What permuting an input does to the mean loss: with its interval, its null, and the p value under that."""
+
+    growth: Interval
+    null: float
+    p_value: float
+
+
+def growth_of(h: Float[np.ndarray, "K m"], orders: Int[np.ndarray, "K m"]) -> Growth:
+    """The test and the interval of one input.
+
+    Args:
+        h: by how much the loss of each row grows, for each permutation.
+        orders: row i has the input of row orders[k, i].
+    """
+    count, m = h.shape
+    h = h * m / (m - 1)  # a permutation leaves one row in m as it is
+    means = h.mean(1)
+    value, spread = float(means.mean()), float(means.std(ddof=1)) * (1 + 1 / count) ** 0.5
+    given = np.take_along_axis(h, np.argsort(orders, axis=1), axis=1)  # by the row whose input was taken
+    reach = float((h.mean(0) + given.mean(0)).std(ddof=1)) / m**0.5 * float(stats.t.ppf((1 + _LEVEL) / 2, m - 1))
+    p_value = float(stats.t.sf(value / spread, count - 1)) if spread > 0 else 1.0
+    null = spread * float(stats.t.ppf((1 + _LEVEL) / 2, count - 1))
+    return Growth(Interval(value, value - reach, value + reach), null, p_value)
+
+
+def _shown(
+    told: list[str], slopes: Float[np.ndarray, " d"] | None, tests: dict[int, Growth], constant: Bool[np.ndarray, " d"]
+) -> list[InputShown]:
+    """Inputs by the growth of the loss, then by the gradient.
+
+    An input is told from nothing if Holm's rule at 5 % rejects the null, and the interval for new rows lies above 0.
+    """
+    ranked = sorted(tests, key=lambda place: tests[place].p_value)
+    apart, count = set(), len(ranked)
+    for rank, place in enumerate(ranked):
+        if tests[place].p_value > (1 - _LEVEL) / (count - rank):
+            break
+        if tests[place].growth.lower > 0:
+            apart.add(place)
+    slope = lambda place: None if slopes is None else float(slopes[place])
+    first = sorted(tests, key=lambda place: -tests[place].growth.value)
+    shown = [InputShown(told[p], slope(p), tests[p].growth, tests[p].null, p in apart) for p in first]
+    rest = [place for place in range(len(told)) if place not in tests]
+    rest = rest if slopes is None else sorted(rest, key=lambda place: -slopes[place])
+    idle = lambda p: InputShown(told[p], slope(p), Interval(0.0, 0.0, 0.0), 0.0, False)
+    shown += [idle(p) if constant[p] else InputShown(told[p], slope(p)) for p in rest]
+    return shown[:MOST]
+
+
+def _names(shape: tuple[int, ...], names: tuple[str, ...] | None) -> list[str]:
+    """What inputs are called: their columns, or their places from 0."""
+    size = int(np.prod(shape, dtype=int))
+    if names is not None and len(names) == size:
+        return [str(name) for name in names]
+    if len(shape) <= 1:
+        return [f"column {place}" for place in range(size)]
+    return [str([int(k) for k in np.unravel_index(place, shape)]) for place in range(size)]

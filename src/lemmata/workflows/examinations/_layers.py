@@ -1,0 +1,197 @@
+"""The parameter arrays of a model: norms, largest singular values, shares of the tangent kernel, each beside a null.
+
+The null of a matrix is Gaussian, of its shape and Frobenius norm. Of small matrices 39 are drawn: a further one lies
+between the least and the largest of them with probability 38/40. Of large ones the largest singular value follows
+Johnstone's limit: with a >= b rows and columns, s² = mu + sigma T times |W|²/(a b), where mu = ((a - 1)^1/2 + b^1/2)²,
+sigma = mu^1/2 (1/(a - 1)^1/2 + 1/b^1/2)^1/3, and T follows the law of Tracy and Widom for real matrices.
+"""
+
+import dataclasses
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.sparse.linalg import svds
+
+from lemmata.intervals import Interval
+from lemmata.subjects.trained_models import AbstractModel, Trained, layer_shares, rows_for_shares
+from lemmata.workflows.records.model_tables import LayerShown, LayerTable
+
+DRAWS, ROWS, MOST = 39, 32, 500
+TRACY_WIDOM = (-1.2686, -3.5159, 1.4538)
+"""The median and the 2.5 % and 97.5 % quantiles of the law of order 1."""
+_DRAWN = 2**14  # entries of a matrix up to which random ones are drawn
+_WHOLE = 2e9  # operations of all singular values of one
+_SECONDS, _FOR_NULLS = 5.0, 10.0
+
+
+class _Shares(NamedTuple):
+    """Shares of the tangent kernel by array: of the model, of random models, at the start; and on how many rows."""
+
+    own: Float[np.ndarray, " layers"]
+    drawn: Float[np.ndarray, "draws layers"]
+    start: Float[np.ndarray, " layers"] | None
+    rows: int
+
+
+def layer_table(trained: Trained, deadline: float | None = None) -> LayerTable | None:
+    """Each parameter array with its numbers and their nulls; None for a model without parameters.
+
+    Args:
+        trained: a model with its rows.
+        deadline: `time.monotonic()` by which this ends.
+    """
+    if not trained.model.differentiable:
+        return None
+    notes: list[str] = []
+    shares, begun = _shares(trained, deadline, notes), _begun(trained)
+    arrays = _arrays(trained.model)
+    first = [] if begun is None else _arrays(begun)
+    matrices = [k for k, own in enumerate(arrays) if _is_matrix(own)]
+    if len(matrices) > MOST:
+        notes.append(f"{MOST} of {len(matrices):,} matrices are shown: the first ones.")
+    found, end = [], _end(deadline)
+    for k in matrices[:MOST]:
+        late = time.monotonic() > end
+        own = _of_matrix(trained.model.layers[k].name, arrays[k], None if late else trained.seed + k)
+        if begun is not None:
+            start = unfolded(first[k])
+            largest = None if late else singular_values(start)[0]
+            own = dataclasses.replace(own, start_norm=float(np.linalg.norm(start)), start_spectral=largest)
+        found.append(_with_share(own, shares, [k]))
+    if any(own.spectral is None for own in found):
+        notes.append("There was no time for the singular values of the last matrices.")
+    vectors = [k for k in range(len(arrays)) if k not in set(matrices)]
+    if vectors:
+        found.append(_with_share(_of_vectors(trained.model, arrays, vectors), shares, vectors))
+    rows, draws = (0, 0) if shares is None else (shares.rows, len(shares.drawn))
+    return LayerTable(rows, draws, notes, found)
+
+
+def _end(deadline: float | None, seconds: float = _SECONDS) -> float:
+    end = time.monotonic() + seconds
+    return end if deadline is None else min(end, deadline)
+
+
+def _arrays(model: AbstractModel) -> list[np.ndarray]:
+    return list(model.split(model.theta.astype(float)).values())
+
+
+def _is_matrix(array: np.ndarray) -> bool:
+    """Whether at least two axes have more than one entry."""
+    return array.size > max(array.shape, default=1)
+
+
+def _begun(trained: Trained) -> AbstractModel | None:
+    """The model at the parameters that training began with."""
+    if trained.start is None or len(trained.start.theta) != len(trained.model.theta):
+        return None
+    return trained.model.in_double().at(trained.start.theta.astype(float))
+
+
+def _of_matrix(name: str, array: np.ndarray, seed: int | None) -> LayerShown:
+    """A matrix without its share; without singular values where there is no seed of its null."""
+    own = unfolded(array)
+    told = name, list(array.shape), list(own.shape), float(np.linalg.norm(own))
+    if seed is None or not own.any():
+        return LayerShown(*told)
+    largest, values = singular_values(own)
+    null = largest_by_chance(own.shape[0], own.shape[1], told[3], seed)
+    beyond = None if values is None else int((values > null.upper).sum())
+    return LayerShown(*told, largest, null, beyond)
+
+
+def _of_vectors(model: AbstractModel, arrays: list[np.ndarray], places: list[int]) -> LayerShown:
+    one = len(places) == 1
+    name = model.layers[places[0]].name if one else f"{len(places)} vectors"
+    norm = float(np.sqrt(sum(float((arrays[k] ** 2).sum()) for k in places)))
+    return LayerShown(name, list(arrays[places[0]].shape) if one else [], [], norm)
+
+
+def _with_share(own: LayerShown, shares: _Shares | None, places: list[int]) -> LayerShown:
+    if shares is None:
+        return own
+    drawn = shares.drawn[:, places].sum(1)
+    null = Interval(*map(float, (np.median(drawn), drawn.min(), drawn.max()))) if len(drawn) else None
+    start = None if shares.start is None else float(shares.start[places].sum())
+    return dataclasses.replace(own, share=float(shares.own[places].sum()), share_null=null, start_share=start)
+
+
+def _shares(trained: Trained, deadline: float | None, notes: list[str]) -> _Shares | None:
+    """Shares on up to 32 training rows, and of 39 random models where these take ten seconds at most."""
+    model, outputs = trained.model, trained.y.shape[1]
+    rows = rows_for_shares(model, outputs, min(len(trained.x), ROWS))
+    rng = np.random.default_rng([trained.seed, 34])
+    x = trained.x[np.sort(rng.permutation(len(trained.x))[:rows])]
+    own, taken = layer_shares(model, x, trained.seed), math.inf
+    for _ in range(3):  # what came before has compiled
+        begun = time.monotonic()
+        layer_shares(model, x, trained.seed)
+        taken = min(taken, time.monotonic() - begun)
+        if taken > 1:
+            break
+    start = _begun(trained)
+    at_start = None if start is None else layer_shares(start, x, trained.seed)
+    drawn = np.zeros((0, len(own)))
+    if DRAWS * taken > _end(deadline, _FOR_NULLS) - time.monotonic():
+        notes.append("The shares of the tangent kernel have no null: random models would take too long.")
+    else:
+        drawn = np.stack([layer_shares(_random(model, rng), x, trained.seed) for _ in range(DRAWS)])
+    return _Shares(own, drawn, at_start, rows)
+
+
+def _random(model: AbstractModel, rng: np.random.Generator) -> AbstractModel:
+    """The model with a Gaussian array of the same shape and Frobenius norm in the place of each matrix."""
+    parts = []
+    for array in _arrays(model):
+        normal = rng.normal(size=array.shape)
+        parts.append(normal * (np.linalg.norm(array) / np.linalg.norm(normal)) if _is_matrix(array) else array)
+    return model.in_double().at(np.concatenate([part.ravel() for part in parts]))
+
+
+def unfolded(array: np.ndarray) -> Float[np.ndarray, "a b"]:
+    """An array as a matrix: of more than two axes unfolded along its first or its last, whichever is nearer to square.
+
+    >>> unfolded(np.zeros((64, 32, 3, 3))).shape, unfolded(np.zeros((3, 3, 32, 64))).shape
+    ((64, 288), (288, 64))
+    """
+    first, last = array.reshape(len(array), -1), array.reshape(-1, array.shape[-1])
+    return first if min(first.shape) >= min(last.shape) else last
+
+
+def singular_values(matrix: Float[np.ndarray, "a b"]) -> tuple[float, Float[np.ndarray, " k"] | None]:
+    """The largest singular value, and all of them where these take about a second at most.
+
+    Args:
+        matrix: not 0.
+    """
+    small, large = sorted(matrix.shape)
+    if large * small**2 <= _WHOLE:
+        narrow = matrix if matrix.shape[1] == small else matrix.T
+        values = np.sqrt(np.maximum(np.linalg.eigvalsh(narrow.T @ narrow), 0.0))
+        return float(values[-1]), values
+    start = np.random.default_rng(35).normal(size=small)
+    found = svds(matrix, k=1, v0=start, return_singular_vectors=False, solver="arpack")
+    return float(np.asarray(found)[0]), None
+
+
+def largest_by_chance(rows: int, columns: int, norm: float, seed: int) -> Interval:
+    """The largest singular value of a Gaussian matrix of a Frobenius norm: its median, and the ends of 95 % of its law.
+
+    Args:
+        rows: of the matrix.
+        columns: of it.
+        norm: Frobenius.
+        seed: of the drawn matrices.
+    """
+    b, a = sorted((rows, columns))
+    if a * b <= _DRAWN:
+        rng = np.random.default_rng([seed, 36])
+        drawn = [rng.normal(size=(a, b)) for _ in range(DRAWS)]
+        found = [norm * singular_values(own)[0] / np.linalg.norm(own) for own in drawn]
+        return Interval(*map(float, (np.median(found), min(found), max(found))))
+    root, other = (a - 1) ** 0.5, b**0.5
+    mu, sigma = (root + other) ** 2, (root + other) * (1 / root + 1 / other) ** (1 / 3)
+    return Interval(*(norm * ((mu + sigma * t) / (a * b)) ** 0.5 for t in TRACY_WIDOM))

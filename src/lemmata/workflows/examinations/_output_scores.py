@@ -1,0 +1,50 @@
+"""How well values are predicted on held-out rows: R² and the root mean squared error of each output, and of all."""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from lemmata.intervals import Interval
+from lemmata.subjects.trained_models import Trained, held_outputs, held_rows
+from lemmata.workflows.records.model_tables import OutputScore
+
+TOGETHER = "all together"
+_LEVEL = 0.95
+
+
+def output_scores(trained: Trained, names: tuple[str, ...] | None = None) -> list[OutputScore]:
+    """Each output of a regression, and of several the squared distance over all; empty for anything else.
+
+    With e_i the squared error of row i and v_i that of the mean of the training targets, R² is 1 - sum e / sum v, and
+    its interval is Student's for the means of e_i - (1 - R²) v_i, which is what moves the ratio to first order. The
+    ends of the root mean squared error are the roots of those of the mean of e.
+
+    Args:
+        trained: a model with its rows.
+        names: of the outputs; their places where they are None, or not as many.
+    """
+    if trained.held is None or trained.task.is_classification or trained.task.is_language:
+        return []
+    f, y = held_outputs(trained), held_rows(trained)[1]
+    if len(y) < 2 or not np.isfinite(f).all():
+        return []
+    own, other, count = (f - y) ** 2, (y - trained.y.mean(0)) ** 2, y.shape[1]
+    told = list(names) if names is not None and len(names) == count else [f"output {k}" for k in range(count)]
+    found = [_score(told[k], own[:, k], other[:, k]) for k in range(count)]
+    return found if count == 1 else [*found, _score(TOGETHER, own.sum(1), other.sum(1))]
+
+
+def _score(name: str, own: Float[np.ndarray, " m"], other: Float[np.ndarray, " m"]) -> OutputScore:
+    mean = float(own.mean())
+    reach, base = _reach(own), float(other.mean())
+    rmse = Interval(mean**0.5, max(mean - reach, 0.0) ** 0.5, (mean + reach) ** 0.5)
+    if base == 0:
+        return OutputScore(name, rmse, None)
+    kept = mean / base
+    spread = _reach((own - kept * other) / base)
+    return OutputScore(name, rmse, Interval(1 - kept, 1 - kept - spread, min(1 - kept + spread, 1.0)))
+
+
+def _reach(values: Float[np.ndarray, " m"]) -> float:
+    """Half of Student's interval of the mean."""
+    return float(stats.t.ppf((1 + _LEVEL) / 2, len(values) - 1)) * float(values.std(ddof=1)) / len(values) ** 0.5

@@ -1,0 +1,41 @@
+"""The tables of an examination that no gauge makes: inputs, layers, outputs and the posterior."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lemmata.subjects.trained_models import Trained
+
+from ._inputs import input_table
+from ._layers import layer_table
+from ._output_scores import output_scores
+from ._posterior import posterior_summary
+from ._row_names import RowNames
+
+
+def add_tables(trained: Trained, names: RowNames, deadline: float | None, found: dict[str, Any]) -> list[str]:
+    """Enter each table by its name in the record; where one could not be made, a note says why.
+
+    Args:
+        trained: a model with its rows.
+        names: what its rows and inputs are called.
+        deadline: `time.monotonic()` after which none is begun.
+        found: the tables so far, which stay if this is interrupted.
+    """
+    found["outputs"] = output_scores(trained, names.targets)
+    asked: dict[str, tuple[str, Callable[[], Any]]] = {
+        "inputs": ("which inputs matter", lambda: input_table(trained, names.columns, deadline)),
+        "posterior": ("the posterior", lambda: posterior_summary(trained)),
+        "layers": ("the layers", lambda: layer_table(trained, deadline)),
+    }
+    notes = []
+    for name, (words, question) in asked.items():
+        if deadline is not None and time.monotonic() > deadline:
+            notes.append(f"The time limit left no time for {words}.")
+            continue
+        try:
+            found[name] = question()
+        except Exception as error:  # the user's own function may raise anything
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            notes.append(f"No table of {words}, since the model raised {why}.")
+    return notes

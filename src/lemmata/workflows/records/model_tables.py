@@ -1,0 +1,177 @@
+"""Tables of an examination: inputs, layers, outputs of a regression, and the posterior; part of model.json."""
+
+import dataclasses
+
+from lemmata.intervals import Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class InputShown:
+    """One input of a model: how far it moves the output, and what its values are worth.
+
+    Args:
+        name: of the column, or its place in a row.
+        slope: the mean size of the gradient times the input's standard deviation; None without derivatives.
+        growth: by how much the mean loss grows if the values of this input are permuted among the rows, with its 95 %
+            interval for new rows; None where it was not permuted.
+        null: 95 % of such growths lie within +- this of 0 if the input says nothing.
+        told: whether the growth is told from nothing: the null is rejected, all inputs together at 5 %, and the
+            interval lies above 0; None where it was not permuted.
+    """
+
+    name: str
+    slope: float | None
+    growth: Interval | None = None
+    null: float | None = None
+    told: bool | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class InputTable:
+    """Which inputs matter.
+
+    Args:
+        part: the rows that were permuted: "held out" or "training".
+        rows: how many.
+        permutations: of each input.
+        loss: the mean loss of these rows as they are: log loss, the share of errors, or squared distance.
+        unit: which of these.
+        notes: what was left out, and why.
+        columns: inputs, the largest growth of the loss first; empty where nothing was asked.
+    """
+
+    part: str
+    rows: int
+    permutations: int
+    loss: float
+    unit: str
+    notes: list[str] = dataclasses.field(default_factory=list)
+    columns: list[InputShown] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputScore:
+    """How well values are predicted on held-out rows, with 95 % intervals.
+
+    Args:
+        name: of the output; "all together" for the distance over all of them.
+        rmse: the root of the mean squared error, or of the mean squared distance of all outputs together.
+        explained: R², the share of the squared error of the training rows' mean that the model saves; None where all
+            targets are that mean.
+    """
+
+    name: str
+    rmse: Interval
+    explained: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerShown:
+    """A parameter array of a model as a matrix, beside random matrices of its shape and Frobenius norm.
+
+    Args:
+        name: of the array; of all arrays of one axis together, how many they are.
+        shape: of the array; empty of several.
+        unfolded: rows and columns of the matrix; empty of several.
+        norm: Frobenius.
+        spectral: the largest singular value; None of arrays of one axis, and where it would take too long.
+        spectral_null: the same of a Gaussian matrix of this shape and Frobenius norm: its median, and 95 % of its law.
+        beyond: how many singular values lie above the upper end of that null; None where they were not computed.
+        share: of the trace of the tangent kernel on training rows; None without derivatives of rows.
+        share_null: the same of the model with a Gaussian matrix of this shape and norm in each array's place.
+        start_norm, start_spectral, start_share: the same at the parameters that training began with, where they are
+            known.
+    """
+
+    name: str
+    shape: list[int]
+    unfolded: list[int]
+    norm: float
+    spectral: float | None = None
+    spectral_null: Interval | None = None
+    beyond: int | None = None
+    share: float | None = None
+    share_null: Interval | None = None
+    start_norm: float | None = None
+    start_spectral: float | None = None
+    start_share: float | None = None
+
+    @property
+    def stable(self) -> float | None:
+        """The squared Frobenius norm over the squared largest singular value, between 1 and the rank."""
+        return None if not self.spectral else (self.norm / self.spectral) ** 2
+
+    @property
+    def stable_null(self) -> Interval | None:
+        """The stable rank of such Gaussian matrices."""
+        own = self.spectral_null
+        if own is None or not own.lower:
+            return None
+        return Interval(*((self.norm / end) ** 2 for end in (own.value, own.upper, own.lower)))
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerTable:
+    """The parameter arrays of a model.
+
+    Args:
+        rows: training rows on which the shares of the tangent kernel were computed; 0 where they were not.
+        draws: random models behind the nulls of the shares; 0 where there are none.
+        notes: what was left out, and why.
+        layers: in the order of the model; arrays of one axis last, together.
+    """
+
+    rows: int
+    draws: int
+    notes: list[str] = dataclasses.field(default_factory=list)
+    layers: list[LayerShown] = dataclasses.field(default_factory=list)
+
+
+def beside_null(value: float | None, null: Interval | None) -> str:
+    """On which side of its null a number lies by more than rounding, "above" or "below"; empty within.
+
+    >>> beside_null(3.0, Interval(1.0, 0.5, 2.0)), beside_null(1.0, Interval(1.0, 0.5, 2.0)), beside_null(None, None)
+    ('above', '', '')
+    """
+    if value is None or null is None:
+        return ""
+    room = 1e-6 * abs(null.value)
+    return "above" if value > null.upper + room else "below" if value < null.lower - room else ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PosteriorShown:
+    """Laplace's approximation of the posterior on held-out rows, and whether what it predicts comes true there.
+
+    Args:
+        reason: why there is none; empty where there is one, and the rest is None then.
+        whole: whether all parameters are uncertain, and not the readout alone.
+        dimension: the effective dimension of the parameters.
+        rows: held-out rows that are no copies, on which it was measured.
+        noise: of values, the standard deviation of the noise of each output, from residuals.
+        level: with which the predictive intervals of values are to hold.
+        covered: the share of targets that these hold, with its 95 % interval.
+        plain: of classes, the mean log loss of the model's probabilities.
+        corrected: that of the probabilities averaged over the posterior.
+        gain: plain less corrected, with its 95 % interval.
+    """
+
+    reason: str = ""
+    whole: bool | None = None
+    dimension: float | None = None
+    rows: int = 0
+    noise: list[float] = dataclasses.field(default_factory=list)
+    level: float = 0.9
+    covered: Interval | None = None
+    plain: float | None = None
+    corrected: float | None = None
+    gain: Interval | None = None
+
+    @property
+    def status(self) -> str:
+        """Agrees if intervals hold as often as they say, or averaging does not surely raise the log loss."""
+        if self.covered is not None:
+            return "agrees" if self.covered.lower <= self.level <= self.covered.upper else "disagrees"
+        if self.gain is not None:
+            return "disagrees" if self.gain.upper < 0 else "agrees"
+        return "unscored"
