@@ -81,11 +81,12 @@ def leave_one_out(
     """
     f = model.outputs(x)
     n = len(f)
-    slope = task.means(f) - y
+    slope = task.slopes(f, y)
     kept = 1.0 if model.decayed is None else model.decayed
     gradient = model.vjp(slope, x) + n * decay * kept * model.theta
-    spread, step, error, step_of = _influence(model, x, task.curvatures(f), n * decay, gradient)
-    root = roots(task.curvatures(f))
+    curvature = task.curvatures(f, y)
+    spread, step, error, step_of = _influence(model, x, curvature, n * decay, gradient)
+    root = roots(curvature)
     inner = root @ spread @ root
     shares, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
     if shares.max() > 1 - 1e-9:

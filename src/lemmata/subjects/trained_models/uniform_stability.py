@@ -45,7 +45,7 @@ def largest_gradient(problem: Trained) -> float:
 def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
     """The four training rows that pull most at the parameters, and four others at random."""
     model, x = polished_copy(problem).model, problem.x
-    slope = problem.task.means(model.outputs(x)) - problem.y
+    slope = problem.task.slopes(model.outputs(x), problem.y)
     pulls = np.array([np.linalg.norm(model.vjp(slope[i : i + 1], x[i : i + 1])) for i in range(len(x))])
     order = np.argsort(-pulls, kind="stable")
     few = min(_REMOVED, len(x) - _REMOVED)

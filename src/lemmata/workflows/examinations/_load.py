@@ -32,6 +32,7 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
         names = dataclasses.replace(names, held=others)
     decay = own.decay if options.decay is None else options.decay
     rest = {"held": held, "labels": own.labels, "decay": decay, "start": own.start, "fit": own.fit}
+    rest["loss"] = own.loss if options.loss is None else options.loss
     rest |= {"rate": options.rate, "checkpoints": own.checkpoints, "noised": own.privacy}
     rest["deployed"] = None if options.deploy is None else read_deployed(options.deploy, rows)
     rest["claimed"] = None if options.epsilon is None else (options.epsilon, options.delta)

@@ -247,7 +247,7 @@ def _model(trained: Trained, name: str, decay: float | None) -> Model:
         kind=model.kind, name=name, parameters=len(model.theta),
         layers=[f"{layer.name} {'x'.join(map(str, layer.shape))}" for layer in model.layers],
         dtype=str(model.theta.dtype), digest=_digest(model.theta), outputs=trained.task.outputs, task=trained.task.name,
-        decay=decay, decay_from=origin,
+        decay=decay, decay_from=origin, loss=trained.task.loss_told,
     )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def _digest(theta: np.ndarray) -> str:
 
 def _decay(trained: Trained) -> float | None:
     """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
-    known = trained.decay is not None or not trained.model.differentiable
+    known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 
 
