@@ -44,6 +44,11 @@ from ._linear_layers import PartOfModel as PartOfModel
 from ._linear_layers import linear_layers as linear_layers
 from ._linear_layers import linear_parameters as linear_parameters
 from ._linear_layers import part_of as part_of
+from ._losses import Loss as Loss
+from ._losses import LossError as LossError
+from ._losses import kinds_told as kinds_told
+from ._losses import loss_words as loss_words
+from ._losses import read_loss as read_loss
 from ._margins import Directed as Directed
 from ._margins import directed as directed
 from ._margins import margin_direction as margin_direction

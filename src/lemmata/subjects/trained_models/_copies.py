@@ -9,6 +9,8 @@ from scipy.spatial import KDTree
 
 from lemmata.errors import ShapeError
 
+from ._missing_cells import as_points
+
 _NEAR = 0.01
 _SAMPLE = 512
 _BLOCK = 64
@@ -41,7 +43,8 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
 
     A row is nearly a copy where another row is closer than a hundredth of the median distance between nearest distinct
     training rows; the median is over all of them, or over 512 at even places where there are more. Distances are
-    Euclidean, over all of a row; exact copies are found by a hash.
+    Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is as far from a known one as
+    the column spreads, and equals another one.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
     rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in
@@ -63,6 +66,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
         raise ShapeError("held rows", found=f"{others.shape[1]} numbers", rule=f"{flat.shape[1]}, as in training")
+    flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(_hash(row), len(places)) for row in flat], int)
     exact = np.bincount(own)[own] > 1

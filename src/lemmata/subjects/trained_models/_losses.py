@@ -27,6 +27,17 @@ _SMOOTHED = re.compile(rf"smoothed by {_NUMBER}")
 _PLAIN = {"softmax": "log loss", "squared": "squared loss", "documents": "log loss of each token"}
 
 
+LOG, WEIGHTED, SQUARED, HUBER, POISSON = "log", "weighted log", "squared", "huber", "poisson"
+"""Kinds of losses, as gauges tell them apart."""
+_KINDS = {
+    LOG: "log loss",
+    WEIGHTED: "log loss with class weights or smoothed labels",
+    SQUARED: "squared loss",
+    HUBER: "Huber's loss",
+    POISSON: "Poisson loss",
+}
+
+
 class LossError(SettingError):
     """The loss that a model was trained with is none whose derivatives are known here."""
 
@@ -102,6 +113,19 @@ class Loss:
 def _derivatives(loss: Loss, order: int) -> Callable[[Array, Array], Array]:
     derivative = jax.grad if order == 1 else jax.hessian
     return jax.jit(jax.vmap(derivative(loss.of_row)))
+
+
+def loss_kind(loss: "str | Loss") -> str:
+    """The kind of a loss; "other" of one that cannot be stated."""
+    if isinstance(loss, Loss):
+        return WEIGHTED if loss.kind == "log" else loss.kind
+    return {"softmax": LOG, "squared": SQUARED}.get(loss, loss)
+
+
+def kinds_told(kinds: tuple[str, ...]) -> str:
+    """Kinds of losses in words: "log loss and squared loss"."""
+    *first, last = (_KINDS[own] for own in kinds)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def loss_words(loss: "str | Loss") -> str:

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from lemmata.errors import DataError, ShapeError
 
 from ._contract import AbstractModel
-from ._losses import Loss, StatedLoss, loss_words
+from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
 COUNTS = "logarithms of means"
 """Outputs of a model of counts."""
@@ -27,7 +27,7 @@ class Task:
         loss: that was trained with. "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2;
             "documents" for language models, whose one output f is itself the loss of a document; or a `Loss`.
         outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "logarithms of means"
-            of counts; "scores" of classes, of which the largest names one and none is a probability; or "classes" alone.
+            of counts; "scores" of classes, of which the largest names one and none is a probability; or "classes".
         labels: the class that each output stands for; empty for values.
         why: how the loss is known, in words.
     """
@@ -58,9 +58,14 @@ class Task:
         return "classification" if self.is_classification else "language" if self.is_language else "regression"
 
     @property
+    def loss_kind(self) -> str:
+        """The kind of the loss: "log", "weighted log", "squared", "huber", "poisson", "documents" or "other"."""
+        return loss_kind(self.loss)
+
+    @property
     def loss_known(self) -> bool:
         """Whether the loss that was trained with has derivatives here."""
-        return not (isinstance(self.loss, Loss) and self.loss.kind == "other")
+        return self.loss_kind != "other"
 
     @property
     def loss_told(self) -> str:

@@ -15,6 +15,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from ._gauge import AbstractGauge
 from ._leave_one_out import leaving_out_bytes, leaving_out_passes
 from ._linear_layers import linear_parameters
+from ._losses import LOG, SQUARED
 from ._outputs import held_rows
 from ._polish import objective_of, polished_copy
 
@@ -77,6 +78,7 @@ class ConvexModelsAreStable(AbstractGauge):
         "resist the move: factors of 5 to 15",
     )
     controls = "the change of the loss at any row when one training row is taken away"
+    losses = (LOG, SQUARED)
     unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
     traced = False
 

@@ -31,6 +31,7 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
 from ._baseline import held_baseline, worse_than_one_answer
+from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
 from ._features import beside_its_kernels
 from ._gauges import of_claim
@@ -338,7 +339,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """What a reader might believe to have been looked at, and was not."""
-    found = []
+    found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
             "This model names a class and gives no scores: nothing is said here of its confidence, of sets of classes, "

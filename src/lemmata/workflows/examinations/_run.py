@@ -39,7 +39,7 @@ from lemmata.workflows.records.examinations import (
 
 from ._baseline import held_baseline
 from ._findings import blind_spots, findings, unexplained
-from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
+from ._gauges import entry, foreign, gauge, gauges_of, inapplicable, memory, price, refused
 from ._held_classes import confusion, reliability
 from ._prediction_sets import prediction_sets
 from ._preflight import preflight
@@ -106,7 +106,7 @@ def _gauges(
     """Every gauge that time and memory allow, the cheapest first; the others are entered with their price."""
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
-    found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
+    found.extend(inapplicable(claim, str(foreign(claim, trained))) for claim in posed if claim not in own)
     prices = {claim.name: price(claim, trained, second) for claim in own}
     order: list[AbstractGauge] = sorted(own, key=lambda claim: prices[claim.name])
     lines, total = _planned(trained, order, second)
