@@ -16,7 +16,8 @@ def rows_fix_weights(trained: Trained) -> bool:
     """Whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is positive in
     each direction of them, to 1e-10 of its largest.
 
-    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i.
+    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. More than
+    two logits may move together, which no probability sees: one direction in C is then free, and no more.
     """
     parameters = len(trained.model.theta)
     if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):
@@ -24,4 +25,7 @@ def rows_fix_weights(trained: Trained) -> bool:
     if not bool(linear_parameters(trained).all()):
         return False
     eigenvalues = gauss_newton_spectrum(trained)
-    return len(eigenvalues) == parameters and bool(np.min(eigenvalues) > _LEAST * np.max(eigenvalues))
+    classes = trained.y.shape[1]
+    free = parameters // classes if trained.task.is_classification and classes > 2 else 0
+    fixed = int((eigenvalues > _LEAST * np.max(eigenvalues)).sum())
+    return len(eigenvalues) == parameters and fixed == parameters - free

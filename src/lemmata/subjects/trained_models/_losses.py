@@ -248,8 +248,9 @@ def _read_weights(words: str, loss: str) -> tuple[tuple[str, float], ...] | str:
         raise SettingError("loss", found=repr(loss), rule=GRAMMAR) from None
 
 
-def _checked(pairs: tuple[tuple[Any, float], ...]) -> tuple[tuple[Any, float], ...]:
+def _checked(pairs: tuple[tuple[Any, Any], ...]) -> tuple[tuple[Any, float], ...]:
     for label, weight in pairs:
-        if isinstance(weight, str) or not (np.isfinite(weight) and weight > 0):
+        known = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not (known and np.isfinite(weight) and weight > 0):
             raise SettingError(f"weight of class {label!r}", found=repr(weight), rule="a finite number above 0")
     return tuple((label, float(weight)) for label, weight in pairs)

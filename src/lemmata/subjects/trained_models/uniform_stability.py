@@ -90,6 +90,8 @@ class ConvexModelsAreStable(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
+        if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
+            found = [*found, Hypothesis("the decay of the weights", 0.0, ">", 0.0, "else nothing holds them")]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:
