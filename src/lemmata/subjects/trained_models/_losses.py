@@ -149,8 +149,8 @@ class StatedLoss:
     kind: str
     width: float = 1.0
     smoothing: float = 0.0
-    weights: tuple[tuple[Any, float], ...] | str | None = None
-    said: str = "another loss, as stated"
+    weights: tuple[tuple[Any, Any], ...] | str | None = None
+    said: str = "another loss"
     origin: str = "as stated"
 
     def of_task(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None = None) -> str | Loss:
@@ -178,7 +178,7 @@ class StatedLoss:
         if self.weights == "balanced":
             assert counts is not None
             return tuple(float(counts.sum() / (len(labels) * own)) if own else 1.0 for own in counts)
-        told = {str(label): float(weight) for label, weight in self.weights if not isinstance(weight, str)}
+        told = {str(label): float(weight) for label, weight in self.weights if not isinstance(self.weights, str)}
         for label in told:
             if label not in map(str, labels):
                 shown = ", ".join(map(str, labels[:12]))

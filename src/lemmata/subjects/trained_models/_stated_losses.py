@@ -1,6 +1,6 @@
 """The loss that an estimator of scikit-learn states, and the decay beside it."""
 
-import dataclasses
+import math
 from typing import Any
 
 from ._losses import StatedLoss
@@ -24,12 +24,15 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
 
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
-    stochastic gradient descent have alpha |w|²/2 beside the mean.
+    stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
+    penalty, which is a decay of 0.
 
     Args:
-        estimator: fitted.
+        estimator: fitted; any other model states nothing.
         n: its training rows.
     """
+    if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
+        return None, None
     name = type(estimator).__name__
     say = lambda kind, **rest: StatedLoss(kind, **rest, origin=_ORIGIN)
     if name in _OTHERS:
@@ -41,11 +44,17 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
         return say("poisson"), float(estimator.alpha)
     if name in ("SGDRegressor", "SGDClassifier"):
         return _of_descent(estimator, name)
+    if name in ("LogisticRegression", "LogisticRegressionCV"):
+        free = getattr(estimator, "penalty", "") is None or getattr(estimator, "C", 1.0) == math.inf
+        weighted = say("log", weights=_weights(estimator))
+        return weighted if weighted.weights else None, 0.0 if free else None
+    return (say("squared"), 0.0 if name == "LinearRegression" else None) if name in _VALUES else (None, None)
+
+
+def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:
+    """Weights of classes as an estimator states them."""
     weights = getattr(estimator, "class_weight", None)
-    if name in ("LogisticRegression", "LogisticRegressionCV") and weights is not None:
-        told = weights if isinstance(weights, str) else tuple((key, float(own)) for key, own in weights.items())
-        return say("log", weights=told), None
-    return (say("squared"), None) if name in _VALUES else (None, None)
+    return weights if weights is None or isinstance(weights, str) else tuple(weights.items())
 
 
 def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
@@ -55,9 +64,6 @@ def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
     if known is None or (known == "log" and len(estimator.classes_) > 2):
         more = ", one class against the others" if known == "log" else ""
         return StatedLoss("other", said=words + more, origin=_ORIGIN), None
-    own = StatedLoss(known, width=float(estimator.epsilon) if known == "huber" else 1.0, origin=_ORIGIN)
-    weights = getattr(estimator, "class_weight", None)
-    if weights is not None:
-        told = weights if isinstance(weights, str) else tuple((key, float(each)) for key, each in weights.items())
-        own = dataclasses.replace(own, weights=told)
+    width = float(estimator.epsilon) if known == "huber" else 1.0
+    own = StatedLoss(known, width=width, weights=_weights(estimator), origin=_ORIGIN)
     return own, float(estimator.alpha) if estimator.penalty == "l2" and known != "squared" else None
