@@ -131,7 +131,8 @@ def test_huber():
     free = refitted(fit, VALUES, lambda own, row: own.predict(row)[0])
     moved = size(fixed - model.predict(X))
     assert moved > 0.01
-    assert size(found - fixed) < 0.1 * moved and size(found - free) < 0.15 * moved
+    assert size(found - fixed) < 0.1 * moved
+    assert size(found - free) < 0.15 * moved
 
 
 def test_smoothed_labels():
@@ -156,4 +157,5 @@ def test_smoothed_labels():
     found = rows_left_out(trained).outputs @ np.array([-1.0, 1.0])
     refits = refitted(fit, y, lambda own, row: row[0] @ own)
     moved = size(refits - X @ w)
-    assert moved > 0.01 and size(found - refits) < 0.1 * moved
+    assert moved > 0.01
+    assert size(found - refits) < 0.1 * moved

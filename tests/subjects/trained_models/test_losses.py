@@ -90,7 +90,8 @@ def test_a_pytorch_module_has_the_products_of_the_same_function_in_jax(name):
 )
 def test_the_grammar(stated, kind, rest):
     found = read_loss(stated)
-    assert found.kind == kind and all(getattr(found, name) == value for name, value in rest.items())
+    assert found.kind == kind
+    assert all(getattr(found, name) == value for name, value in rest.items())
 
 
 @pytest.mark.parametrize(
@@ -112,7 +113,8 @@ def test_the_grammar(stated, kind, rest):
 def test_what_is_no_loss_is_refused_in_a_line(stated, message):
     with pytest.raises(LemmataError) as caught:
         read_loss(stated)
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_weights_are_of_the_classes_that_there_are():

@@ -27,7 +27,8 @@ def probabilities(own):
 @pytest.mark.parametrize("y", [Y, Y == 1, Y.astype(float), np.array(["no", "yes"])[Y], Y + 1])
 def test_a_logit_and_a_probability_are_read_alike(model, y):
     own = read_trained(model, X, y)
-    assert own.task.name == "classification" and own.task.labels[1] == y[np.argmax(Y)]
+    assert own.task.name == "classification"
+    assert own.task.labels[1] == y[np.argmax(Y)]
     np.testing.assert_allclose(probabilities(own), np.column_stack([1 - P, P]), rtol=1e-10)
     np.testing.assert_array_equal(own.y, np.eye(2)[Y])
     what = "logit" if model is LINE else "probability"

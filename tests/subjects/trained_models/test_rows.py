@@ -124,7 +124,8 @@ def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     one = (lambda own, x: x @ own, jnp.ones((4, 1)))
     for y, second in ((Y % 2, 1), (Y % 2 == 1, True), (np.array(["a", "b"])[Y % 2], "b")):
         own = read_trained(one, X, y)
-        assert own.task.labels[1] == second and own.task.outputs == "logits"
+        assert own.task.labels[1] == second
+        assert own.task.outputs == "logits"
         np.testing.assert_allclose(own.task.means(own.model.outputs(X))[:, 1], 1 / (1 + np.exp(-X.sum(1))), rtol=1e-12)
     far = X.sum(1)
     assert np.abs(far).max() > 2
