@@ -67,9 +67,9 @@ def test_a_module_of_pytorch_trained_as_its_users_train():
     logit = trained(lambda f: functional.binary_cross_entropy_with_logits(f, y))
     sigmoid = trained(lambda p: functional.binary_cross_entropy(p, y), torch.nn.Sigmoid())
     weighted = trained(lambda f: functional.binary_cross_entropy_with_logits(f, y, pos_weight=torch.tensor(3.0)))
-    for net, told in ((logit, {}), (sigmoid, {}), (weighted, {"loss": {1: 3.0}})):
+    for net, loss in ((logit, None), (sigmoid, None), (weighted, {1: 3.0})):
         for targets in (Y, Y.astype(float)):
-            own = read_trained(net, X, targets, **told)
+            own = read_trained(net, X, targets, loss=loss)
             assert own.task.is_classification
             assert objective_of(own).decay == pytest.approx(0.1, rel=1e-5)
 

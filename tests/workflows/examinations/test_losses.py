@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import (
@@ -12,8 +13,10 @@ from sklearn.linear_model import (
     QuantileRegressor,
     SGDRegressor,
 )
+from typer.testing import CliRunner
 
 import lemmata
+from lemmata.interfaces.cli import app
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(180, 3))
@@ -104,5 +107,43 @@ def test_a_model_seen_by_its_outputs_says_what_is_not_asked(model, y, tmp_path):
     assert type(model).__name__ in note
     assert "the error that training rows alone predict" in note
     assert ("which training labels are wrong" in note) == (y is Y)
+    asked = model.__class__.__name__ == "CalibratedClassifierCV"
+    assert found.record.model.loss.startswith("none is asked for" if asked else "the pinball loss")
     assert "Only the outputs of this" in found.report(tmp_path).read_text()
     assert not any("Only the outputs" in own for own in studied(SINGLE, Y, decay=0.01).record.notes)
+
+
+def test_your_own_call_may_give_what_the_outputs_stand_for():
+    rate = PoissonRegressor(alpha=0.1, max_iter=1000).fit(X[ROWS], COUNTS[ROWS])
+    logit = lambda rows: rows @ np.array([2.0, -2.0, 1.0])
+    for model, y, user in ((SINGLE, Y, logit), (rate, COUNTS, rate.predict)):
+        for factor in (1.0, 1.1):
+            found = studied(model, y, decay=0.01, user=lambda rows, user=user, factor=factor: factor * user(rows))
+            (check,) = (own for own in found.record.preflight if own.name == "outputs are those of your own call")
+            assert check.holds == (factor == 1.0)
+
+
+def test_the_command_is_told_the_loss(tmp_path, monkeypatch):
+    program = "import jax.numpy as jnp\ndef build():\n    return (lambda own, x: x @ own), jnp.ones((3, 1))\n"
+    (tmp_path / "net.py").write_text(program)
+    (tmp_path / "own.py").write_text(program + "loss = 'huber 2'\n")
+    frame = pl.DataFrame({f"x{k}": X[:, k] for k in range(3)})
+    frame.with_columns(y=pl.Series(Y)).write_csv(tmp_path / "classes.csv")
+    frame.with_columns(y=pl.Series(VALUES)).write_csv(tmp_path / "values.csv")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        found = CliRunner().invoke(app, ["model", *words])
+        assert "Traceback" not in found.output
+        return found.exit_code, " ".join(found.output.split())
+
+    code, said = run("net.py", "classes.csv", "--loss", "log, weights 1=3")
+    assert code == 0
+    assert "Loss: log loss with class weights 0: 1, 1: 3, as stated." in said
+    assert "Loss: Huber's loss of width 2, as stated." in run("own.py", "values.csv")[1]
+    code, said = run("net.py", "classes.csv", "--loss", "log, weights 2=3")
+    assert code == 2
+    assert "weights of classes" in said
+    code, said = run("net.py", "classes.csv", "--loss", "hinge")
+    assert code == 2
+    assert "'hinge'" in said

@@ -5,6 +5,7 @@ from ._chain import chain_of as chain_of
 from ._chain import read_chain as read_chain
 from ._contract import AbstractModel as AbstractModel
 from ._contract import Layer as Layer
+from ._contract import linked as linked
 from ._contract import rows_at_once as rows_at_once
 from ._copies import Copies as Copies
 from ._copies import find_copies as find_copies

@@ -258,6 +258,22 @@ class AbstractModel(abc.ABC):
     def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray: ...
 
 
+def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
+    """Outputs from what a model gives, by its `link`.
+
+    Args:
+        found: what it gives for rows.
+        link: see `AbstractModel`; of documents, losses.
+    """
+    if link in ("identity", "documents"):
+        return found
+    logarithm = lambda p: np.log(np.maximum(p, SMALLEST))
+    if link == "log":
+        return logarithm(found)
+    logit = logarithm(found) - logarithm(1 - found) if link == "one probability" else found
+    return np.concatenate([-logit, logit], axis=1) / 2
+
+
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:
     """How many rows of a model may pass at once: a power of 2, at most 2048.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lemmata.errors import SettingError
 
-from ._contract import SMALLEST, AbstractModel
+from ._contract import AbstractModel, linked
 from ._jax import jax_model
 from ._losses import Loss
 
@@ -40,14 +40,7 @@ class BlackBox(AbstractModel):
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         found = np.asarray(self.call(x))
         found = found.reshape(len(found), -1)
-        if self.link == "identity":
-            return found
-        if self.link == "log":
-            return np.log(np.maximum(found, SMALLEST))
-        logit = found.astype(float)
-        if self.link == "one probability":
-            logit = np.log(np.maximum(found, SMALLEST)) - np.log(np.maximum(1 - found, SMALLEST))
-        return np.concatenate([-logit, logit], axis=1) / 2
+        return linked(found, self.link)
 
     def _saved_bytes(self, x: np.ndarray) -> int:
         return 0

@@ -18,6 +18,13 @@ def seen_by_outputs(trained: Trained) -> list[str]:
     ]
 
 
+def loss_told(trained: Trained) -> str:
+    """The loss of the training and how it is known; that none is asked for, where only outputs are seen."""
+    if trained.model.differentiable or not isinstance(trained.task.loss, str):
+        return trained.task.loss_told
+    return "none is asked for, as only outputs are seen"
+
+
 def loss_read(trained: Trained) -> list[str]:
     """The loss that theories take for the one of the training, unless it is the usual one of these targets."""
     task = trained.task

@@ -38,6 +38,7 @@ from lemmata.workflows.records.examinations import (
 )
 
 from ._baseline import held_baseline
+from ._blind_spots import loss_told
 from ._findings import blind_spots, findings, unexplained
 from ._gauges import entry, foreign, gauge, gauges_of, inapplicable, memory, price, refused
 from ._held_classes import confusion, reliability
@@ -247,7 +248,7 @@ def _model(trained: Trained, name: str, decay: float | None) -> Model:
         kind=model.kind, name=name, parameters=len(model.theta),
         layers=[f"{layer.name} {'x'.join(map(str, layer.shape))}" for layer in model.layers],
         dtype=str(model.theta.dtype), digest=_digest(model.theta), outputs=trained.task.outputs, task=trained.task.name,
-        decay=decay, decay_from=origin, loss=trained.task.loss_told,
+        decay=decay, decay_from=origin, loss=loss_told(trained),
     )  # fmt: skip
 
 
