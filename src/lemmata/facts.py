@@ -70,6 +70,16 @@ class Facts(TypedDict, total=False):
             "the decay of the weights is stated as 0",
         ),
     ]
+    loss: Annotated[
+        Any,
+        Fact(
+            "the loss that was trained with",
+            '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and '
+            '", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights. Without it, as '
+            "outputs, targets and the estimator say",
+            "--loss TEXT, or loss in the program",
+        ),
+    ]
     start: Annotated[
         Any,
         Fact(

@@ -195,6 +195,7 @@ class ModelOptions:
     split: Annotated[str | None, "Or: the column of DATA that says held or test of them."] = None
     target: Annotated[str | None, "The column to predict; default y, target or label."] = None
     decay: Annotated[float | None, f"{_what('decay')}; else the program's, or as weights imply."] = None
+    loss: Annotated[str | None, f"{_what('loss')}: {FACTS['loss'].note.partition('; or a mapping')[0]}."] = None
     start: Annotated[str | None, f"{_what('start')}, in a safetensors file."] = None
     rate: Annotated[float | None, f"{_what('rate')}."] = None
     deploy: Annotated[str | None, f"{_what('deployed')}, in a file as DATA; a target is not read."] = None

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from lemmata.errors import DataError, LemmataError, ShapeError
-from lemmata.subjects.trained_models import held_rows, read_trained, training_outputs
+from lemmata.subjects.trained_models import held_rows, read_model, read_task, read_trained, training_outputs
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -120,15 +120,18 @@ def test_refused_in_a_line(case):
     assert "\n" not in str(caught.value)
 
 
-def test_one_logit_for_two_classes_is_refused():
+def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     one = (lambda own, x: x @ own, jnp.ones((4, 1)))
-    for y in (Y % 2, Y % 2 == 1, np.array(["a", "b"])[Y % 2]):
-        with pytest.raises(ShapeError, match=r"1 for 2 classes.*half of the one, with either sign"):
-            read_trained(one, X, y)
+    for y, second in ((Y % 2, 1), (Y % 2 == 1, True), (np.array(["a", "b"])[Y % 2], "b")):
+        own = read_trained(one, X, y)
+        assert own.task.labels[1] == second
+        assert own.task.outputs == "logits"
+        np.testing.assert_allclose(own.task.means(own.model.outputs(X))[:, 1], 1 / (1 + np.exp(-X.sum(1))), rtol=1e-12)
     far = X.sum(1)
     assert np.abs(far).max() > 2
-    with pytest.raises(ShapeError, match="1 for 2 classes"):
-        read_trained(one, X, (Y % 2).astype(float))
+    assert read_trained(one, X, (far > 0).astype(float)).task.is_classification
+    with pytest.raises(ShapeError, match=r"1 for 2 classes.*half of the one, with either sign"):
+        read_task(read_model(one), X, Y % 2)  # which is not told that the output is a logit
     shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
     assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"
 

@@ -22,7 +22,7 @@ MODEL = LogisticRegression().fit(X, X[:, 0] > 0)
 
 
 def test_a_trained_model_has_a_field_for_each_fact():
-    read = {"labels", "padding"}  # which the task and the documents hold
+    read = {"labels", "padding", "loss"}  # which the task and the documents hold
     fields = {field.name for field in dataclasses.fields(Trained)}
     assert fields - {"model", "task", "x", "y", "targets"} == set(FACTS) - read
 
@@ -44,7 +44,7 @@ def test_a_misspelt_fact_is_refused():
 def test_options_of_the_command_line_begin_with_the_words_of_their_facts():
     hints = typing.get_type_hints(ModelOptions, include_extras=True)
     told = {"deploy": "deployed", "checkpoint": "checkpoints", "size": "sizes", "epsilon": "claimed"}
-    for name in ("held", "decay", "start", "rate", "corrected", "seed", *told):
+    for name in ("held", "decay", "loss", "start", "rate", "corrected", "seed", *told):
         assert typing.get_args(hints[name])[1].startswith(FACTS[told.get(name, name)].sentence), name
 
 

@@ -5,6 +5,7 @@ from ._chain import chain_of as chain_of
 from ._chain import read_chain as read_chain
 from ._contract import AbstractModel as AbstractModel
 from ._contract import Layer as Layer
+from ._contract import linked as linked
 from ._contract import rows_at_once as rows_at_once
 from ._copies import Copies as Copies
 from ._copies import find_copies as find_copies
@@ -46,6 +47,11 @@ from ._linear_layers import PartOfModel as PartOfModel
 from ._linear_layers import linear_layers as linear_layers
 from ._linear_layers import linear_parameters as linear_parameters
 from ._linear_layers import part_of as part_of
+from ._losses import Loss as Loss
+from ._losses import LossError as LossError
+from ._losses import kinds_told as kinds_told
+from ._losses import loss_words as loss_words
+from ._losses import read_loss as read_loss
 from ._margins import Directed as Directed
 from ._margins import directed as directed
 from ._margins import margin_direction as margin_direction

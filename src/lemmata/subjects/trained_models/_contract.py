@@ -11,6 +11,8 @@ from jaxtyping import Bool, Float, Inexact
 
 from lemmata.errors import LemmataError, ShapeError
 
+from ._losses import Loss
+
 BATCH = 2048
 """Rows that pass through a model at once."""
 _KEPT = 2**29
@@ -53,7 +55,8 @@ class AbstractModel(abc.ABC):
         tells: what outputs of classes say: "probabilities", as logits or themselves; "scores", of which a larger one is
             a likelier class and no more; or "classes", 1 for one and 0 for the others.
         link: "identity"; "log" where the model gives probabilities: outputs are then their logarithms, whose softmax
-            they are; "documents" for a language model.
+            they are; "one logit" or "one probability" where it gives that of the second of two classes alone, whose
+            logit f becomes the outputs -f/2 and f/2; "documents" for a language model.
         batch: rows that pass at once, see `rows_at_once`.
     """
 
@@ -128,7 +131,7 @@ class AbstractModel(abc.ABC):
         return (lambda v: self.jvp(v, x)), (lambda u: self.vjp(u, x))
 
     def hvp(
-        self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str
+        self, v: Inexact[np.ndarray, " P"], x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> Float[np.ndarray, " P"]:
         """(sum_i Hessian of loss(f(theta, x_i), y_i)) v.
 
@@ -136,27 +139,34 @@ class AbstractModel(abc.ABC):
             v: the direction.
             x: rows.
             y: targets: for "softmax" probabilities of classes (one-hot rows, say), for "squared" values.
-            loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself.
+            loss: "softmax" is log sum exp f - <y, f>; "squared" is |f - y|²/2; "documents" the output itself;
+                any other is a `Loss`.
         """
         own = self._own(v)
         return self._summed(lambda rows, targets: self._hvp(own, self._own(rows), self._own(targets), loss), x, y)
 
-    def gauss_newton(self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str) -> Float[np.ndarray, " P"]:
+    def gauss_newton(
+        self, v: Inexact[np.ndarray, " P"], x: np.ndarray, loss: str | Loss, y: Float[np.ndarray, "n C"] | None = None
+    ) -> Float[np.ndarray, " P"]:
         """(sum_i J_i' Lambda_i J_i) v, Lambda_i the Hessian of the loss of row i in its outputs: never negative.
 
-        Of documents the outputs are here the logits of all tokens that count.
+        Of documents the outputs are here the logits of all tokens that count. Where the Hessian depends on targets, as
+        that of a `Loss` does, they are `y`.
         """
         own = self._own(v)
         if loss == "documents":
             return self._summed(lambda rows, _: self._documents_gauss_newton(own, self._own(rows)), x, x)
         pushed = self.jvp(v, x)
+        if isinstance(loss, Loss):
+            assert y is not None
+            pushed = np.einsum("iab,ib->ia", loss.curvatures(self.outputs(x), y), pushed)
         if loss == "softmax":
             p = scipy.special.softmax(self.outputs(x), axis=1)
             pushed = p * pushed - p * (p * pushed).sum(1, keepdims=True)
         return self.vjp(pushed, x)
 
     def loss_slope(
-        self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str
+        self, x: np.ndarray, y: Float[np.ndarray, "n C"], loss: str | Loss
     ) -> tuple[float, Float[np.ndarray, " P"]]:
         """The sum of losses and its gradient in theta, in one pass; `loss` as in `hvp`."""
         total, slope = 0.0, np.zeros_like(self.theta)
@@ -236,16 +246,32 @@ class AbstractModel(abc.ABC):
     def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray: ...
 
     @abc.abstractmethod
-    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray: ...
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray: ...
 
     @abc.abstractmethod
     def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray: ...
 
     @abc.abstractmethod
-    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]: ...
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> tuple[float, np.ndarray]: ...
 
     @abc.abstractmethod
     def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+
+def linked(found: Inexact[np.ndarray, "n _"], link: str) -> Inexact[np.ndarray, "n C"]:
+    """Outputs from what a model gives, by its `link`.
+
+    Args:
+        found: what it gives for rows.
+        link: see `AbstractModel`; of documents, losses.
+    """
+    if link in ("identity", "documents"):
+        return found
+    logarithm = lambda p: np.log(np.maximum(p, SMALLEST))
+    if link == "log":
+        return logarithm(found)
+    logit = logarithm(found) - logarithm(1 - found) if link == "one probability" else found
+    return np.concatenate([-logit, logit], axis=1) / 2
 
 
 def rows_at_once(model: AbstractModel, x: np.ndarray) -> int:

@@ -10,6 +10,8 @@ from scipy.spatial import KDTree
 
 from lemmata.errors import ShapeError
 
+from ._missing_cells import as_points
+
 _NEAR, _PERHAPS = 0.01, 0.1  # of the median distance between nearest rows
 _BESIDE = 5  # the neighbour whose distance is the scale of a place
 _BY_CHANCE = 0.01  # rows that may be taken for copies
@@ -49,7 +51,8 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     hundredth of a row is expected to be by chance: of rows that fill m dimensions evenly a share 4 r^m have a nearest
     neighbour at less than r times the distance of the fifth, and m is log 2 over the log of the median ratio of the
     second distance to the first (the two nearest neighbours of rows in m dimensions). Copies with a little noise are
-    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash.
+    found so. Distances are Euclidean, over all of a row; exact copies are found by a hash. A missing cell (NaN) is
+    as far from a known one as the column spreads, and equals another one.
 
     Costs 512 n d operations for the median, and n log n for the search, in a tree of eight random projections of the
     rows: they make no distance longer, so that no copy is missed, and each pair that is near in them is looked at in
@@ -71,6 +74,7 @@ def find_copies(x: np.ndarray, held: np.ndarray | None = None) -> Copies:
     others = np.zeros((0, flat.shape[1])) if held is None else _flat(held)
     if others.shape[1] != flat.shape[1]:
         raise ShapeError("held rows", found=f"{others.shape[1]} numbers", rule=f"{flat.shape[1]}, as in training")
+    flat, others = as_points(flat, others)
     places: dict[bytes, int] = {}
     own = np.array([places.setdefault(_hash(row), len(places)) for row in flat], int)
     exact = np.bincount(own)[own] > 1

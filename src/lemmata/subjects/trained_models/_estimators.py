@@ -10,8 +10,9 @@ import numpy as np
 
 from lemmata.errors import SettingError
 
-from ._contract import SMALLEST, AbstractModel
+from ._contract import AbstractModel, linked
 from ._jax import jax_model
+from ._losses import Loss
 
 _ACTIVATIONS = {
     "relu": jax.nn.relu,
@@ -21,6 +22,8 @@ _ACTIVATIONS = {
 }
 _LINEAR = {"LogisticRegression", "LogisticRegressionCV", "LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet"}
 _LINEAR |= {"SGDRegressor"}
+_OTHER_LOSSES = {"HuberRegressor", "PoissonRegressor"}
+"""Linear models of a loss of their own; the outputs of the second are logarithms of means."""
 _PERCEPTRONS = {"MLPClassifier", "MLPRegressor"}
 
 
@@ -37,7 +40,7 @@ class BlackBox(AbstractModel):
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         found = np.asarray(self.call(x))
         found = found.reshape(len(found), -1)
-        return found if self.link == "identity" else np.log(np.maximum(found, SMALLEST))
+        return linked(found, self.link)
 
     def _saved_bytes(self, x: np.ndarray) -> int:
         return 0
@@ -58,13 +61,13 @@ class BlackBox(AbstractModel):
     def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self._none()
 
-    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray:
         return self._none()
 
     def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self._none()
 
-    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> tuple[float, np.ndarray]:
         return 0.0, self._none()
 
     def _input_vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -87,9 +90,11 @@ def estimator_model(estimator: Any) -> AbstractModel:
     if isinstance(getattr(estimator, "classes_", None), list):
         remedy = "one target at a time, model.estimators_[0] say"
         raise SettingError("model", found=f"a {name} of several targets", rule="one class a row", remedy=remedy)
-    if name in _LINEAR | _PERCEPTRONS and not (hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")):
+    if name in _LINEAR | _PERCEPTRONS | _OTHER_LOSSES and not (
+        hasattr(estimator, "coef_") or hasattr(estimator, "coefs_")
+    ):
         raise SettingError("model", found=f"a {name} without coefficients", rule="fitted", remedy="model.fit(x, y)")
-    if name in _LINEAR:
+    if name in _LINEAR | _OTHER_LOSSES or _of_log_loss(estimator, name):
         return _linear(estimator, name)
     inner = getattr(estimator, "regressor_", None)
     ends = _ends(getattr(estimator, "transformer_", None))
@@ -106,6 +111,15 @@ def estimator_model(estimator: Any) -> AbstractModel:
     }
     tells = next(own for method, own in known.items() if hasattr(estimator, method))
     return BlackBox(f"scikit-learn {name}", np.zeros(0), (), call=call, tells=tells)
+
+
+def _of_log_loss(estimator: Any, name: str) -> bool:
+    """Whether it descends the log loss of two classes, whose one logit is linear."""
+    return (
+        name == "SGDClassifier"
+        and estimator.loss == "log_loss"
+        and np.shape(getattr(estimator, "coef_", ()))[:1] == (1,)
+    )
 
 
 def with_both_classes(model: AbstractModel, x: np.ndarray, y: Any) -> AbstractModel:

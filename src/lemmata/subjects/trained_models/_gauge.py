@@ -32,12 +32,14 @@ class AbstractGauge(Claim[Trained]):
     Attributes:
         of_losses: True where it asks a language model, which has one output a document, for no more than losses and
             their derivatives.
+        losses: the kinds of loss that its formula holds for, as `Task.loss_kind` has them; empty: any.
         level: of the predicted interval; NaN: that of the relation.
         ends: what the ends of the measured interval are; empty where the measurement has none.
         shared: questions about the model that other gauges ask, too: the first that is asked pays for the answer.
     """
 
     of_losses: ClassVar[bool] = False
+    losses: ClassVar[tuple[str, ...]] = ()
     level: ClassVar[float] = math.nan
     ends: ClassVar[str] = ""
     shared: ClassVar[tuple[Callable[[Trained], Any], ...]] = ()

@@ -22,7 +22,9 @@ from ._task import Task
 from ._trained import Trained
 
 
-def gauss_newton_eigenvalues(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, " k"]:
+def gauss_newton_eigenvalues(
+    model: AbstractModel, x: np.ndarray, task: Task, y: Float[np.ndarray, "n C"] | None = None
+) -> Float[np.ndarray, " k"]:
     """All eigenvalues of M that can differ from 0, by the smaller of M and its dual; k = min(n C, P).
 
     Where only some parameters decay, the others count as decaying by a ten-thousandth of it.
@@ -31,17 +33,20 @@ def gauss_newton_eigenvalues(model: AbstractModel, x: np.ndarray, task: Task) ->
         model: with derivatives.
         x: training rows.
         task: how outputs are read.
+        y: targets, where the curvature of the loss depends on them.
 
     Raises:
         MemoryPlanError: where n C outputs and P parameters are too many to be held.
     """
-    return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task), overwrite_a=True), 0.0)
+    return np.maximum(scipy.linalg.eigvalsh(_smaller(model, x, task, y), overwrite_a=True), 0.0)
 
 
-def _smaller(model: AbstractModel, x: np.ndarray, task: Task) -> Float[np.ndarray, "k k"]:
+def _smaller(
+    model: AbstractModel, x: np.ndarray, task: Task, y: Float[np.ndarray, "n C"] | None
+) -> Float[np.ndarray, "k k"]:
     """M or its dual, whichever is smaller."""
     f = model.outputs(x)
-    (n, width), root = f.shape, roots(task.curvatures(f))
+    (n, width), root = f.shape, roots(task.curvatures(f, y))
     planned_bytes(n, width, len(model.theta))
     if len(model.theta) < f.size:
         jacobian = model.jacobian(x) * prior_of(model)
@@ -80,8 +85,9 @@ class DimensionEstimate:
 
 
 def dimension_by_products(
-    model: AbstractModel, x: np.ndarray, task: Task, ridge: float, *, probes: int, steps: int, seed: int
-) -> DimensionEstimate:
+    model: AbstractModel, x: np.ndarray, task: Task, ridge: float, *, probes: int, steps: int, seed: int,
+    y: Float[np.ndarray, "n C"] | None = None,
+) -> DimensionEstimate:  # fmt: skip
     """The effective dimension by Lanczos' quadrature: for random signs u the mean of u' K (K + ridge)^-1 u.
 
     K = R J J' R, with R the symmetric roots of the losses' curvatures, has the eigenvalues of M that are not 0, and
@@ -99,8 +105,9 @@ def dimension_by_products(
         probes: random vectors.
         steps: products a probe at most; fewer where the space is exhausted, or the two rules are within a twentieth.
         seed: of the probes.
+        y: targets, where the curvature of the loss depends on them.
     """
-    values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x)))
+    values, vectors = np.linalg.eigh(task.curvatures(model.outputs(x), y))
     root = np.einsum("iab,ib,icb->iac", vectors, np.sqrt(np.maximum(values, 0.0)), vectors)
     prior, shape = prior_of(model), root.shape[:2]
     curved = lambda flat: np.einsum("iab,ib->ia", root, flat.reshape(shape))
@@ -182,7 +189,7 @@ def damping_of_most_evidence(eigenvalues: Float[np.ndarray, " k"], theta: Float[
 @once
 def gauss_newton_spectrum(trained: Trained) -> Float[np.ndarray, " k"]:
     """Eigenvalues of the Gauss-Newton matrix at the weights as they are."""
-    return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task)
+    return gauss_newton_eigenvalues(trained.model.in_double(), trained.x, trained.task, trained.y)
 
 
 @once

@@ -31,11 +31,11 @@ def held_influence(trained: Trained) -> Float[np.ndarray, " n"]:
     """
     model, task, decay = polished_copy(trained).model, trained.task, objective_of(trained).decay
     held, targets = held_rows(trained)
-    slope = (task.means(model.outputs(held)) - targets) / len(held)
+    slope = task.error_slopes(model.outputs(held), targets) / len(held)
     ridge = len(trained.x) * decay * (1.0 if model.decayed is None else np.where(model.decayed, 1.0, _FREE))
-    product = lambda v: model.gauss_newton(v, trained.x, task.loss) + ridge * v
+    product = lambda v: model.gauss_newton(v, trained.x, task.loss, trained.y) + ridge * v
     v, _ = conjugate_gradients(product, model.vjp(slope, held), _STEPS, _TOLERANCE)
-    own = task.means(model.outputs(trained.x)) - trained.y
+    own = task.slopes(model.outputs(trained.x), trained.y)
     effects = (model.jvp(v, trained.x) * own).sum(1)
     return effects / (1 - rows_left_out(trained).leverage) if own.shape[1] == 1 else effects
 

@@ -13,6 +13,7 @@ from lemmata.errors import PrecisionError, SettingError
 
 from ._contract import SMALLEST, AbstractModel, Layer, batch_of_one, row_by_row
 from ._jax_matrices import matrix_factors
+from ._losses import Loss
 from ._readout_chunks import factored_gauss_newton, factored_losses, is_factored, logits_shape
 
 
@@ -54,7 +55,14 @@ class JaxModel(AbstractModel):
 
     def _read(self, found: Any) -> jax.Array:
         found = row_by_row(found)
-        return found if self.link == "identity" else jnp.log(jnp.maximum(found, SMALLEST))
+        if self.link == "identity":
+            return found
+        if self.link == "log":
+            return jnp.log(jnp.maximum(found, SMALLEST))
+        logit = found
+        if self.link == "one probability":
+            logit = jnp.log(jnp.maximum(found, SMALLEST)) - jnp.log(jnp.maximum(1 - found, SMALLEST))
+        return jnp.concatenate([-logit, logit], axis=1) / 2
 
     def _saved_bytes(self, x: np.ndarray) -> int:
         back = jax.eval_shape(lambda theta, rows: jax.vjp(lambda own: self._call(own, rows), theta)[1], self.theta, x)
@@ -81,13 +89,13 @@ class JaxModel(AbstractModel):
     def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.asarray(_vjp(self, self.theta, u, x))
 
-    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray:
         return np.asarray(_hvp(self, self.theta, v, x, y, loss))
 
     def _documents_gauss_newton(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.asarray(_documents_gauss_newton(self, self.theta, v, x))
 
-    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> tuple[float, np.ndarray]:
         value, slope = _loss_slope(self, self.theta, x, y, loss)
         return float(value), np.asarray(slope)
 
@@ -122,8 +130,10 @@ def document_losses(logits: Any, x: jax.Array) -> jax.Array:
     return jnp.sum(jnp.where(tokens < 0, 0.0, jax.nn.logsumexp(ahead, axis=2) - own), axis=1, keepdims=True)
 
 
-def loss_of(name: str, f: jax.Array, y: jax.Array) -> jax.Array:
+def loss_of(name: str | Loss, f: jax.Array, y: jax.Array) -> jax.Array:
     """The losses of a batch, summed: log sum exp f - <y, f> for "softmax", |f - y|²/2 for "squared", else f."""
+    if isinstance(name, Loss):
+        return jnp.sum(name.of_rows(f, y))
     if name == "documents":
         return jnp.sum(f)
     if name == "softmax":
@@ -161,7 +171,7 @@ def _vjp(model: JaxModel, theta: Any, u: Any, x: Any) -> jax.Array:
 
 
 @eqx.filter_jit
-def _hvp(model: JaxModel, theta: Any, v: Any, x: Any, y: Any, loss: str) -> jax.Array:
+def _hvp(model: JaxModel, theta: Any, v: Any, x: Any, y: Any, loss: str | Loss) -> jax.Array:
     slope = jax.grad(lambda own: loss_of(loss, model._call(own, x), y))
     return jax.jvp(slope, (theta,), (v,))[1]
 
@@ -178,7 +188,7 @@ def _documents_gauss_newton(model: JaxModel, theta: Any, v: Any, x: Any) -> jax.
 
 
 @eqx.filter_jit
-def _loss_slope(model: JaxModel, theta: Any, x: Any, y: Any, loss: str) -> tuple[jax.Array, jax.Array]:
+def _loss_slope(model: JaxModel, theta: Any, x: Any, y: Any, loss: str | Loss) -> tuple[jax.Array, jax.Array]:
     return jax.value_and_grad(lambda own: loss_of(loss, model._call(own, x), y))(theta)
 
 

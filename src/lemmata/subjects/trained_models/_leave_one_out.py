@@ -73,7 +73,7 @@ def leave_one_out(
         x: training rows.
         y: their encoded targets.
         task: how outputs are read.
-        decay: delta in mean loss + (delta/2) |theta|², above 0.
+        decay: delta in mean loss + (delta/2) |theta|²; 0 only where rows alone fix the outputs, see `rows_fix_weights`.
 
     Raises:
         MemoryPlanError: where n C outputs and P parameters are too many to be held.
@@ -81,11 +81,14 @@ def leave_one_out(
     """
     f = model.outputs(x)
     n = len(f)
-    slope = task.means(f) - y
+    slope = task.slopes(f, y)
     kept = 1.0 if model.decayed is None else model.decayed
     gradient = model.vjp(slope, x) + n * decay * kept * model.theta
-    spread, step, error, step_of = _influence(model, x, task.curvatures(f), n * decay, gradient)
-    root = roots(task.curvatures(f))
+    curvature = task.curvatures(f, y)
+    shifted = decay == 0 and task.is_classification and f.shape[1] > 2
+    ridge = _faint_ridge(model, x, curvature) if shifted else n * decay
+    spread, step, error, step_of = _influence(model, x, curvature, ridge, gradient)
+    root = roots(curvature)
     inner = root @ spread @ root
     shares, vectors = np.linalg.eigh((inner + inner.transpose(0, 2, 1)) / 2)
     if shares.max() > 1 - 1e-9:
@@ -100,6 +103,17 @@ def leave_one_out(
     movement = float(np.linalg.norm(step) / max(float(np.linalg.norm(f)), 1e-300))
     dual = slope + np.einsum("iab,ib->ia", root @ middle @ root @ spread, slope)  # (1 - Lambda S)^-1 (p - y)
     return LeftOut(moved, shares.max(1), float(shares.sum()), movement, error, _bend(model, x, f, moved, dual, step_of))
+
+
+def _faint_ridge(model: AbstractModel, x: np.ndarray, curvature: Float[np.ndarray, "n C C"]) -> float:
+    """A hundred millionth of the mean curvature of a random direction.
+
+    Logits of more than two classes may all move by the same number, which changes no probability: without a decay the
+    curvature is 0 along these directions, and what this ridge makes of them is taken out again by Lambda.
+    """
+    v = prior_of(model) * np.random.default_rng(18).normal(size=len(model.theta))
+    pushed = model.jvp(v, x)
+    return 1e-8 * float(np.einsum("ia,iab,ib", pushed, curvature, pushed)) / len(v)
 
 
 def _bend(

@@ -74,12 +74,12 @@ def _loss(objective: Objective, own: slice, d: np.ndarray) -> float:
 def _step(objective: Objective, own: slice, g: np.ndarray, steps: int, tolerance: float) -> tuple[np.ndarray, float]:
     """Conjugate gradients for A d = g, A the curvature without a row: d, and the residual."""
     loss, model = objective.task.loss, objective.model
-    others = np.delete(objective.x, own, axis=0)
+    others, targets = (np.delete(part, own, axis=0) for part in (objective.x, objective.y))
     ridge = np.asarray(len(objective.x) * objective.decay, g.dtype)
     kept = 1 if model.decayed is None else model.decayed
 
     def product(v: np.ndarray) -> np.ndarray:
-        return model.gauss_newton(v, others, loss) + ridge * kept * v
+        return model.gauss_newton(v, others, loss, targets) + ridge * kept * v
 
     return conjugate_gradients(product, g, steps, tolerance)
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Inexact
 
 from ._contract import AbstractModel, Layer
+from ._losses import Loss
 from ._once import once
 from ._trained import Trained
 
@@ -57,10 +58,10 @@ class PartOfModel(AbstractModel):
     def _vjp(self, u: np.ndarray, x: np.ndarray) -> np.ndarray:
         return np.asarray(self._placed()._vjp(u, x))[self.chosen]
 
-    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray:
         return np.asarray(self._placed()._hvp(self._spread(v), x, y, loss))[self.chosen]
 
-    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> tuple[float, np.ndarray]:
         value, slope = self._placed()._loss_slope(x, y, loss)
         return value, np.asarray(slope)[self.chosen]
 

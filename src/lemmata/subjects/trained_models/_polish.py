@@ -221,6 +221,7 @@ def changed_by_polishing(trained: Trained) -> float:
     before, after = training_outputs(trained), polished_copy(trained).model.outputs(trained.x)
     if trained.task.is_classification:
         return float(np.mean(before.argmax(1) != after.argmax(1)))
+    before, after = trained.task.means(before), trained.task.means(after)
     unit = float(before.var(0).mean() if trained.task.is_language else ((before - trained.y) ** 2).mean())
     return float(np.sqrt(((before - after) ** 2).mean() / max(unit, 1e-300)))
 

@@ -14,8 +14,11 @@ from lemmata.facts import Facts, states_facts, with_defaults
 from ._contract import AbstractModel, rows_at_once
 from ._documents import LANGUAGE, check_tokens, language_model, read_documents
 from ._estimators import with_both_classes
+from ._losses import read_loss
+from ._one_output import with_two_outputs
 from ._read import read_model
 from ._shift import check_deployed
+from ._stated_losses import estimator_loss
 from ._task import Task, read_task
 from ._trained import Trained
 from ._wrapped import bare_model, bare_rows
@@ -42,8 +45,8 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
     if not (isinstance(seed, int | np.integer) and seed >= 0):
         raise SettingError("seed", found=f"{seed}", rule="a whole number, at least 0")
     model, (x, y) = bare_model(model), bare_rows(x, y)
-    own = read_model(model)
-    rows = _rows("x", x)
+    own, stated = read_model(model), read_loss(told["loss"])
+    rows = _rows("x", x, own)
     if decay is not None and not (math.isfinite(decay) and decay >= 0):
         raise SettingError("decay", found=f"{decay:g}", rule="a finite number, at least 0")
     if labels is None and getattr(model, "classes_", None) is not None:
@@ -54,13 +57,17 @@ def read_trained(model: Any, x: Any, y: Any, **facts: Unpack[Facts]) -> Trained:
         own = dataclasses.replace(own, batch=rows_at_once(own, rows))
         rows = _as_taken(own, rows)
         own = with_both_classes(own, rows, y)
-        task = read_task(own, rows, y, labels)
+        known, penalty = estimator_loss(model, len(rows))
+        stated, decay = stated or known, decay if told["loss"] is not None or decay is not None else penalty
+        own, labels, why = with_two_outputs(own, rows, y, labels, stated)
+        task = read_task(own, rows, y, labels, stated)
+        task = dataclasses.replace(task, why=why) if why and stated is None else task
         if task.outputs == "probabilities":
             own = dataclasses.replace(own, link="log")
-        other = None if held is None else _unseen(held, task, rows, y)
+        other = None if held is None else _unseen(held, task, rows, y, own)
     begun, met = told["start"], told["deployed"]
     if met is not None:
-        met = check_deployed(rows, _like(rows, _rows("deployed rows", met), "deployed rows"))
+        met = check_deployed(rows, _like(rows, _rows("deployed rows", met, own), "deployed rows"))
     return Trained(
         own,
         task,
@@ -94,17 +101,17 @@ def _language(
         return own, LANGUAGE, rows, rows, None
     if isinstance(held, tuple | list) and len(held) == 2 and held[1] is None:
         held = held[0]
-    x = read_documents(_like(rows, _rows("held rows", held), "held rows"), padding, "held document")
+    x = read_documents(_like(rows, _rows("held rows", held, model), "held rows"), padding, "held document")
     check_tokens(x, model.vocabulary(rows[:1])[2], "held document")
     return own, LANGUAGE, rows, rows, (x, LANGUAGE.encode(x))
 
 
-def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def _unseen(held: Any, task: Task, rows: np.ndarray, y: Any, model: AbstractModel) -> tuple[np.ndarray, np.ndarray]:
     """Held-out rows and their encoded targets, checked against those of training."""
     given, held = type(held).__name__, held if isinstance(held, tuple | list) else bare_rows(held)
     if len(held) != 2 or held[1] is None:
         raise ShapeError("held", found=f"a {given}", rule="two arrays: rows and their targets")
-    x = _like(rows, _rows("held rows", held[0]), "held rows")
+    x = _like(rows, _rows("held rows", held[0], model), "held rows")
     if np.shape(held[1])[:1] != (len(x),):
         raise ShapeError("held targets", found=f"shape {np.shape(held[1])}", rule=f"one for each of {len(x)} rows")
     targets = task.encode(held[1], "held row")
@@ -184,7 +191,8 @@ def _corrected(targets: Any, task: Task, rows: np.ndarray) -> np.ndarray | None:
     return task.encode(targets, "corrected row")
 
 
-def _rows(name: str, x: Any) -> np.ndarray:
+def _rows(name: str, x: Any, model: AbstractModel) -> np.ndarray:
+    """An array of numbers; cells of NaN stay for a model of which only outputs are seen, and which takes them."""
     try:
         rows = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -193,9 +201,18 @@ def _rows(name: str, x: Any) -> np.ndarray:
         raise ShapeError(name, found=f"shape {rows.shape}", rule="one row a model's input, shape (n, *row)")
     if rows.dtype.kind not in "fiub":
         raise DataError(name, found=f"cells of the kind {rows.dtype}", rule="numbers, as the model takes them")
-    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ShapeError(name, found=f"a cell that is not finite in row {at[0]}, counted from 0", rule="finite numbers")
+    if rows.dtype.kind != "f" or np.isfinite(rows).all():
+        return rows
+    missing = np.isnan(rows)
+    wrong = ~np.isfinite(rows) if model.differentiable else np.isinf(rows)
+    if wrong.any():
+        found = f"a cell that is not finite in row {int(np.argwhere(wrong)[0][0])}, counted from 0"
+        raise ShapeError(name, found=found, rule="finite numbers", remedy="fill it as for the training")
+    few = rows[missing.reshape(len(rows), -1).any(1)][:_TRIED]
+    if not np.isfinite(model.outputs(few)).all():
+        row = int(np.argwhere(missing)[0][0])
+        raise ShapeError(name, found=f"a cell of NaN in row {row}, counted from 0, of which the model makes NaN",
+                         rule="finite numbers", remedy="fill it as for the training")  # fmt: skip
     return rows
 
 

@@ -16,6 +16,7 @@ from scipy.special import softmax
 from lemmata.errors import SettingError
 
 from ._leave_one_out import prior_of
+from ._losses import Loss
 from ._polish import Objective
 
 STEPS = 30
@@ -73,9 +74,9 @@ def leave_sampled_rows_out(
     if not objective.decay > 0:
         raise SettingError("decay", found=f"{objective.decay:g}", rule="above 0: else nothing fixes every direction")
     f = model.outputs(x)
-    prior, curved = _own(prior_of(model), model.theta), _curvature(f, task.is_classification)
+    prior, curved = _own(prior_of(model), model.theta), _curvature(f, objective)
     ridge = np.asarray(len(x) * objective.decay, model.theta.dtype)
-    slope, products = task.means(f) - objective.y, 0
+    slope, products = task.slopes(f, objective.y), 0
 
     def product(v: np.ndarray, without: int | None = None) -> np.ndarray:
         nonlocal products
@@ -103,9 +104,13 @@ def _own(array: np.ndarray, theta: np.ndarray) -> np.ndarray:
     return np.asarray(array, theta.dtype)
 
 
-def _curvature(f: Float[np.ndarray, "n C"], classes: bool) -> Callable[[np.ndarray], np.ndarray]:
-    """Times the Hessians of the losses in the outputs, for all rows and without these matrices; a new array."""
-    if not classes:
+def _curvature(f: Float[np.ndarray, "n C"], objective: Objective) -> Callable[[np.ndarray], np.ndarray]:
+    """Times the Hessians of the losses in the outputs, for all rows; a new array. Plain losses need no such matrix."""
+    task = objective.task
+    if isinstance(task.loss, Loss):
+        curvature = task.curvatures(f, objective.y)
+        return lambda u: np.einsum("iab,ib->ia", curvature, u)
+    if not task.is_classification:
         return lambda u: u.copy()
     p = softmax(f, axis=1)
     return lambda u: p * (u - (p * u).sum(1, keepdims=True))

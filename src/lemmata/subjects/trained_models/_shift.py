@@ -19,6 +19,7 @@ from lemmata.answers import inside, share_interval
 from lemmata.errors import DataError, ShapeError
 
 from ._fresh_rows import fresh_rows
+from ._missing_cells import as_points
 from ._once import once
 from ._trained import Trained
 
@@ -116,7 +117,7 @@ def reference_rows(trained: Trained) -> tuple[str, np.ndarray]:
 
 def _inputs(x: Shaped[np.ndarray, "n *row"]) -> list[Float[np.ndarray, "n d"]]:
     """Inputs, and squares of their distances from the mean."""
-    flat = np.asarray(x, float).reshape(len(x), -1)
+    (flat,) = as_points(np.asarray(x, float).reshape(len(x), -1))
     return [flat, (flat - flat.mean(0)) ** 2]
 
 

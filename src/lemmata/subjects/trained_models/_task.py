@@ -11,7 +11,10 @@ from scipy.special import softmax
 from lemmata.errors import DataError, ShapeError
 
 from ._contract import AbstractModel
+from ._losses import Loss, StatedLoss, loss_kind, loss_words
 
+COUNTS = "logarithms of means"
+"""Outputs of a model of counts."""
 _ROUNDING = 1e-3
 _BEYOND = 1.5  # from the middle of 0 and 1: values that are fitted to these stay nearer
 
@@ -21,21 +24,28 @@ class Task:
     """How outputs and targets are read.
 
     Args:
-        loss: "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2; "documents" for language
-            models, whose one output f is itself the loss of a document.
-        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "scores" of classes,
-            of which the largest names one and none is a probability; or "classes" alone.
+        loss: that was trained with. "softmax" for classes: log sum exp f - f_y; "squared" for values: |f - y|²/2;
+            "documents" for language models, whose one output f is itself the loss of a document; or a `Loss`.
+        outputs: what the model gives: "logits", "probabilities", "values", "losses of documents"; "logarithms of means"
+            of counts; "scores" of classes, of which the largest names one and none is a probability; or "classes".
         labels: the class that each output stands for; empty for values.
+        why: how the loss is known, in words.
     """
 
-    loss: str
+    loss: str | Loss
     outputs: str
     labels: tuple[Any, ...] = ()
+    why: str = dataclasses.field(default="", compare=False)
 
     @property
     def is_classification(self) -> bool:
         """Whether targets are classes."""
-        return self.loss == "softmax"
+        return self.loss == "softmax" or bool(self.labels) or (isinstance(self.loss, Loss) and self.loss.kind == "log")
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether outputs are logarithms of what they predict."""
+        return self.outputs == COUNTS
 
     @property
     def is_language(self) -> bool:
@@ -45,7 +55,26 @@ class Task:
     @property
     def name(self) -> str:
         """classification, regression or language."""
-        return {"softmax": "classification", "squared": "regression"}.get(self.loss, "language")
+        return "classification" if self.is_classification else "language" if self.is_language else "regression"
+
+    @property
+    def loss_kind(self) -> str:
+        """The kind of the loss: "log", "weighted log", "squared", "huber", "poisson", "documents" or "other"."""
+        return loss_kind(self.loss)
+
+    @property
+    def loss_known(self) -> bool:
+        """Whether the loss that was trained with has derivatives here."""
+        return self.loss_kind != "other"
+
+    @property
+    def loss_told(self) -> str:
+        """The loss that was trained with, and how it is known: "log loss, as the targets are classes"."""
+        words = loss_words(self.loss)
+        weights = self.loss.weights if isinstance(self.loss, Loss) else ()
+        if weights:
+            words += " " + ", ".join(f"{label}: {own:.3g}" for label, own in zip(self.labels, weights, strict=True))
+        return f"{words}, {self.why}" if self.why else words
 
     @property
     def scored(self) -> bool:
@@ -59,15 +88,30 @@ class Task:
 
     def means(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
         """What outputs predict: probabilities of classes, or the outputs themselves."""
+        if self.is_counted:
+            return np.exp(f)
         return softmax(f, axis=1) if self.is_classification else f
 
+    def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
+        """The gradients in the outputs of the loss that was trained with: p - y for log loss, f - y for squared loss.
+
+        Raises:
+            LossError: for a loss that could not be stated.
+        """
+        return self.loss.slopes(f, y) if isinstance(self.loss, Loss) else self.means(f) - y
+
+    def error_slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
+        """The gradients of `losses` in the outputs, whatever was trained with."""
+        away = self.means(f) - y
+        return away * np.exp(f) if self.is_counted else away
+
     def losses(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
-        """The loss of each row."""
+        """The loss of each row as it is reported: log loss of classes without weights; |m - y|²/2, m the means."""
         if self.is_classification:
             return np.asarray(jax.nn.logsumexp(f, axis=1)) - (y * f).sum(1)
         if self.is_language:
             return f[:, 0]
-        return ((f - y) ** 2).sum(1) / 2
+        return ((self.means(f) - y) ** 2).sum(1) / 2
 
     def errors(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
         """1 where the class is wrong, else 0; for values the squared distance |f - y|²; of documents nats a token."""
@@ -75,10 +119,20 @@ class Task:
             return (f.argmax(1) != y.argmax(1)).astype(float)
         if self.is_language:
             return f[:, 0] / y[:, 0]
-        return ((f - y) ** 2).sum(1)
+        return ((self.means(f) - y) ** 2).sum(1)
 
-    def curvatures(self, f: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
-        """The Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0."""
+    def curvatures(
+        self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"] | None = None
+    ) -> Float[np.ndarray, "n C C"]:
+        """The Hessians of the loss in the outputs: diag p - p p' for classes, the identity for values, else 0.
+
+        Args:
+            f: outputs.
+            y: targets, which those of a `Loss` depend on.
+        """
+        if isinstance(self.loss, Loss):
+            assert y is not None
+            return self.loss.curvatures(f, y)
         if self.is_language:
             return np.zeros((*f.shape, f.shape[1]))
         if not self.is_classification:
@@ -128,7 +182,9 @@ class Task:
         return np.eye(len(known))[np.asarray(own, int)]
 
 
-def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None = None) -> Task:
+def read_task(
+    model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ...] | None = None, stated: StatedLoss | None = None
+) -> Task:
     """The task of a model, from its outputs on rows and from their targets.
 
     Whole numbers, words and Booleans are classes; fractions are values. Outputs that lie in [0, 1] with rows of sum 1
@@ -140,6 +196,7 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
         x: rows.
         y: their targets; rows of one-hot targets are classes.
         labels: the class of each output in order; default 0, 1, ... for whole numbers, else the sorted classes.
+        stated: the loss that was trained with, where it is known.
 
     Raises:
         ShapeError: for another number of targets than rows, or of outputs than classes.
@@ -155,14 +212,18 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
         _check_columns(y, f)
     whole = y.dtype.kind in "biuUSO" or (y.dtype.kind == "f" and f.shape[1] > 1 and bool(np.all(y == np.round(y))))
     whole = whole and not wide
-    if f.shape[1] == 1 and _two_classes(y, f):
-        remedy = "two logits: half of the one, with either sign; or targets that are fractions, for squared loss"
+    values = stated is not None and stated.kind in ("squared", "huber", "poisson")
+    if f.shape[1] == 1 and not values and _two_classes(y, f):
+        remedy = (
+            "two logits: half of the one, with either sign; or targets that are fractions, for squared loss; or say"
+            ' which by loss="log" or loss="squared"'
+        )
         raise ShapeError("outputs", found="1 for 2 classes", rule="one a class", remedy=remedy)
-    if not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf")):
+    if values or (not one_hot and (not whole or (f.shape[1] == 1 and y.dtype.kind in "iuf"))):
         if y.reshape(len(y), -1).shape[1] != f.shape[1]:
             found = f"{f.shape[1]} outputs for {y.reshape(len(y), -1).shape[1]} values a row"
             raise ShapeError("outputs", found=found, rule="as many")
-        return Task("squared", "values")
+        return _of_values(model, y, stated)
     if labels is None:
         labels = (
             tuple(range(f.shape[1])) if one_hot or y.dtype.kind in "biuf" else tuple(sorted(set(y.ravel().tolist())))
@@ -172,9 +233,37 @@ def read_task(model: AbstractModel, x: np.ndarray, y: Any, labels: tuple[Any, ..
         raise ShapeError("outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one a class", remedy=remedy)
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
-    if sums and model.tells != "classes":
-        return Task("softmax", "probabilities", labels)
-    return Task("softmax", "logits" if model.tells == "probabilities" else model.tells, labels)
+    outputs = "logits" if model.tells == "probabilities" else model.tells
+    outputs = "probabilities" if sums and model.tells != "classes" else outputs
+    return _of_classes(model, y, outputs, labels, stated)
+
+
+def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -> Task:
+    """Squared loss, if nothing else is stated."""
+    if stated is None:
+        return Task("squared", "values", why="as the targets are values")
+    if stated.kind == "log":
+        raise DataError("targets", found="values", rule="classes, under log loss", remedy='loss="squared"')
+    loss = stated.of_task(())
+    if stated.kind != "poisson":
+        return Task(loss, "values", why=stated.origin)
+    if y.dtype.kind not in "biuf" or not (np.asarray(y, float) >= 0).all():
+        raise DataError("targets", found="some below 0", rule="at least 0, under Poisson loss")
+    return Task(loss, COUNTS if model.differentiable else "values", why=stated.origin)
+
+
+def _of_classes(
+    model: AbstractModel, y: np.ndarray, outputs: str, labels: tuple[Any, ...], stated: StatedLoss | None
+) -> Task:
+    """Log loss, without weights if none are stated."""
+    plain = Task("softmax", outputs, labels, "as the targets are classes")
+    if stated is None:
+        return plain
+    if stated.kind in ("huber", "poisson", "squared"):
+        raise DataError("targets", found="classes", rule=f"values, under the stated {stated.kind} loss")
+    balanced = stated.weights == "balanced"
+    loss = stated.of_task(labels, plain.encode(y).sum(0) if balanced else None)
+    return Task(loss, outputs, labels, stated.origin)
 
 
 def _one_hot(y: np.ndarray) -> bool:

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from lemmata.errors import PrecisionError, SettingError
 
 from ._contract import SMALLEST, AbstractModel, Layer, batch_of_one, row_by_row
+from ._losses import Loss
 from ._torch_double import in_float64, unwrapped
 
 
@@ -47,7 +49,14 @@ class TorchModel(AbstractModel):
         if self.link == "documents":
             return document_losses(self._own_call(theta, _fed(x)), x)
         found = row_by_row(self._own_call(theta, x))
-        return found if self.link == "identity" else found.clamp_min(SMALLEST).log()
+        if self.link == "identity":
+            return found
+        if self.link == "log":
+            return found.clamp_min(SMALLEST).log()
+        logit = found
+        if self.link == "one probability":
+            logit = found.clamp_min(SMALLEST).log() - (1 - found).clamp_min(SMALLEST).log()
+        return sys.modules["torch"].cat([-logit, logit], 1) / 2
 
     def _here(self) -> Any:
         return self._tensor(self.theta)
@@ -158,7 +167,7 @@ class TorchModel(AbstractModel):
             lambda u: along(found, own, u),
         )
 
-    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str) -> np.ndarray:
+    def _hvp(self, v: np.ndarray, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> np.ndarray:
         torch, rows, targets = sys.modules["torch"], self._tensor(x), self._tensor(y)
         objective = lambda own: loss_of(loss, self._call(own, rows), targets)
         own = self._here().requires_grad_()
@@ -177,7 +186,7 @@ class TorchModel(AbstractModel):
         weights = p * (pushed - (p * pushed).sum(2, keepdim=True))
         return self._gradient(lambda own: (logits(own) * weights.detach()).sum(), self._here())
 
-    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
+    def _loss_slope(self, x: np.ndarray, y: np.ndarray, loss: str | Loss) -> tuple[float, np.ndarray]:
         own = self._here().requires_grad_()
         value = loss_of(loss, self._call(own, self._tensor(x)), self._tensor(y))
         return value.item(), sys.modules["torch"].autograd.grad(value, own)[0].numpy()
@@ -218,13 +227,25 @@ def document_losses(logits: Any, x: Any) -> Any:
     return ((ahead.logsumexp(2) - own) * (tokens >= 0)).sum(1, keepdim=True)
 
 
-def loss_of(name: str, f: Any, y: Any) -> Any:
+def loss_of(name: str | Loss, f: Any, y: Any) -> Any:
     """The losses of a batch, summed, as of a JAX model."""
+    if isinstance(name, Loss):
+        return _second_order(name, f, y)
     if name == "documents":
         return f.sum()
     if name == "softmax":
         return (f.logsumexp(1) - (y * f).sum(1)).sum()
     return ((f - y) ** 2).sum() / 2
+
+
+def _second_order(loss: Loss, f: Any, y: Any) -> Any:
+    """The losses of a batch, summed, with the gradient and the Hessian in f that JAX finds: all that is asked of it."""
+    torch, here, targets = sys.modules["torch"], f.detach().numpy(), y.numpy()
+    tensor = lambda array: torch.from_numpy(np.array(array, here.dtype))
+    value = tensor(loss.of_rows(jnp.asarray(here), jnp.asarray(targets))).sum()
+    away = f - f.detach()
+    bent = torch.einsum("iab,ib->ia", tensor(loss.curvatures(here, targets)), away)
+    return value + (away * tensor(loss.slopes(here, targets))).sum() + (away * bent).sum() / 2
 
 
 def torch_model(module: Any) -> TorchModel:

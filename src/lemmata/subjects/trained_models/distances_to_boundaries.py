@@ -14,6 +14,7 @@ from lemmata.subjects.trained_models._descended_networks import DescendedNetwork
 from lemmata.subjects.trained_models._separated_networks import SeparatedNetworks
 
 from ._gauge import AbstractGauge
+from ._losses import LOG
 from ._margins import margin_direction
 from ._outputs import training_outputs
 from ._refit import by_chance, refits_of
@@ -122,6 +123,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     controls = "which of the weights that fit all rows descent ends at"
     unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
     traced = False
+    losses = (LOG,)
     predict = _COSINE
 
     def passes(self, problem: Trained) -> float:

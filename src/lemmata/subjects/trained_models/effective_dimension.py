@@ -46,8 +46,9 @@ def decayed(problem: Trained) -> list[Hypothesis]:
 def _estimated(problem: Trained) -> DimensionEstimate:
     ridge = len(problem.x) * objective_of(problem).decay
     return dimension_by_products(
-        polished_copy(problem).model, problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed
-    )
+        polished_copy(problem).model, problem.x, problem.task, ridge, probes=_PROBES, steps=_STEPS, seed=problem.seed,
+        y=problem.y,
+    )  # fmt: skip
 
 
 class DimensionFromProducts(AbstractGauge):

@@ -15,6 +15,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks
 
 from ._gauge import AbstractGauge
 from ._leave_one_out import leaving_out_bytes, rows_left_out
+from ._losses import LOG, POISSON, SQUARED, WEIGHTED
 from ._polish import polished_copy
 from .refits import EffectOfOneRow, warm_effects
 
@@ -23,6 +24,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "estimator"}
 _DRAWS = 2000
 _ROUNDING = 1e-9  # nats
 _LEVEL = 0.95
+_SMOOTH = (LOG, WEIGHTED, SQUARED, POISSON)  # the curvature of Huber's jumps, which a row's own leverage does not show
 _SHARED = 0.5  # of the variance of log ratios: the central 95 % of medians then held all of 36 models
 _LOWEST = 0.005  # the quantile of correlations that 107 of 110 models were above; 104 were above the one of 2.5 %
 
@@ -83,6 +85,7 @@ class OrderOfRowEffects(AbstractGauge):
     unexplained = "training from another start, which may end elsewhere; what a row does to others"
     traced = False
     shared = EffectOfOneRow.shared
+    losses = _SMOOTH
     trivial = 1.0  # a correlation is between 0, that of an order by chance, and 1
 
     def passes(self, problem: Trained) -> float:
@@ -122,6 +125,7 @@ class MedianRatioOfRowEffects(AbstractGauge):
     unexplained = "the error of a single row; training from another start"
     traced = False
     shared = EffectOfOneRow.shared
+    losses = _SMOOTH
     trivial = 1.0  # a ratio of 1
 
     def passes(self, problem: Trained) -> float:

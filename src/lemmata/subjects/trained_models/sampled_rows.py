@@ -210,8 +210,8 @@ def _with_itself(problem: Trained) -> Array:
     """f_i + S_i (p_i - y_i), the row's own curvature left in."""
     model, rows = problem.model.in_double(), _few(problem)
     f, j = model.outputs(problem.x), model.jacobian(problem.x)
-    curved = np.einsum("iap,iab,ibq->pq", j, problem.task.curvatures(f), j, optimize=True)
+    curved = np.einsum("iap,iab,ibq->pq", j, problem.task.curvatures(f, problem.y), j, optimize=True)
     curved[np.diag_indices_from(curved)] += len(f) * objective_of(problem).decay
-    slope = problem.task.means(f) - problem.y
+    slope = problem.task.slopes(f, problem.y)
     steps = np.linalg.solve(curved, np.einsum("iap,ia->pi", j[rows], slope[rows]))
     return jnp.asarray((f[rows] + np.einsum("iap,pi->ia", j[rows], steps)).ravel())

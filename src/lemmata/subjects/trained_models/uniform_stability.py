@@ -15,6 +15,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from ._gauge import AbstractGauge
 from ._leave_one_out import leaving_out_bytes, leaving_out_passes
 from ._linear_layers import linear_parameters
+from ._losses import LOG, SQUARED
 from ._outputs import held_rows
 from ._polish import objective_of, polished_copy
 
@@ -45,7 +46,7 @@ def largest_gradient(problem: Trained) -> float:
 def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
     """The four training rows that pull most at the parameters, and four others at random."""
     model, x = polished_copy(problem).model, problem.x
-    slope = problem.task.means(model.outputs(x)) - problem.y
+    slope = problem.task.slopes(model.outputs(x), problem.y)
     pulls = np.array([np.linalg.norm(model.vjp(slope[i : i + 1], x[i : i + 1])) for i in range(len(x))])
     order = np.argsort(-pulls, kind="stable")
     few = min(_REMOVED, len(x) - _REMOVED)
@@ -77,6 +78,7 @@ class ConvexModelsAreStable(AbstractGauge):
         "resist the move: factors of 5 to 15",
     )
     controls = "the change of the loss at any row when one training row is taken away"
+    losses = (LOG, SQUARED)
     unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
     traced = False
 
@@ -88,6 +90,8 @@ class ConvexModelsAreStable(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
+        if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
+            found = [*found, Hypothesis("the decay of the weights", 0.0, ">", 0.0, "else nothing holds them")]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:

@@ -31,6 +31,7 @@ from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
 from ._baseline import held_baseline, worse_than_one_answer
+from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
 from ._features import beside_its_kernels
 from ._gauges import of_claim
@@ -49,6 +50,7 @@ _SOME = 5
 _SAID_APART = tuple(kind().name for kind in (ClaimedPrivacyBoundsTheAttack, ClaimCoversItsSteps, RowsInUseAreAlike))
 _WITHIN = 0.05  # of an error under a shift, which labels must tell
 _APART = 1.5
+_NO_PULL = 1e-6  # of an implied decay on the weights, which is then rounding beside the loss
 _SPOKE = ("agrees", "disagrees", "unscored")
 
 
@@ -338,7 +340,7 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
 
 def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     """What a reader might believe to have been looked at, and was not."""
-    found = []
+    found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
             "This model names a class and gives no scores: nothing is said here of its confidence, of sets of classes, "
@@ -359,7 +361,8 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if own is None or own.status not in _SPOKE or trained.decay is None:
         return []
     implied = dataclasses.replace(objective_of(trained), decay=0.0).inferred_decay()
-    if trained.decay / _APART <= implied <= _APART * trained.decay:
+    pull = abs(implied) * float((trained.model.theta.astype(float) ** 2).sum())
+    if trained.decay / _APART <= implied <= _APART * trained.decay or pull <= _NO_PULL:
         return []
     return [
         f"The weights imply a decay of {implied:.2g}, and {trained.decay:.2g} is stated: the model was stopped before "

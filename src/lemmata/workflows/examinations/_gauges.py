@@ -18,14 +18,18 @@ from lemmata.subjects.trained_models import (
     HELD_OUT,
     TO_BE_SCORED,
     AbstractGauge,
+    LossError,
     Trained,
     fresh_rows,
+    kinds_told,
+    loss_words,
     share_answers,
     without_held_rows,
 )
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 
 _CHAPTER = "trained_models"
+_LOSS, _ITS_LOSS = "the loss that was trained with", "its loss is"
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
 
 
@@ -49,11 +53,21 @@ def theory(claim: AbstractGauge) -> str:
 def foreign(claim: AbstractGauge, trained: Trained) -> str | None:
     """Why a gauge cannot speak about this kind of model at all; None where it can.
 
-    A language model has one output a document, its loss.
+    A language model has one output a document, its loss. A formula that holds for some losses alone says so.
     """
-    if not trained.task.is_language or claim.of_losses:
-        return None
-    return "outputs of a language model are not n x C: a row is a document, and has a loss"
+    task = trained.task
+    if task.is_language and not claim.of_losses:
+        return "outputs of a language model are not n x C: a row is a document, and has a loss"
+    if claim.losses and trained.model.differentiable and task.loss_known and task.loss_kind not in claim.losses:
+        return f"{_ITS_LOSS} {loss_words(task.loss)}; this theory speaks of {kinds_told(claim.losses)}"
+    return None
+
+
+def inapplicable(claim: AbstractGauge, reason: str) -> Gauge:
+    """The record of a gauge that cannot speak about this kind of model; a loss stands among its hypotheses."""
+    told = reason.startswith(_ITS_LOSS)
+    conditions = [Condition(_LOSS, None, "", None, False, reason)] if told else []
+    return entry(claim, "inapplicable", reason, hypotheses=conditions)
 
 
 def refused(claim: AbstractGauge, trained: Trained) -> bool:
@@ -111,6 +125,9 @@ def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
         found = _posed(claim, trained, seed)
     except (MemoryPlanError, MemoryError) as error:
         found = entry(claim, "unaffordable", _line(error))
+    except LossError:
+        words = f"{_ITS_LOSS} {loss_words(trained.task.loss)}, whose derivatives are not known here"
+        found = inapplicable(claim, words)
     except Exception as error:  # a claim's own code, and the user's model in it, may raise anything
         found = entry(claim, "failed", _line(error))
     return dataclasses.replace(found, seconds=time.monotonic() - begun)
@@ -125,7 +142,7 @@ def _posed(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     """Hypotheses of the population first: those of the claim may rest on what they ask for."""
     other = foreign(claim, trained)
     if other is not None:
-        return entry(claim, "inapplicable", other)
+        return inapplicable(claim, other)
     conditions = [_condition(hypothesis) for hypothesis in claim.population.hypotheses(trained)]
     if claim.hypotheses and not _failing(conditions):
         conditions += [_condition(hypothesis) for hypothesis in claim.hypotheses(trained)]

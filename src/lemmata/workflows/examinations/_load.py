@@ -3,7 +3,7 @@
 import dataclasses
 
 from lemmata.options import ModelOptions
-from lemmata.subjects.trained_models import Trained, read_trained
+from lemmata.subjects.trained_models import Trained, read_model, read_trained
 
 from ._program import load_program
 from ._row_names import RowNames
@@ -25,13 +25,16 @@ def load_trained(program: str, data: object, options: ModelOptions) -> tuple[Tra
     if is_saved(program):
         return load_saved(program, data, options)
     own = load_program(program, options.weights, options.start, options.checkpoint, options.size)
-    rows = read_rows(data, options.target, options.split, own.task == "language", options.corrected)
+    documents = own.task == "language"
+    gaps = not documents and not read_model(own.model).differentiable
+    rows = read_rows(data, options.target, options.split, documents, options.corrected, gaps)
     held, names = rows.held, dataclasses.replace(rows.names, columns=rows.columns)
     if options.held is not None:
         held, others = read_held(options.held, rows)
         names = dataclasses.replace(names, held=others)
     decay = own.decay if options.decay is None else options.decay
     rest = {"held": held, "labels": own.labels, "decay": decay, "start": own.start, "fit": own.fit}
+    rest["loss"] = own.loss if options.loss is None else options.loss
     rest |= {"rate": options.rate, "checkpoints": own.checkpoints, "noised": own.privacy}
     rest["deployed"] = None if options.deploy is None else read_deployed(options.deploy, rows)
     rest["claimed"] = None if options.epsilon is None else (options.epsilon, options.delta)

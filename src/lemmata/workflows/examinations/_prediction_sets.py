@@ -53,7 +53,7 @@ def prediction_sets(trained: Trained) -> RowSets | None:
     if len(own) < FEWEST or (not task.is_classification and f.shape[1] != 1) or not np.isfinite(f).all():
         return None
     means = task.means(f)
-    scores = 1 - (means * y).sum(1) if task.is_classification else np.abs(y - f)[:, 0]
+    scores = 1 - (means * y).sum(1) if task.is_classification else np.abs(y - means)[:, 0]
     limits = np.full(len(f), _limit(scores[own]))
     limits[own] = _limit(scores[other])
     members = None

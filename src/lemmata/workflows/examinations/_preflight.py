@@ -4,9 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.optimize
+from jaxtyping import Float
 
 from lemmata.errors import ShapeError
-from lemmata.subjects.trained_models import AbstractModel, Trained, held_outputs, held_rows, training_outputs
+from lemmata.subjects.trained_models import (
+    AbstractModel,
+    Trained,
+    held_outputs,
+    held_rows,
+    linked,
+    training_outputs,
+)
 from lemmata.workflows.records.examinations import Check
 
 _ROWS = 32
@@ -46,7 +54,7 @@ def preflight(trained: Trained, user: Callable[[np.ndarray], np.ndarray] | None 
         f = training_outputs(trained)
         checks.insert(0, _finite(f if trained.held is None else np.concatenate([f, held_outputs(trained)])))
     if user is not None and checks[-1].holds:
-        checks.append(_own_call(user, x, apart, max(loose, 1e-6)))
+        checks.append(_own_call(trained, np.asarray(user(x), float).reshape(len(x), -1), once, max(loose, 1e-6)))
     if all(check.holds for check in checks):
         checks += [_derivative(trained), *_order(trained), *_ahead(trained, loose)]
     return checks
@@ -72,14 +80,14 @@ def _in_pairs(trained: Trained, x: np.ndarray) -> np.ndarray:
 
 
 def _own_call(
-    user: Callable[[np.ndarray], np.ndarray], x: np.ndarray, apart: Callable[[np.ndarray], float], loose: float
-) -> Check:
-    """The user's own call on the same rows, in the same shape."""
-    own = np.asarray(user(x), float).reshape(len(x), -1)
-    try:
-        found = apart(own)
-    except ValueError:
-        raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule="those of the model") from None
+    trained: Trained, own: Float[np.ndarray, "n _"], once: Float[np.ndarray, "n C"], loose: float
+) -> Check:  # fmt: skip
+    """The user's own call on the same rows: the outputs, or the probabilities, one logit or counts they stand for."""
+    link = "log" if trained.task.is_counted else trained.model.link
+    known = [tried for tried in (own, linked(own, link)) if tried.shape == once.shape]
+    if not known:
+        raise ShapeError("outputs of your own call", found=f"shape {own.shape}", rule="those of the model")
+    found = min(float(np.abs(tried - once).max()) for tried in known) / max(float(np.abs(once).max()), 1e-300)
     remedy = "the model that is examined is not the one that you call: look at its weights and its mode"
     return Check("outputs are those of your own call", _relative(found), found <= loose, remedy)
 

@@ -47,6 +47,7 @@ class Program:
     start: Any = None
     fit: Callable[..., Any] | None = None
     decay: float | None = None
+    loss: Any = None
     labels: tuple[Any, ...] | None = None
     checkpoints: tuple[Any, ...] = ()
     privacy: Any = None
@@ -63,7 +64,7 @@ def load_program(
     """Run a user's program, and put weights into the model that it builds.
 
     The program is executed, as `python net.py` would. It defines `build()`, which returns a model as `read_model`
-    takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `labels` and
+    takes it, and may define `fit(x, y, seed, start=None)`, `decay`, `loss`, `labels` and
     `privacy = {"sampling": q, "noise": sigma, "steps": T}`. That of a language model, which gives logits
     (n, T, vocabulary) for tokens (n, T), says `task = "language"` and perhaps `padding = 0`. `scale = 255.0` says that
     inputs have one unit and are at most so large; `sizes()` returns models of other sizes, trained alike.
@@ -95,7 +96,7 @@ def load_program(
         first = None if start is None else _filled(build, path, start, begun)
         before = tuple(_filled(build, path, *one) for one in zip(checkpoints, earlier, strict=True))
         others = _sizes(module, path, sizes, arrays)
-    told = _fit(module, path), _decay(module, path), _labels(module, path)
+    told = _fit(module, path), _decay(module, path), getattr(module, "loss", None), _labels(module, path)
     noised = getattr(module, "privacy", None)
     own = *_language(module, path), _scale(module, path), others
     return Program(path.name, model, first, *told, before, noised, *own)

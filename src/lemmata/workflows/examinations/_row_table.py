@@ -127,7 +127,7 @@ def _posterior(trained: Trained) -> dict[str, pl.Series]:
 
 def _sets(trained: Trained, found: RowSets) -> dict[str, Any]:
     if found.members is None:
-        f = held_outputs(trained)[:, 0]
+        f = trained.task.means(held_outputs(trained))[:, 0]
         return {"lower": f - found.reach, "upper": f + found.reach}
     labels = np.array([str(label) for label in trained.task.labels], dtype=object)
     return {"prediction_set": ["|".join(labels[row]) for row in found.members]}
@@ -147,7 +147,7 @@ def _said(
             found["probability"] = (task.means(f) * y).sum(1)
     elif not task.is_language:
         tails = [""] if f.shape[1] == 1 else [f"[{k}]" for k in range(f.shape[1])]
-        found |= {f"{what}{tail}": own[:, k] for what, own in (("target", y), ("predicted", f))
+        found |= {f"{what}{tail}": own[:, k] for what, own in (("target", y), ("predicted", task.means(f)))
                   for k, tail in enumerate(tails)}  # fmt: skip
     loss = task.losses(f, y) if task.probable else task.errors(f, y)
     return {**found, "loss": loss}

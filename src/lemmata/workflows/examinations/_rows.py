@@ -32,6 +32,7 @@ class Loaded:
         target: the name of the target; None of an NPZ file.
         corrected: right targets of the training rows, where the file has them.
         names: what the rows are called.
+        gaps: whether cells may be empty, which are then NaN.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Loaded:
     target: str | None = None
     corrected: np.ndarray | None = None
     names: RowNames = PLACES
+    gaps: bool = False
 
 
 class _Table(NamedTuple):
@@ -54,7 +56,7 @@ class _Table(NamedTuple):
 
 def read_rows(
     data: object, target: str | None = None, split: str | None = None, documents: bool = False,
-    corrected: str | None = None,
+    corrected: str | None = None, gaps: bool = False,
 ) -> Loaded:  # fmt: skip
     """Training rows.
 
@@ -67,6 +69,7 @@ def read_rows(
             x and perhaps x_held.
         corrected: a column, or an array of an NPZ file, with right targets of the training rows; one that is neither is
             left to `read_corrected`.
+        gaps: whether cells of the inputs may be empty, as a model of which only outputs are seen may take them.
 
     Raises:
         DataError: for a table without its target, or with inputs that are not numbers.
@@ -95,9 +98,9 @@ def read_rows(
         raise DataError("--corrected", found=f"column {corrected!r} twice", rule="a column of right targets alone")
     right = _targets(table, corrected) if corrected is not None and corrected in frame.columns else None
     inputs = [column for column in frame.columns if column not in (own, split, corrected)]
-    x, y = _matrix(table, inputs), None if own is None else _targets(table, own)
+    x, y = _matrix(table, inputs, gaps), None if own is None else _targets(table, own)
     if split is None:
-        return Loaded(name, (x, y), None, tuple(inputs), own, right, RowNames(rows))
+        return Loaded(name, (x, y), None, tuple(inputs), own, right, RowNames(rows), gaps)
     words = [str(value).strip().lower() for value in frame[split].to_list()]
     seen = np.array([word not in HELD_WORDS for word in words])
     if seen.all() or not seen.any():
@@ -105,7 +108,7 @@ def read_rows(
         raise DataError(f"column {split!r}", found=f"{(~seen).sum()} held-out rows of {len(seen)}", rule=rule)
     known_rows, unseen = ((x[part], None if y is None else y[part]) for part in (seen, ~seen))
     names = RowNames(rows.of(seen), rows.of(~seen))
-    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen], names)
+    return Loaded(name, known_rows, unseen, tuple(inputs), own, None if right is None else right[seen], names, gaps)
 
 
 def read_corrected(data: str, own: Loaded) -> np.ndarray:
@@ -153,11 +156,11 @@ def read_held(data: object, own: Loaded) -> tuple[Pair, Names]:
     if documents:
         inputs = list(frame.columns) if own.columns is None else list(own.columns)
         _check_columns(name, frame, inputs)
-        return (_matrix(table, inputs), None), rows
+        return (_matrix(table, inputs, own.gaps), None), rows
     target = own.target or known or next((column for column in TARGETS if column in frame.columns), "y")
     inputs = [column for column in frame.columns if column != target] if own.columns is None else list(own.columns)
     _check_columns(name, frame, [target, *inputs])
-    return (_matrix(table, inputs), _targets(table, target)), rows
+    return (_matrix(table, inputs, own.gaps), _targets(table, target)), rows
 
 
 def read_deployed(data: object, own: Loaded) -> np.ndarray:
@@ -174,7 +177,7 @@ def read_deployed(data: object, own: Loaded) -> np.ndarray:
     name, frame, _, _ = table
     inputs = [column for column in frame.columns if column not in TARGETS] if own.columns is None else own.columns
     _check_columns(name, frame, list(inputs))
-    return _matrix(table, list(inputs))
+    return _matrix(table, list(inputs), own.gaps)
 
 
 def _arrays(data: object, needed: tuple[str, ...] = ("x", "y")) -> dict[str, np.ndarray] | None:
@@ -224,8 +227,8 @@ def _empty(table: _Table, column: str) -> DataError:
     )
 
 
-def _matrix(table: _Table, inputs: list[str]) -> np.ndarray:
-    """Columns side by side: of whole numbers where all of them are."""
+def _matrix(table: _Table, inputs: list[str], gaps: bool = False) -> np.ndarray:
+    """Columns side by side: of whole numbers where all of them are and no cell is empty."""
     name, frame, _, _ = table
     if not inputs:
         raise DataError(name, found="no column beside the target", rule="the columns that the model takes")
@@ -235,9 +238,9 @@ def _matrix(table: _Table, inputs: list[str]) -> np.ndarray:
             remedy = "encode it as for the training, or leave it out of the file"
             rule = "numbers, as the model takes them"
             raise DataError(f"{name}, column {column!r}", found=_words(frame[column]), rule=rule, remedy=remedy)
-        if frame[column].null_count():
+        if frame[column].null_count() and not gaps:
             raise _empty(table, column)
-    whole = all(frame[column].dtype.is_integer() for column in inputs)
+    whole = all(frame[column].dtype.is_integer() and not frame[column].null_count() for column in inputs)
     return frame.select(pl.col(inputs).cast(pl.Int64 if whole else pl.Float64)).to_numpy()
 
 

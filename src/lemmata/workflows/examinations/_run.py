@@ -38,8 +38,9 @@ from lemmata.workflows.records.examinations import (
 )
 
 from ._baseline import held_baseline
+from ._blind_spots import loss_told
 from ._findings import blind_spots, findings, unexplained
-from ._gauges import entry, foreign, gauge, gauges_of, memory, price, refused
+from ._gauges import entry, foreign, gauge, gauges_of, inapplicable, memory, price, refused
 from ._held_classes import confusion, reliability
 from ._next_steps import next_steps
 from ._prediction_sets import prediction_sets
@@ -118,7 +119,7 @@ def _gauges(
     """
     posed = gauges_of(trained)
     own = [claim for claim in posed if foreign(claim, trained) is None]
-    found.extend(entry(claim, "inapplicable", str(foreign(claim, trained))) for claim in posed if claim not in own)
+    found.extend(inapplicable(claim, str(foreign(claim, trained))) for claim in posed if claim not in own)
     prices = {claim.name: price(claim, trained, second) for claim in own}
     bounds = lambda claim: claim.relation.label in ("upper", "lower")
     order: list[AbstractGauge] = sorted(own, key=lambda claim: (bounds(claim), prices[claim.name]))
@@ -272,7 +273,7 @@ def _model(trained: Trained, name: str, decay: float | None) -> Model:
         kind=model.kind, name=name, parameters=len(model.theta),
         layers=[f"{layer.name} {'x'.join(map(str, layer.shape))}" for layer in model.layers],
         dtype=str(model.theta.dtype), digest=_digest(model.theta), outputs=trained.task.outputs, task=trained.task.name,
-        decay=decay, decay_from=origin,
+        decay=decay, decay_from=origin, loss=loss_told(trained),
     )  # fmt: skip
 
 
@@ -282,7 +283,7 @@ def _digest(theta: np.ndarray) -> str:
 
 def _decay(trained: Trained) -> float | None:
     """As stated, else as the weights imply; None where outputs that are not finite imply nothing."""
-    known = trained.decay is not None or not trained.model.differentiable
+    known = trained.decay is not None or not trained.model.differentiable or not trained.task.loss_known
     return trained.decay if known or not np.isfinite(training_outputs(trained)).all() else objective_of(trained).decay
 
 

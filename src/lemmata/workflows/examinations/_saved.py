@@ -78,7 +78,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
         held, names = (read(unseen.frame), unseen.y), dataclasses.replace(names, held=unseen.names)
     deployed = None if options.deploy is None else read(_rows(options.deploy, inputs, None, None).frame)
     claimed = None if options.epsilon is None else (options.epsilon, options.delta)
-    facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed}
+    facts = {"held": held, "deployed": deployed, "decay": options.decay, "claimed": claimed, "loss": options.loss}
     return read_trained(model[-1], x, y, **facts, seed=options.seed), Path(program).name, own.name, names
 
 

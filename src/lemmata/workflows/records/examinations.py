@@ -140,6 +140,7 @@ class Model:
         outputs: how they are read: logits, probabilities, values.
         task: classification, regression or language.
         decay: in mean loss + (decay/2) |theta|²; stated, inferred from the weights, or unknown.
+        loss: that it was trained with, and how that is known, in words; empty in older records.
     """
 
     kind: str
@@ -152,6 +153,7 @@ class Model:
     task: str
     decay: float | None
     decay_from: str
+    loss: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,31 @@
+"""Whether training rows alone fix every weight, so that leaving a row out asks for no decay."""
+
+import numpy as np
+
+from ._gauss_newton import gauss_newton_spectrum
+from ._leave_one_out import EXACT
+from ._linear_layers import linear_parameters
+from ._once import once
+from ._trained import Trained
+
+_LEAST = 1e-10  # of the largest curvature: S = J H^-1 J' is then known to 1e-6
+
+
+@once
+def rows_fix_weights(trained: Trained) -> bool:
+    """Whether the outputs are linear in all of at most 3000 parameters, and the curvature J' Lambda J is positive in
+    each direction of them, to 1e-10 of its largest.
+
+    Leaving a row out of least squares without a penalty is then exact, with the leverages x_i' (X' X)^-1 x_i. More than
+    two logits may move together, which no probability sees: one direction in C is then free, and no more.
+    """
+    parameters = len(trained.model.theta)
+    if not trained.model.differentiable or trained.task.is_language or parameters > min(EXACT, trained.y.size):
+        return False
+    if not bool(linear_parameters(trained).all()):
+        return False
+    eigenvalues = gauss_newton_spectrum(trained)
+    classes = trained.y.shape[1]
+    free = parameters // classes if trained.task.is_classification and classes > 2 else 0
+    fixed = int((eigenvalues > _LEAST * np.max(eigenvalues)).sum())
+    return len(eigenvalues) == parameters and fixed == parameters - free

@@ -1,0 +1,256 @@
+"""Losses people train with: one definition each, whose derivatives in the outputs JAX takes.
+
+Log loss and squared loss without weights keep their own names, "softmax" and "squared", and their own closed formulas.
+"""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from lemmata.errors import SettingError
+
+GRAMMAR = (
+    '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and ", weights '
+    'CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights'
+)
+"""How a loss is stated."""
+_NUMBER = r"(\d+\.?\d*(?:e[-+]?\d+)?|\.\d+)"
+_HUBER = re.compile(rf"huber\s*\(?\s*{_NUMBER}\s*\)?")
+_SMOOTHED = re.compile(rf"smoothed by {_NUMBER}")
+_PLAIN = {"softmax": "log loss", "squared": "squared loss", "documents": "log loss of each token"}
+
+
+LOG, WEIGHTED, SQUARED, HUBER, POISSON = "log", "weighted log", "squared", "huber", "poisson"
+"""Kinds of losses, as gauges tell them apart."""
+_KINDS = {
+    LOG: "log loss",
+    WEIGHTED: "log loss with class weights or smoothed labels",
+    SQUARED: "squared loss",
+    HUBER: "Huber's loss",
+    POISSON: "Poisson loss",
+}
+
+
+class LossError(SettingError):
+    """The loss that a model was trained with is none whose derivatives are known here."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """The loss of a row, of its outputs f and its target y.
+
+    log: sum_c q_c (log sum_k exp f_k - f_c) with q_c = w_c ((1 - s) y_c + s/C), y one-hot: log loss of C classes, with
+        the weight w_c of each class and labels smoothed by the share s, as `torch.nn.CrossEntropyLoss` has both.
+    huber: sum_c h(f_c - y_c), h(r) = r²/2 up to the width d and d |r| - d²/2 beyond.
+    poisson: sum_c exp f_c - y_c f_c: minus the log likelihood of counts y of mean exp f, up to a constant.
+    other: none that can be stated; every question about it raises LossError.
+
+    Args:
+        kind: one of these names.
+        width: d.
+        smoothing: s, from 0 to below 1.
+        weights: w, one for each class; empty: all 1.
+        said: what another loss is, in words.
+    """
+
+    kind: str
+    width: float = 1.0
+    smoothing: float = 0.0
+    weights: tuple[float, ...] = ()
+    said: str = ""
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if self.kind != "log":
+            return {"huber": f"Huber's loss of width {self.width:.4g}", "poisson": "Poisson loss"}.get(
+                self.kind, self.said
+            )
+        with_weights = " with class weights" if self.weights else ""
+        smoothed = f" of labels smoothed by {self.smoothing:g}" if self.smoothing else ""
+        return f"log loss{smoothed}{with_weights}"
+
+    def of_row(self, f: Float[Array, " C"], y: Float[Array, " C"]) -> Float[Array, ""]:
+        """The loss of one row.
+
+        Raises:
+            LossError: for another loss.
+        """
+        if self.kind == "log":
+            q = (1 - self.smoothing) * y + self.smoothing / len(f)
+            q = q * jnp.asarray(self.weights, f.dtype) if self.weights else q
+            return jnp.sum(q) * jax.nn.logsumexp(f) - jnp.sum(q * f)
+        if self.kind == "huber":
+            size = jnp.abs(f - y)
+            return jnp.sum(jnp.where(size <= self.width, (f - y) ** 2 / 2, self.width * size - self.width**2 / 2))
+        if self.kind == "poisson":
+            return jnp.sum(jnp.exp(f) - y * f)
+        rule = "a loss whose derivatives are known here"
+        remedy = f"state it by loss= (--loss), if it is one of these: {GRAMMAR}"
+        raise LossError("the loss that was trained with", found=self.said, rule=rule, remedy=remedy)
+
+    def of_rows(self, f: Float[Array, "n C"], y: Float[Array, "n C"]) -> Float[Array, " n"]:
+        """The losses of rows."""
+        return jax.vmap(self.of_row)(f, y)
+
+    def slopes(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C"]:
+        """The gradient of each row's loss in its outputs."""
+        return np.asarray(_derivatives(self, 1)(jnp.asarray(f), jnp.asarray(y)))
+
+    def curvatures(self, f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n C C"]:
+        """The Hessian of each row's loss in its outputs; never negative, as every loss here is convex in them."""
+        return np.asarray(_derivatives(self, 2)(jnp.asarray(f), jnp.asarray(y)))
+
+
+@functools.lru_cache(maxsize=64)
+def _derivatives(loss: Loss, order: int) -> Callable[[Array, Array], Array]:
+    derivative = jax.grad if order == 1 else jax.hessian
+    return jax.jit(jax.vmap(derivative(loss.of_row)))
+
+
+def loss_kind(loss: "str | Loss") -> str:
+    """The kind of a loss; "other" of one that cannot be stated."""
+    if isinstance(loss, Loss):
+        return WEIGHTED if loss.kind == "log" else loss.kind
+    return {"softmax": LOG, "squared": SQUARED}.get(loss, loss)
+
+
+def kinds_told(kinds: tuple[str, ...]) -> str:
+    """Kinds of losses in words: "log loss and squared loss"."""
+    *first, last = (_KINDS[own] for own in kinds)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def loss_words(loss: "str | Loss") -> str:
+    """A loss in words: "log loss", say."""
+    return loss.name if isinstance(loss, Loss) else _PLAIN[loss]
+
+
+@dataclasses.dataclass(frozen=True)
+class StatedLoss:
+    """A loss as somebody stated it, before the classes are known.
+
+    Args:
+        kind: "log", "squared", "huber", "poisson" or "other".
+        width: of Huber's loss.
+        smoothing: the share by which labels are smoothed.
+        weights: of classes, by their names; "balanced": n over the number of classes and the class's rows; or None.
+        said: what another loss is.
+        origin: who stated it.
+    """
+
+    kind: str
+    width: float = 1.0
+    smoothing: float = 0.0
+    weights: tuple[tuple[Any, Any], ...] | str | None = None
+    said: str = "another loss"
+    origin: str = "as stated"
+
+    def of_task(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None = None) -> str | Loss:
+        """The loss for these classes: a plain one keeps its own name.
+
+        Args:
+            labels: classes in the order of the outputs; empty for values.
+            counts: training rows of each class, for balanced weights.
+
+        Raises:
+            SettingError: weights of classes that the model has not.
+        """
+        if self.kind == "squared":
+            return "squared"
+        if self.kind != "log":
+            return Loss(self.kind, self.width, said=self.said)
+        weights = self._weights(labels, counts)
+        if all(own == 1 for own in weights):
+            weights = ()
+        return Loss("log", smoothing=self.smoothing, weights=weights) if weights or self.smoothing else "softmax"
+
+    def _weights(self, labels: tuple[Any, ...], counts: Float[np.ndarray, " C"] | None) -> tuple[float, ...]:
+        if self.weights is None or not labels:
+            return ()
+        if self.weights == "balanced":
+            assert counts is not None
+            return tuple(float(counts.sum() / (len(labels) * own)) if own else 1.0 for own in counts)
+        told = {str(label): float(weight) for label, weight in self.weights if not isinstance(self.weights, str)}
+        for label in told:
+            if label not in map(str, labels):
+                shown = ", ".join(map(str, labels[:12]))
+                raise SettingError(
+                    "weights of classes", found=f"one of {label!r}", rule=f"classes of the model: {shown}"
+                )
+        return tuple(told.get(str(label), 1.0) for label in labels)
+
+
+def read_loss(loss: Any) -> StatedLoss | None:
+    """A loss as the user states it; None where nothing is stated.
+
+    Args:
+        loss: see `GRAMMAR`.
+
+    Raises:
+        SettingError: for anything else.
+
+    >>> read_loss("huber 1.35").width, read_loss("log, smoothed by 0.1").smoothing
+    (1.35, 0.1)
+    >>> read_loss({"rare": 5.0}).weights
+    (('rare', 5.0),)
+    """
+    if loss is None or isinstance(loss, StatedLoss):
+        return loss
+    if isinstance(loss, Mapping):
+        return StatedLoss("log", weights=_checked(tuple(loss.items())))
+    if not isinstance(loss, str):
+        raise SettingError("loss", found=f"a {type(loss).__name__}", rule=GRAMMAR)
+    first, *others = [part.strip() for part in loss.lower().split(",")]
+    own = _named(first, loss)
+    for part, given in zip(others, loss.split(",")[1:], strict=True):
+        smoothed = _SMOOTHED.fullmatch(part)
+        if own.kind != "log" or not (smoothed or part.startswith("weights ")):
+            raise SettingError("loss", found=repr(loss), rule=GRAMMAR)
+        if smoothed:
+            own = dataclasses.replace(own, smoothing=_share(float(smoothed[1])))
+        else:
+            own = dataclasses.replace(own, weights=_read_weights(given.strip()[len("weights ") :], loss))
+    return own
+
+
+def _named(word: str, loss: str) -> StatedLoss:
+    name = word.removesuffix(" loss")
+    huber = _HUBER.fullmatch(name)
+    if huber and float(huber[1]) > 0:
+        return StatedLoss("huber", float(huber[1]))
+    if name in ("log", "squared", "poisson", "other"):
+        return StatedLoss(name)
+    remedy = "huber 1.35, where errors beyond 1.35 count in proportion" if name == "huber" else None
+    raise SettingError("loss", found=repr(loss), rule=GRAMMAR, remedy=remedy)
+
+
+def _share(value: float) -> float:
+    if not value < 1:
+        raise SettingError("share by which labels are smoothed", found=f"{value:g}", rule="from 0 to below 1")
+    return value
+
+
+def _read_weights(words: str, loss: str) -> tuple[tuple[str, float], ...] | str:
+    if words.strip() == "balanced":
+        return "balanced"
+    pairs = [word.rpartition("=") for word in words.split()]
+    try:
+        return _checked(tuple((name, float(value)) for name, _, value in pairs))
+    except ValueError:
+        raise SettingError("loss", found=repr(loss), rule=GRAMMAR) from None
+
+
+def _checked(pairs: tuple[tuple[Any, Any], ...]) -> tuple[tuple[Any, float], ...]:
+    for label, weight in pairs:
+        known = isinstance(weight, int | float | np.number) and not isinstance(weight, bool)
+        if not (known and np.isfinite(weight) and weight > 0):
+            raise SettingError(f"weight of class {label!r}", found=repr(weight), rule="a finite number above 0")
+    return tuple((label, float(weight)) for label, weight in pairs)

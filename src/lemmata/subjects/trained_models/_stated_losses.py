@@ -1,0 +1,69 @@
+"""The loss that an estimator of scikit-learn states, and the decay beside it."""
+
+import math
+from typing import Any
+
+from ._losses import StatedLoss
+
+_ORIGIN = "as the estimator states"
+_OTHERS = {
+    "QuantileRegressor": "the pinball loss of QuantileRegressor",
+    "GammaRegressor": "the gamma deviance of GammaRegressor",
+    "TweedieRegressor": "the Tweedie deviance of TweedieRegressor",
+    "LinearSVC": "the hinge loss of LinearSVC",
+    "SVC": "the hinge loss of SVC",
+    "LinearSVR": "the insensitive loss of LinearSVR",
+    "SVR": "the insensitive loss of SVR",
+}
+_VALUES = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet", "MLPRegressor")
+_OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
+
+
+def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | None]:
+    """The loss and the decay that a fitted estimator states; None where it does not say one.
+
+    HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
+    epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
+    stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
+    penalty, which is a decay of 0.
+
+    Args:
+        estimator: fitted; any other model states nothing.
+        n: its training rows.
+    """
+    if not any(own.__module__ == "sklearn.base" for own in type(estimator).__mro__):
+        return None, None
+    name = type(estimator).__name__
+    say = lambda kind, **rest: StatedLoss(kind, **rest, origin=_ORIGIN)
+    if name in _OTHERS:
+        return say("other", said=_OTHERS[name]), None
+    if name == "HuberRegressor":
+        scale = float(estimator.scale_)
+        return say("huber", width=float(estimator.epsilon) * scale), scale * float(estimator.alpha) / n
+    if name == "PoissonRegressor":
+        return say("poisson"), float(estimator.alpha)
+    if name in ("SGDRegressor", "SGDClassifier"):
+        return _of_descent(estimator, name)
+    if name in ("LogisticRegression", "LogisticRegressionCV"):
+        free = getattr(estimator, "penalty", "") is None or getattr(estimator, "C", 1.0) == math.inf
+        weighted = say("log", weights=_weights(estimator))
+        return weighted if weighted.weights else None, 0.0 if free else None
+    return (say("squared"), 0.0 if name == "LinearRegression" else None) if name in _VALUES else (None, None)
+
+
+def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:
+    """Weights of classes as an estimator states them."""
+    weights = getattr(estimator, "class_weight", None)
+    return weights if weights is None or isinstance(weights, str) else tuple(weights.items())
+
+
+def _of_descent(estimator: Any, name: str) -> tuple[StatedLoss, float | None]:
+    """Of stochastic gradient descent: squared, Huber's or log loss of two classes with a penalty of squares."""
+    known = _OF_SGD.get(estimator.loss)
+    words = f"the {estimator.loss} loss of {name}"
+    if known is None or (known == "log" and len(estimator.classes_) > 2):
+        more = ", one class against the others" if known == "log" else ""
+        return StatedLoss("other", said=words + more, origin=_ORIGIN), None
+    width = float(estimator.epsilon) if known == "huber" else 1.0
+    own = StatedLoss(known, width=width, weights=_weights(estimator), origin=_ORIGIN)
+    return own, float(estimator.alpha) if estimator.penalty == "l2" and known != "squared" else None

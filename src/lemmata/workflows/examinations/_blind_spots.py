@@ -1,0 +1,40 @@
+"""What is not asked of a model of which only outputs are seen, and which loss the others are read with."""
+
+from lemmata.subjects.trained_models import Trained, loss_words
+
+
+def seen_by_outputs(trained: Trained) -> list[str]:
+    """That a model without derivatives is seen by its outputs alone, and which questions are therefore not asked."""
+    if trained.model.differentiable:
+        return []
+    classes = trained.task.is_classification
+    asked = ["the error that training rows alone predict", "what each training row does to the model"]
+    asked += ["which training labels are wrong", "attacks by gradients"] if classes else []
+    asked += ["how well an attacker tells training rows by their loss", "the curvature of the loss"]
+    told = f"{', '.join(asked[:-1])} and {asked[-1]}"
+    return [
+        f"Only the outputs of this {trained.model.kind} are seen, and no derivatives. These questions are therefore "
+        f"not asked: {told}."
+    ]
+
+
+def loss_told(trained: Trained) -> str:
+    """The loss of the training and how it is known; that none is asked for, where only outputs are seen."""
+    if trained.model.differentiable or not isinstance(trained.task.loss, str):
+        return trained.task.loss_told
+    return "none is asked for, as only outputs are seen"
+
+
+def loss_read(trained: Trained) -> list[str]:
+    """The loss that theories take for the one of the training, unless it is the usual one of these targets."""
+    task = trained.task
+    if not trained.model.differentiable or task.is_language:
+        return []
+    if not task.loss_known:
+        return [
+            f"This model was trained with {loss_words(task.loss)}, whose derivatives are not known here: whatever "
+            "rests on the objective of the training is not asked."
+        ]
+    if isinstance(task.loss, str) and not task.why.startswith("as one output"):
+        return []
+    return [f"Loss: {task.loss_told}. State another one by --loss, or loss= in Python."]
