@@ -9,7 +9,6 @@ import collections
 import dataclasses
 import os
 import re
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -251,14 +250,11 @@ def main(
         write: a page with marks.
     """
     os.environ.setdefault("KERAS_BACKEND", "jax")
-    with tempfile.TemporaryDirectory() as place:  # what is compiled for a seed serves the others
-        jax.config.update("jax_compilation_cache_dir", place)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-        for name, module in left_out().items():
-            print(f"left out, since {module} is not installed: {name}")
-        print(HEAD, "|---" * (HEAD.count("|") - 1) + "|", sep="\n", flush=True)
-        known = {own: cell for own, cell in zoo_cells.stored(out, Cell).items() if nothing or not cell.refused}
-        found, failed = zoo_cells.run(cells(names, conditions, seeds), known, judge, line, out, nothing)
+    for name, module in left_out().items():
+        print(f"left out, since {module} is not installed: {name}")
+    print(HEAD, "|---" * (HEAD.count("|") - 1) + "|", sep="\n", flush=True)
+    known = {own: cell for own, cell in zoo_cells.stored(out, Cell).items() if nothing or not cell.refused}
+    found, failed = zoo_cells.run(cells(names, conditions, seeds), known, judge, line, out, nothing)
     print("", *coverage(alike(found), FEWEST), *without_intervals(alike(found)), "", sep="\n")
     print(*false_findings(found), "", *misses(found), sep="\n")
     if write:

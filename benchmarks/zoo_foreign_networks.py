@@ -220,7 +220,7 @@ def _keras(recurrent: bool = False, weights: bool = False) -> Callable[[Rows, in
 NETWORKS: dict[str, Network] = {
     "torch perceptron": ("PyTorch", "cancer", _torch(_layers()), ("wrong labels",)),
     "torch dropout": ("PyTorch", "classes", _torch(_layers(normed=True)), ()),
-    "torch in DataParallel": ("PyTorch", "moons", _torch(_layers(), parallel=True), ()),
+    "torch in DataParallel": ("PyTorch", "wine", _torch(_layers(), parallel=True), ()),
     "torch LSTM": ("PyTorch", "series", _torch(_recurrent("LSTM")), ()),
     "torch GRU": ("PyTorch", "series", _torch(_recurrent("GRU")), ()),
     "torch forecast": ("PyTorch", "forecast", _torch(_recurrent("LSTM")), ()),
@@ -235,7 +235,7 @@ NETWORKS: dict[str, Network] = {
     "nnx values": ("Flax", "diabetes", _nnx, ()),
     "equinox perceptron": ("Equinox", "classes", _equinox(_eqx_perceptron), ()),
     "equinox values": ("Equinox", "sine", _equinox(_eqx_perceptron), ()),
-    "equinox convolution": ("Equinox", "motifs", _equinox(_eqx_convolution), ("shifted",)),
+    "equinox convolution": ("Equinox", "motifs", _equinox(_eqx_convolution), ()),
     "keras classes": ("Keras", "classes", _keras(), ("wrong labels",)),
     "keras values": ("Keras", "friedman", _keras(), ()),
     "keras GRU": ("Keras", "series", _keras(recurrent=True), ()),
