@@ -8,14 +8,20 @@ from typing import Any, Unpack
 
 import altair as alt
 import jax
-import numpy as np
 import polars as pl
 
 from lemmata.facts import Facts, states_facts
 from lemmata.files import replace_text
 from lemmata.interfaces.report import model_fragment, model_sentences, strip_chart
 from lemmata.subjects.trained_models import bare_model, read_trained
-from lemmata.workflows.examinations import ExaminationRecord, RowNames, names_in_frame, row_table, run_examination
+from lemmata.workflows.examinations import (
+    ExaminationRecord,
+    RowNames,
+    as_last_step_reads,
+    names_in_frame,
+    row_table,
+    run_examination,
+)
 from lemmata.workflows.records.examinations import ROWS
 
 from ._finished import Finished
@@ -57,15 +63,16 @@ class ModelStudy(Finished[ExaminationRecord]):
         return model_fragment(self.record)
 
 
-def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, np.ndarray, Any]:
-    """The last step of a pipeline, and all rows as it reads them."""
-    encoded = lambda rows: np.asarray(pipeline[:-1].transform(rows), dtype=np.float64)
+def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
+    """The last step of a pipeline, and all rows as it reads them; of a pipeline in a pipeline the last step of that."""
+    if len(pipeline) == 1:
+        return bare_model(pipeline[-1]), x, facts
     facts = dict(facts)
     if facts.get("held") is not None:
-        facts["held"] = (encoded(facts["held"][0]), *facts["held"][1:])
+        facts["held"] = (as_last_step_reads(pipeline, facts["held"][0]), *facts["held"][1:])
     if facts.get("deployed") is not None:
-        facts["deployed"] = encoded(facts["deployed"])
-    return pipeline[-1], encoded(x), facts
+        facts["deployed"] = as_last_step_reads(pipeline, facts["deployed"])
+    return bare_model(pipeline[-1]), as_last_step_reads(pipeline, x), facts
 
 
 @states_facts
@@ -108,7 +115,7 @@ def study_model(
     names = RowNames(names_in_frame(x), names_in_frame(held[0] if isinstance(held, tuple | list) and held else None))
     with jax.enable_x64(True):
         model = bare_model(model)
-        if hasattr(model, "steps") and len(model) > 1:
+        while hasattr(model, "steps"):
             model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"
