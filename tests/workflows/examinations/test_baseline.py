@@ -59,7 +59,7 @@ def test_values_are_told_by_r2_beside_the_mean():
 
 
 def faint(classes, seed=0):
-    """Rows of which the targets follow the first column, faintly: values with an R² of 0.1, classes with 38 % errors."""
+    """Rows whose targets follow the first column, faintly: values with an R² of 0.1, classes with 38 % errors."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(1200, 2))
     y = x[:, 0] / 3 + rng.normal(size=1200)

@@ -28,7 +28,7 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     if not new.any():
         return None
     f, y = held_outputs(trained)[new], trained.held[1][new]
-    if _excludes(f, y):
+    if excludes(f, y):
         return _of_shares(1 - trained.task.errors(f, y), softmax(f, axis=1).max(1))
     t = temperature(f, y)
     if _COLD < t < _HOT or not _rejects_one(f, y, t):
@@ -45,10 +45,14 @@ def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: fl
     return bool(2 * gain > stats.chi2.ppf(1 - _CHANCE, 1))
 
 
-def _excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
+def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
 
     The log loss is then infinite, and the temperature that lowers it most answers to that row alone.
+
+    Args:
+        f: logits.
+        y: one-hot rows of classes.
     """
     return bool(((y * log_softmax(f, axis=1)).sum(1) <= np.log(_NOTHING)).any())
 
