@@ -57,6 +57,7 @@ def _linear_classifiers() -> dict[str, Foreign]:
         "logistic, C 100": Foreign(family, "wine", logistic(C=100.0), True),
         "logistic, class weights": Foreign(family, "unbalanced", logistic(class_weight="balanced")),
         "logistic of words": Foreign(family, "words", logistic(C=0.5), False, ("wrong labels",)),
+        "logistic of little": Foreign(family, "faint classes", logistic()),
         "discriminants": Foreign(family, "classes", _fitted(lambda seed: LinearDiscriminantAnalysis()), False,
                                  ("wrong labels",)),
     }  # fmt: skip
@@ -106,6 +107,10 @@ def _composed() -> dict[str, Foreign]:
     )
     return {
         "scaled logistic": Foreign(family, "cancer", _fitted(scaled), False, ("shifted",)),
+        "one-hot tokens": Foreign(family, "tokens", _fitted(lambda seed: make_pipeline(
+            OneHotEncoder(handle_unknown="ignore"), LogisticRegression()))),
+        "pipeline in a pipeline": Foreign(family, "moons", _fitted(lambda seed: make_pipeline(
+            StandardScaler(), make_pipeline(PolynomialFeatures(3), LogisticRegression(max_iter=2000))))),
         "columns": Foreign(family, "mixed", _fitted(lambda seed: make_pipeline(
             ColumnTransformer(columns), LogisticRegression())), False, ("wrong labels",)),
         "polynomials": Foreign(family, "friedman", polynomials),
@@ -130,6 +135,7 @@ def _regressors() -> dict[str, Foreign]:
     boosted = _fitted(lambda seed: ensemble.GradientBoostingRegressor(n_estimators=60, random_state=seed))
     return {
         "least squares": Foreign(family, "diabetes", _fitted(lambda seed: linear_model.LinearRegression())),
+        "little is known": Foreign(family, "faint", _fitted(lambda seed: linear_model.LinearRegression())),
         "ridge": Foreign(family, "diabetes", _fitted(lambda seed: linear_model.Ridge(5.0)), True),
         "Lasso": Foreign(family, "linear", _fitted(lambda seed: linear_model.Lasso(1.0)), False, ("shifted",)),
         "ridge of three values": Foreign(family, "three values", _fitted(lambda seed: linear_model.Ridge(2.0))),

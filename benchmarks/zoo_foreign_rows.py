@@ -78,6 +78,17 @@ def _sine(rng: np.random.Generator, seed: int, n: int) -> tuple[Any, Any]:
     return x, np.sin(2 * x[:, 0]) + 0.5 * x[:, 1] + 0.2 * rng.normal(size=n)
 
 
+def _faint(rng: np.random.Generator, seed: int, n: int) -> tuple[Any, Any]:
+    """Values that follow the inputs faintly: R² is 0.17 at best."""
+    x = rng.normal(size=(n, 3))
+    return x, 0.45 * x[:, 0] + rng.normal(size=n)
+
+
+def _faint_classes(rng: np.random.Generator, seed: int, n: int) -> tuple[Any, Any]:
+    x, values = _faint(rng, seed, n)
+    return x, (values > 0).astype(int)
+
+
 def _three_values(rng: np.random.Generator, seed: int, n: int) -> tuple[Any, Any]:
     x, y = datasets.make_regression(n, 6, n_informative=4, n_targets=3, noise=30.0, random_state=seed)[:2]
     return x, y / 50
@@ -137,6 +148,8 @@ TABLES: dict[str, Callable[[np.random.Generator, int, int], tuple[Any, Any]]] = 
     "friedman": lambda rng, seed, n: datasets.make_friedman1(n, 7, noise=1.0, random_state=seed),
     "sine": _sine,
     "three values": _three_values,
+    "faint": _faint,
+    "faint classes": _faint_classes,
 }
 SEQUENCES = {"series": _series, "forecast": _forecast, "motifs": _motifs, "tokens": _tokens}
 
