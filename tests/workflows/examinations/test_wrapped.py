@@ -71,6 +71,17 @@ def test_pipelines_that_encode_categories_and_words_are_examined(name):
     assert record.train_error.value == pytest.approx(1 - model.score(rows[:90], OFTEN[:90]))
 
 
+def test_sparse_rows_are_examined():
+    """Of a model that was trained on the sparse matrix of a vectorizer; rows of that kind in a list stay a pair."""
+    words = TfidfVectorizer().fit(TEXTS)
+    x, new = words.transform(TEXTS[:90]), words.transform(TEXTS[90:])
+    model = LogisticRegression().fit(x, OFTEN[:90])
+    for held in ((new, OFTEN[90:]), [new, OFTEN[90:]]):
+        record = lemmata.study_model(model, x, OFTEN[:90], held=held).record
+        assert record.held_error.value == pytest.approx(1 - model.score(new, OFTEN[90:]))
+        assert record.model.layers == ["bias 2", "weights 2x5"] or "weights 1x5" in record.model.layers
+
+
 def test_sparse_rows_that_would_fill_the_memory_are_refused(monkeypatch):
     model = STEPS["words"][0].fit(TEXTS, OFTEN)
     monkeypatch.setattr(_pipelines, "available_bytes", lambda: 4 * 8 * 200 * 5 - 1)

@@ -18,6 +18,7 @@ from lemmata.workflows.examinations import (
     ExaminationRecord,
     RowNames,
     as_last_step_reads,
+    dense,
     names_in_frame,
     row_table,
     run_examination,
@@ -91,7 +92,7 @@ def study_model(
         model: (f, params), a module of Equinox, Flax or PyTorch, a fitted scikit-learn estimator, or a function of a
             batch, of which only outputs are seen; see `lemmata.subjects.trained_models.read_model`. Of a pipeline the
             last step is examined, on what the others make of the rows.
-        x: training rows (n, *row); or a `DataLoader` or dataset of PyTorch with pairs, and y None.
+        x: training rows (n, *row), a sparse matrix too; or a `DataLoader` or dataset of PyTorch with pairs, and y None.
         y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
             (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
         user: your own call of the model on rows; its outputs must be those that are examined.
@@ -111,7 +112,9 @@ def study_model(
     True
     """
     started = time.monotonic()
-    held = facts.get("held")
+    x, held = dense(x), facts.get("held")
+    if isinstance(held, tuple | list) and held:
+        facts["held"] = held = (dense(held[0]), *held[1:])
     names = RowNames(names_in_frame(x), names_in_frame(held[0] if isinstance(held, tuple | list) and held else None))
     with jax.enable_x64(True):
         model = bare_model(model)

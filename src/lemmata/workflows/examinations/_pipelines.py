@@ -1,4 +1,4 @@
-"""Rows as the last step of a pipeline reads them."""
+"""Rows as the last step of a pipeline reads them, and sparse rows with their zeros."""
 
 from typing import Any
 
@@ -22,16 +22,27 @@ def as_last_step_reads(pipeline: Any, rows: Any) -> Float[np.ndarray, "n d"]:
         rows: as the pipeline takes them: an array, a data frame, or texts.
 
     Raises:
+        MemoryPlanError: see `dense`.
+    """
+    return np.asarray(dense(pipeline[:-1].transform(rows)), dtype=np.float64)
+
+
+def dense(rows: Any) -> Any:
+    """Rows of a sparse matrix as an array (n, d) in double precision; anything else as it is.
+
+    Args:
+        rows: as the user has them.
+
+    Raises:
         MemoryPlanError: the zeros of a sparse matrix would take more than a quarter of the memory that is free.
     """
-    found = pipeline[:-1].transform(rows)
-    if not sparse.issparse(found):
-        return np.asarray(found, dtype=np.float64)
-    size, free = 8.0 * np.prod(found.shape, dtype=float), _SHARE * available_bytes()
+    if not sparse.issparse(rows):
+        return rows
+    size, free = 8.0 * np.prod(rows.shape, dtype=float), _SHARE * available_bytes()
     if size > free:
-        columns = f"{found.shape[0]:,} rows of {found.shape[1]:,} columns, {size / 2**30:.2g} GiB with their zeros"
+        found = f"{rows.shape[0]:,} rows of {rows.shape[1]:,} columns, {size / 2**30:.2g} GiB with their zeros"
         raise MemoryPlanError(
-            "the rows that the last step of the pipeline reads", found=columns, rule=f"at most {free / 2**30:.2g} GiB",
+            "rows of a sparse matrix", found=found, rule=f"at most {free / 2**30:.2g} GiB",
             remedy="encode fewer columns (max_features of a vectorizer), or pass fewer rows",
         )  # fmt: skip
-    return np.asarray(found.toarray(), dtype=np.float64)
+    return np.asarray(rows.toarray(), dtype=np.float64)
