@@ -45,7 +45,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
-    if own is not None and _stands(own):
+    # a step without a row of leverage near 1 goes too far: its own class then has the probability 0, right or wrong
+    if own is not None and _stands(own) and not excludes(rows_left_out(trained).outputs, trained.y):
         text = (
             f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
             f"{_rows(np.arange(len(own.wrong)), own, ': look at training rows', names.training)}."
