@@ -1,28 +1,26 @@
 """Seven conditions of three kinds of model: does the page tell them apart, and do its intervals hold what is measured?
 
     python benchmarks/zoo.py [--seeds 0 1 2] [--only logistic] [--conditions clean copies] [--out cells.jsonl]
+    python benchmarks/zoo.py --foreign [--seeds 0 1 2] [--out foreign.jsonl] [--write docs/model.md]
 
 With --out a finished cell is a line of that file at once, and is not run again: a run that ended early goes on where it
 was. What a cell should say is judged anew whenever the table is printed. Thresholds were chosen on seeds from 100 on;
-seeds 0, 1 and 2 are for reporting.
+seeds 0, 1 and 2 are for reporting. --foreign takes models of other libraries on other rows, see `zoo_foreign`.
 """
 
 import argparse
-import collections
 import dataclasses
-import itertools
-import json
-import statistics
 import sys
+import tempfile
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+import zoo_cells
 from lemmata.interfaces.report import model_sentences
 from lemmata.subjects.trained_models import (
     Objective,
@@ -36,6 +34,7 @@ from lemmata.subjects.trained_models import (
     temperature,
 )
 from lemmata.workflows.examinations import ExaminationRecord, run_examination, signs
+from zoo_cells import SCORED, coverage, failures, gauges_of_record, intervals, statuses, without_intervals
 from zoo_models import CONDITIONS, HELD, MODELS, TARGET, TRAIN, Rows, stamped, trained_on
 
 CHANCE = 0.75  # an error that is not better than this is near the chance of ten classes, 0.9
@@ -75,16 +74,12 @@ class Cell:
     @property
     def statuses(self) -> dict[str, str]:
         """What became of each gauge."""
-        return {name: own["status"] for name, own in self.gauges.items()}
+        return statuses(self)
 
     @property
     def intervals(self) -> dict[str, list[float]]:
         """Low end, value and high end of predictions that were measured, and what was measured."""
-        return {
-            name: [*own["predicted"], own["measured"][1]]
-            for name, own in self.gauges.items()
-            if own["label"] == "estimate" and own["status"] in SCORED and own["predicted"] and own["measured"]
-        }
+        return intervals(self)
 
     @property
     def fires(self) -> list[str]:
@@ -97,9 +92,6 @@ class Cell:
         return [words for words, so in expected(self) if not so]
 
 
-SCORED = ("agrees", "disagrees")
-
-
 def judge(model: str, condition: str, seed: int) -> Cell:
     """Train and examine."""
     started = time.perf_counter(), time.process_time()
@@ -107,18 +99,10 @@ def judge(model: str, condition: str, seed: int) -> Cell:
     record = run_examination(trained, name=model)
     seconds = [round(time.perf_counter() - started[0], 2), round(time.process_time() - started[1], 2)]
     assert record.held_error is not None
-    ends = lambda own: None if own is None else [own.lower, own.value, own.upper]
-    gauges = {
-        own.name.rsplit(".", 1)[-1]: {
-            "status": own.status, "reason": own.reason, "label": own.label, "predicted": ends(own.predicted),
-            "measured": ends(own.measured), "seconds": round(own.seconds, 3),
-        }
-        for own in record.gauges
-    }  # fmt: skip
     return Cell(
         model, condition, seed, seconds, record.train_error.value, record.held_error.value,
         measured(trained, record, rows, shape), [rows.within, rows.across],
-        all(check.holds is not False for check in record.preflight), gauges,
+        all(check.holds is not False for check in record.preflight), gauges_of_record(record),
         {sign.name: sign.finding.text for sign in signs(trained, record.gauges, record.held_error)},
         record.notes, model_sentences(record),
     )  # fmt: skip
@@ -224,113 +208,66 @@ HEAD = (
 
 def summary(cells: list[Cell]) -> list[str]:
     """Coverage over the zoo, the median ratio, by gauge and in all; what other gauges said; what was missed."""
-    lines, every, ratios = [], [], []
-    for name in sorted({name for cell in cells for name in cell.intervals}):
-        own = [cell.intervals[name] for cell in cells if name in cell.intervals]
-        held = [cell.statuses[name] == "agrees" for cell in cells if name in cell.intervals]
-        ratio = [value / seen for _, value, _, seen in own if seen > 0]
-        every, ratios = every + held, ratios + ratio
-        lines.append(f"{name}: {sum(held)} of {len(held)} covered{_median(ratio)}")
-    if every:
-        share = sum(every) / len(every)
-        lines.append(f"all: {sum(every)} of {len(every)} covered ({share:.1%}){_median(ratios)}")
-    lines += _others(cells)
+    lines = [*coverage(cells), *without_intervals(cells)]
     for cell in cells:
-        failed = [name for name, status in cell.statuses.items() if status in ("failed", "disagrees")]
-        if cell.misses or failed:
-            where = f"{cell.model}, {cell.condition}, seed {cell.seed}"
-            words = cell.misses + [f"{cell.statuses[name]}: {name} {_seen(cell, name)}" for name in failed]
-            lines.append(f"missed in {where}: " + "; ".join(words))
+        words = cell.misses + failures(cell)
+        if words:
+            lines.append(f"missed in {cell.model}, {cell.condition}, seed {cell.seed}: " + "; ".join(words))
     right = sum(not cell.misses for cell in cells)
     return [*lines, f"{right} of {len(cells)} cells say what they should"]
 
 
-def _others(cells: list[Cell]) -> list[str]:
-    """What became of each gauge in cells where it has no interval that was measured; last those that never spoke."""
-    lines, never = [], []
-    for name in sorted({name for cell in cells for name in cell.gauges}):
-        counts = collections.Counter(cell.statuses[name] for cell in cells if name in cell.gauges)
-        spoke = any(name in cell.intervals for cell in cells)
-        if not spoke and counts.keys() <= {"inapplicable"}:
-            never.append(name)
-            continue
-        counts -= collections.Counter(cell.statuses[name] for cell in cells if name in cell.intervals)
-        if counts:
-            lines.append(f"without an interval that was measured: {name}: {_counted(counts)}")
-    return [*lines, f"inapplicable to every cell: {', '.join(never)}"] if never else lines
-
-
-def _median(ratios: list[float]) -> str:
-    return f", median ratio {statistics.median(ratios):.2f}" if ratios else ""
-
-
-def _counted(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-
-
-def _seen(cell: Cell, name: str) -> str:
-    """Predicted and measured, or why there is nothing to compare."""
-    own = cell.gauges[name]
-    if not own["predicted"] or not own["measured"]:
-        return own["reason"]
-    low, value, high = own["predicted"]
-    return f"{value:.3g} ({low:.3g} to {high:.3g}), measured {own['measured'][1]:.3g}"
-
-
 def stored(path: Path | None) -> dict[tuple[str, str, int], Cell]:
-    """Cells that a file holds; a line that is not whole, or of another form, counts as a cell that was not run."""
-    found = {}
-    for text in path.read_text().splitlines() if path is not None and path.exists() else []:
-        try:
-            cell = Cell(**json.loads(text))
-        except (TypeError, ValueError):
-            print(f"a line of {path} is no cell: {text[:60]}", file=sys.stderr)
-            continue
-        found[cell.model, cell.condition, cell.seed] = cell
-    return found
+    """Cells that a file holds."""
+    return zoo_cells.stored(path, Cell)
 
 
 MARKS = ("<!-- the zoo: written by benchmarks/zoo.py -->", "<!-- end of the zoo -->")
 
 
-def write_between(page: Path, cells: list[Cell]) -> None:
-    """Put the table, and the summary in a block, between the marks of a page."""
-    before, rest = page.read_text().split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    own = [HEAD, "|---" * (HEAD.count("|") - 1) + "|", *map(line, cells), "", "```", *summary(cells), "```"]
-    page.write_text("\n".join([before + MARKS[0], "", *own, "", MARKS[1] + after]))
+def table(cells: list[Cell]) -> list[str]:
+    """The lines of the page: a row a cell, and the summary in a block."""
+    return [HEAD, "|---" * (HEAD.count("|") - 1) + "|", *map(line, cells), "", "```", *summary(cells), "```"]
+
+
+def _known(
+    parser: argparse.ArgumentParser, told: argparse.Namespace, models: Iterable[str], conditions: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """The models and the conditions that were asked for; an unknown one ends the program."""
+    found = []
+    for what, given, known in (("--only", told.only, models), ("--conditions", told.conditions, conditions)):
+        if given and not set(given) <= set(known):
+            parser.error(f"{what} {', '.join(sorted(set(given) - set(known)))}; choose from {', '.join(known)}")
+        found.append(list(given or known))
+    return found[0], found[1]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--foreign", action="store_true", help="models of other libraries on rows that are not digits")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--only", choices=MODELS, nargs="+", default=list(MODELS))
-    parser.add_argument("--conditions", choices=CONDITIONS, nargs="+", default=list(CONDITIONS))
+    parser.add_argument("--only", nargs="+", metavar="MODEL", help="models; default: all of the zoo")
+    parser.add_argument("--conditions", nargs="+", metavar="CONDITION", help="conditions; default: all")
     parser.add_argument("--out", type=Path, help="a line of JSON a finished cell; cells in it are not run again")
     parser.add_argument("--print", action="store_true", help="run nothing: the table of the cells that --out holds")
     parser.add_argument("--write", type=Path, help="a page between whose two marks the table and the summary go")
     told = parser.parse_args()
+    if told.foreign:
+        import zoo_foreign_cells as foreign  # whose libraries the zoo of digits does without
+
+        only, under = _known(parser, told, foreign.MODELS, foreign.CONDITIONS)
+        with tempfile.TemporaryDirectory() as place:  # what is compiled for a seed serves the others
+            jax.config.update("jax_compilation_cache_dir", place)
+            jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+            sys.exit(foreign.main(only, under, told.seeds, told.out, told.print, told.write))
+    only, under = _known(parser, told, MODELS, CONDITIONS)
     jax.config.update("jax_enable_x64", True)
-    known, cells, failed = stored(told.out), [], 0
     print(HEAD, "|---" * (HEAD.count("|") - 1) + "|", sep="\n", flush=True)
-    for own in itertools.product(told.only, told.conditions, told.seeds):
-        if own not in known and told.print:
-            continue
-        if own not in known:
-            try:
-                known[own] = judge(*own)
-            except Exception:  # one cell's fault, perhaps of a gauge that is new, must not lose the others
-                traceback.print_exc()
-                failed += 1
-                continue
-            if told.out:
-                with told.out.open("a") as file:
-                    file.write(json.dumps(dataclasses.asdict(known[own])) + "\n")
-        cells.append(known[own])
-        print(line(cells[-1]), flush=True)
+    asked = [(model, condition, seed) for model in only for condition in under for seed in told.seeds]
+    cells, failed = zoo_cells.run(asked, stored(told.out), judge, line, told.out, told.print)
     print(*summary(cells), sep="\n")
     if told.write:
-        write_between(told.write, cells)
+        zoo_cells.write_between(told.write, MARKS, table(cells))
     if failed:
         sys.exit(f"{failed} cells failed, and were not stored")
 

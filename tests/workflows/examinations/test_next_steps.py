@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.special import log_softmax
 from sklearn.datasets import load_diabetes, load_digits, make_classification
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neighbors import KNeighborsClassifier
 
 import lemmata
 from lemmata.interfaces.report import action_sentences
@@ -89,6 +90,12 @@ def test_the_temperature_is_judged_by_rows_that_it_is_not_fitted_to():
     loss = lambda divided: -log_softmax(f / divided, axis=1)[np.arange(len(f)), labels].mean()
     np.testing.assert_allclose([effect.before, effect.after], [loss(1.0), loss(own.factor)], rtol=1e-6)
     assert effect.gain.lower > 0
+
+
+def test_neighbours_that_exclude_a_class_get_no_temperature():
+    x, y, held, _ = digits(held=700)
+    found, _, _ = actions(KNeighborsClassifier(5).fit(x, y), x, y, held)
+    assert found == {}
 
 
 def test_a_model_in_order_is_told_to_do_nothing_and_what_was_tried_is_said():

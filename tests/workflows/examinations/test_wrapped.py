@@ -7,14 +7,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
 import lemmata
-from lemmata.errors import LemmataError, SettingError
+from lemmata.errors import LemmataError, MemoryPlanError, SettingError
 from lemmata.subjects.trained_models import bare_model, bare_rows, read_trained
+from lemmata.workflows.examinations import _pipelines, as_last_step_reads
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.normal(size=(90, 3)), RNG.normal(size=(110, 3))
@@ -40,6 +43,52 @@ def test_a_search_is_its_best_estimator(search):
     assert record.left_out.predicted is not None
     with pytest.raises(SettingError, match=r"without a best estimator.*refit=True"):
         read_trained(search(LogisticRegression(), {"C": [0.1, 1.0]}, refit=False, **told).fit(X, Y), X, Y)
+
+
+PLACES = RNG.integers(0, 5, (200, 3))
+OFTEN = (PLACES[:, 0] > 2) ^ (RNG.random(200) < 0.1)
+TEXTS = [" ".join(f"word{place}" for place in row) for row in PLACES]
+STEPS = {
+    "categories": (make_pipeline(OneHotEncoder(), LogisticRegression()), PLACES),
+    "words": (make_pipeline(TfidfVectorizer(), LogisticRegression()), TEXTS),
+    "trees": (make_pipeline(OneHotEncoder(), RandomForestClassifier(10, random_state=0)), PLACES),
+    "a search": (GridSearchCV(make_pipeline(TfidfVectorizer(), LogisticRegression()), {}, cv=2), TEXTS),
+    "a pipeline in a pipeline": (
+        make_pipeline(OneHotEncoder(), make_pipeline(MaxAbsScaler(), LogisticRegression())), PLACES,
+    ),
+    "a pipeline of one step": (make_pipeline(LogisticRegression()), PLACES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_pipelines_that_encode_categories_and_words_are_examined(name):
+    """Their encoders make sparse matrices; the error is that of the pipeline itself."""
+    model, rows = STEPS[name]
+    model.fit(rows[:90], OFTEN[:90])
+    record = lemmata.study_model(model, rows[:90], OFTEN[:90], held=(rows[90:], OFTEN[90:])).record
+    assert all(check.holds is not False for check in record.preflight)
+    assert record.held_error.value == pytest.approx(1 - model.score(rows[90:], OFTEN[90:]))
+    assert record.train_error.value == pytest.approx(1 - model.score(rows[:90], OFTEN[:90]))
+
+
+def test_sparse_rows_are_examined():
+    """Of a model that was trained on the sparse matrix of a vectorizer; rows of that kind in a list stay a pair."""
+    words = TfidfVectorizer().fit(TEXTS)
+    x, new = words.transform(TEXTS[:90]), words.transform(TEXTS[90:])
+    model = LogisticRegression().fit(x, OFTEN[:90])
+    for held in ((new, OFTEN[90:]), [new, OFTEN[90:]]):
+        record = lemmata.study_model(model, x, OFTEN[:90], held=held).record
+        assert record.held_error.value == pytest.approx(1 - model.score(new, OFTEN[90:]))
+        assert record.model.layers == ["bias 2", "weights 2x5"] or "weights 1x5" in record.model.layers
+
+
+def test_sparse_rows_that_would_fill_the_memory_are_refused(monkeypatch):
+    model = STEPS["words"][0].fit(TEXTS, OFTEN)
+    monkeypatch.setattr(_pipelines, "available_bytes", lambda: 4 * 8 * 200 * 5 - 1)
+    with pytest.raises(MemoryPlanError, match=r"200 rows of 5 columns.*max_features"):
+        lemmata.study_model(model, TEXTS, OFTEN)
+    monkeypatch.setattr(_pipelines, "available_bytes", lambda: 4 * 8 * 200 * 5)
+    np.testing.assert_array_equal(as_last_step_reads(model, TEXTS), model[0].transform(TEXTS).todense())
 
 
 def test_a_function_of_a_batch_is_seen_by_its_outputs():

@@ -48,6 +48,7 @@ def posed(train, held, *, copies=0, known=True, seed=0):
     """
     rng = np.random.default_rng(seed)
     right, new = rng.integers(0, CLASSES, N), rng.integers(0, CLASSES, N)
+    right[:copies] = new[:copies]
     mixed = []
     for labels, share in ((right, train), (new, held)):
         hit = np.arange(N) < round(share * N)
@@ -150,7 +151,8 @@ def test_a_class_that_the_model_does_not_know_is_not_blamed_on_labels_alone():
     """All labels are right; held-out rows of one class are called another one with confidence."""
     model = posed(0.0, 0.0, known=False)
     f, y = held_outputs(model).copy(), held_rows(model)[1]
-    f[y.argmax(1) == 3, 3] -= 50.0
+    f[y.argmax(1) == 3, 3] = -8.0
+    f[y.argmax(1) == 3, 4] = 12.0
     keep(held_outputs, model, f)
     found = wrong_labels(model, spoke("inapplicable"))
     assert found is not None
@@ -170,3 +172,21 @@ def test_a_network_that_knows_its_rows_by_heart_accuses_no_right_labels():
     assert doubts.evidence > 5
     assert (doubts.wrong > 0.5).sum() > 30
     assert wrong_labels(trained, left_out) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.15])
+def test_steps_that_go_too_far_do_not_count_as_wrong_labels(share):
+    """Twelve right labels get the probability e^-60, as of rows of leverage near 1; held-out rows tell wrong ones."""
+    model = posed(share, share)
+    left_out = rows_left_out(model)
+    f, right = left_out.outputs.copy(), np.flatnonzero(left_out.outputs.argmax(1) == model.y.argmax(1))[-12:]
+    f[right, model.y.argmax(1)[right]] -= 60.0
+    keep(rows_left_out, model, dataclasses.replace(left_out, outputs=f))
+    doubts = of_training_rows(model, spoke())
+    assert doubts.low > max(share, 0.01)
+    found = wrong_labels(model, spoke())
+    assert (found is None) == (share == 0.0)
+    if found is not None:
+        assert "training labels look wrong" not in found.text
+        _, low, high = map(float, re.findall(r"([\d.]+) ?(?:%|to)", found.text)[:3])
+        assert low <= 100 * share <= high

@@ -25,7 +25,7 @@ def zoo():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(FOLDER)  # where the file of its models stands beside it
         yield importlib.import_module("zoo")
-    for name in ("zoo", "zoo_models"):
+    for name in ("zoo", "zoo_cells", "zoo_models"):
         sys.modules.pop(name, None)
 
 

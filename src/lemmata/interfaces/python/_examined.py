@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import altair as alt
 import jax
-import numpy as np
 import polars as pl
 
 from lemmata.facts import Facts, states_facts
@@ -18,8 +17,10 @@ from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,
     RowNames,
+    as_last_step_reads,
     columns_after,
     columns_in_frame,
+    dense,
     names_in_frame,
     row_table,
     run_examination,
@@ -89,15 +90,16 @@ class ModelStudy(Finished[ExaminationRecord]):
         return model_fragment(self.record)
 
 
-def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, np.ndarray, Any]:
-    """The last step of a pipeline, and all rows as it reads them."""
-    encoded = lambda rows: np.asarray(pipeline[:-1].transform(rows), dtype=np.float64)
+def _last_step(pipeline: Any, x: Any, facts: Any) -> tuple[Any, Any, Any]:
+    """The last step of a pipeline, and all rows as it reads them; of a pipeline in a pipeline the last step of that."""
+    if len(pipeline) == 1:
+        return bare_model(pipeline[-1]), x, facts
     facts = dict(facts)
     if facts.get("held") is not None:
-        facts["held"] = (encoded(facts["held"][0]), *facts["held"][1:])
+        facts["held"] = (as_last_step_reads(pipeline, facts["held"][0]), *facts["held"][1:])
     if facts.get("deployed") is not None:
-        facts["deployed"] = encoded(facts["deployed"])
-    return pipeline[-1], encoded(x), facts
+        facts["deployed"] = as_last_step_reads(pipeline, facts["deployed"])
+    return bare_model(pipeline[-1]), as_last_step_reads(pipeline, x), facts
 
 
 @states_facts
@@ -116,7 +118,7 @@ def study_model(
         model: (f, params), a module of Equinox, Flax or PyTorch, a fitted scikit-learn estimator, or a function of a
             batch, of which only outputs are seen; see `lemmata.subjects.trained_models.read_model`. Of a pipeline the
             last step is examined, on what the others make of the rows.
-        x: training rows (n, *row); or a `DataLoader` or dataset of PyTorch with pairs, and y None.
+        x: training rows (n, *row), a sparse matrix too; or a `DataLoader` or dataset of PyTorch with pairs, and y None.
         y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
             (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
         user: your own call of the model on rows; its outputs must be those that are examined.
@@ -136,13 +138,17 @@ def study_model(
     True
     """
     started = time.monotonic()
-    held = facts.get("held")
+    columns = columns_in_frame(x)
+    x, held = dense(x), facts.get("held")
+    if isinstance(held, tuple | list) and held:
+        facts["held"] = held = (dense(held[0]), *held[1:])
     others = names_in_frame(held[0] if isinstance(held, tuple | list) and held else None)
-    names = RowNames(names_in_frame(x), others, columns_in_frame(x), columns_in_frame(y))
+    names = RowNames(names_in_frame(x), others, columns, columns_in_frame(y))
     with jax.enable_x64(True):
         model = bare_model(model)
-        if hasattr(model, "steps") and len(model) > 1:
-            names = dataclasses.replace(names, columns=columns_after(model[:-1]))
+        while hasattr(model, "steps"):
+            if len(model) > 1:
+                names = dataclasses.replace(names, columns=columns_after(model[:-1]))
             model, x, facts = _last_step(model, x, facts)
         trained = read_trained(model, x, y, **facts)
         name = type(model).__name__ if not isinstance(model, tuple) else "model"

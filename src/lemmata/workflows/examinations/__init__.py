@@ -7,6 +7,8 @@ from ._findings import signs as signs
 from ._gauges import gauges_of as gauges_of
 from ._gauges import posable as posable
 from ._load import load_trained as load_trained
+from ._pipelines import as_last_step_reads as as_last_step_reads
+from ._pipelines import dense as dense
 from ._required import check_required as check_required
 from ._required import read_required as read_required
 from ._row_names import RowNames as RowNames

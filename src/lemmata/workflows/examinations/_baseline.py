@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from lemmata.answers import share_interval
-from lemmata.subjects.trained_models import Trained, held_outputs, held_rows
+from lemmata.subjects.trained_models import Trained, held_outputs, held_rows, training_outputs
 from lemmata.workflows.records.examinations import Baseline, ClassScore, GaugeInterval
 
 LEVEL = 0.95
@@ -57,6 +57,14 @@ def held_baseline(trained: Trained) -> Baseline | None:
     """The same on the held-out rows; None of a single one, which has no interval."""
     x, y = held_rows(trained)
     return baseline(trained, held_outputs(trained), y, x) if len(y) > 1 else None
+
+
+def beats_one_answer(trained: Trained) -> bool:
+    """Whether the model surely beats one answer for all rows: on its training rows, or on held-out ones."""
+    if len(trained.y) > 1 and baseline(trained, training_outputs(trained), trained.y, trained.x).beaten:
+        return True
+    beside = None if trained.held is None else held_baseline(trained)
+    return beside is not None and beside.beaten is True
 
 
 def worse_than_one_answer(trained: Trained, own: Baseline | None, error: float) -> str | None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 from jaxtyping import Float
+from scipy import stats
 from scipy.special import log_softmax, softmax
 
 from lemmata.subjects.trained_models import Trained, fresh_rows, held_outputs, temperature
@@ -11,12 +12,15 @@ _USELESS = 10.0
 _FEWEST = 100
 _NOTHING = 1e-12
 _APART, _SURE = 0.03, 3.0
+_CHANCE = 0.001  # that probabilities which are as high as the model is right are said not to be
 
 
 def confidence(trained: Trained) -> tuple[str, str] | None:
     """The word "high" or "low", and a sentence; None where confidence is in order, or too few held-out rows tell.
 
-    Held-out rows that are copies of training rows do not count: the model is surer of rows that it has seen.
+    Held-out rows that are copies of training rows do not count: the model is surer of rows that it has seen. The
+    temperature T of least log loss counts where a likelihood-ratio test rejects T = 1: with few errors it is far from 1
+    by chance.
     """
     if trained.held is None or not trained.task.probable or len(trained.held[0]) < _FEWEST:
         return None
@@ -24,10 +28,10 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     if not new.any():
         return None
     f, y = held_outputs(trained)[new], trained.held[1][new]
-    if _excludes(f, y):
+    if excludes(f, y):
         return _of_shares(1 - trained.task.errors(f, y), softmax(f, axis=1).max(1))
     t = temperature(f, y)
-    if _COLD < t < _HOT:
+    if _COLD < t < _HOT or not _rejects_one(f, y, t):
         return None
     word = "high" if t > 1 else "low"
     if t > _USELESS:
@@ -35,10 +39,20 @@ def confidence(trained: Trained) -> tuple[str, str] | None:
     return word, f"Confidence is too {word}: divide the logits by {t:.3g}."
 
 
-def _excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
+def _rejects_one(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], t: float) -> bool:
+    """Whether twice the log likelihood that the temperature t gains over 1 is beyond the law of chi² at one degree."""
+    gain = (y * (log_softmax(f / t, axis=1) - log_softmax(f, axis=1))).sum()
+    return bool(2 * gain > stats.chi2.ppf(1 - _CHANCE, 1))
+
+
+def excludes(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> bool:
     """Whether a row's own class has the probability 0, as shares of neighbours and of trees give it.
 
     The log loss is then infinite, and the temperature that lowers it most answers to that row alone.
+
+    Args:
+        f: logits.
+        y: one-hot rows of classes.
     """
     return bool(((y * log_softmax(f, axis=1)).sum(1) <= np.log(_NOTHING)).any())
 

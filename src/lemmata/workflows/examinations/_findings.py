@@ -30,7 +30,7 @@ from lemmata.subjects.trained_models.triggers import SuccessOfSmallestTrigger
 from lemmata.workflows.records.examinations import Finding, Gauge, GaugeInterval
 
 from ._alike import drawn_apart
-from ._baseline import held_baseline, worse_than_one_answer
+from ._baseline import beats_one_answer, held_baseline, worse_than_one_answer
 from ._blind_spots import loss_read, seen_by_outputs
 from ._confidence import confidence
 from ._features import beside_its_kernels
@@ -203,8 +203,11 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
 
 
 def _untrained(trained: Trained) -> list[Sign]:
-    """A model that gets its own training rows wrong about as often as the most frequent class does."""
-    if trained.task.is_language:
+    """A model that gets its own training rows wrong about as often as the most frequent class does.
+
+    One that surely beats one answer for all rows knows something, however little.
+    """
+    if trained.task.is_language or beats_one_answer(trained):
         return []
     error = float(trained.task.errors(training_outputs(trained), trained.y).mean())
     if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, training_outputs(trained), trained.y):

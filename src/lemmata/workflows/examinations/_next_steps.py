@@ -33,6 +33,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Action, Effect, Gauge, GaugeInterval
 
+from ._confidence import excludes
 from ._row_names import PLACES, RowNames
 from ._row_table import SPOKE
 from ._wrong_labels import counted, of_training_rows, stands
@@ -189,6 +190,8 @@ def _temperature(trained: Trained) -> Iterator[Action]:
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
+    if excludes(f, y):  # shares of neighbours and trees: one row would choose the temperature
+        return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
     t = temperature(f[first], y[first])
     losses = trained.task.losses(f[~first], y[~first]), trained.task.losses(f[~first] / t, y[~first])

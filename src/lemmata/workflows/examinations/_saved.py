@@ -14,6 +14,7 @@ from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import Trained, read_trained
 from lemmata.workflows.studies import Reading, read_table
 
+from ._pipelines import as_last_step_reads
 from ._row_names import Names, RowNames, columns_after, names_in_file
 from ._rows import HELD_WORDS, TARGETS
 
@@ -63,7 +64,7 @@ def load_saved(program: str, data: object, options: ModelOptions) -> tuple[Train
     own = _rows(data, inputs, options.target, options.split)
     if own.y is None:
         raise DataError(own.name, rule=f"a column named {', '.join(TARGETS)}", remedy="--target COLUMN")
-    read = lambda frame: np.asarray(model[:-1].transform(frame), dtype=np.float64)
+    read = lambda frame: as_last_step_reads(model, frame)
     x, y, held, columns = read(own.frame), own.y, None, columns_after(model[:-1])
     names = RowNames(own.names, columns=columns)
     if own.words is not None:

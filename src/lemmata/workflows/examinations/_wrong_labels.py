@@ -1,5 +1,6 @@
-"""How many labels look wrong, and which rows to look at: in training rows that are left out, and in held-out rows."""
+"""How many labels look wrong, and which rows to look at: in training rows left out, held-out rows, or by a forest."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import Finding, Gauge
 
+from ._confidence import excludes
+from ._forest_doubts import forest_doubts
 from ._row_names import PLACES, Names, RowNames
 
 _EVIDENCE = 5.0  # of the log likelihood; by chance more than that in fewer than one of a thousand sets of right labels
@@ -25,6 +28,7 @@ _FIXED = 0.45
 long step: networks that learn labels by heart then contradict right labels, too."""
 _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
+_OF_FOREST = 3.0, 0.02  # the same two; no more than 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
 _NEARLY = 0.8  # of the accused rows in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
@@ -35,7 +39,8 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
 
     Training rows are judged by what is said of each without it. A model that has learned its labels by heart hides
     them there, or contradicts right ones, since a Newton step from what it has made of a row leads far; its held-out
-    rows, which it has not seen, show them all the same.
+    rows, which it has not seen, show them all the same. Where neither does, a forest of all rows is asked, whose errors
+    are others than the model's.
 
     Args:
         trained: a model that does not guess: one that does contradicts every label.
@@ -51,7 +56,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
             text += f" Of the held-out labels it is about {_share(held)}."
         return Finding(text, [] if left_out is None else [left_out.name])
     if held is None or not stands(held):
-        return None
+        return _by_forest(trained, names)
     shown = _rows(np.flatnonzero(fresh_rows(trained)), held, ", as in held-out rows", names.held)
     blamed = _one_class(trained, held)
     text = (
@@ -87,13 +92,37 @@ def of_training_rows(trained: Trained, left_out: Gauge | None) -> LabelDoubts | 
 def of_held_rows(trained: Trained) -> LabelDoubts | None:
     """How many held-out labels the model contradicts, over rows that are no copies; None where they are too few.
 
+    A model that gives the own class of a row the probability 0 is off by more than a temperature repairs: its own
+    errors would count as wrong labels.
+
     Args:
         trained: the model with its rows.
     """
     if trained.held is None or not trained.task.probable:
         return None
     new = fresh_rows(trained)
-    return label_doubts(held_outputs(trained)[new], trained.held[1][new]) if new.sum() >= _FEWEST else None
+    f, y = held_outputs(trained)[new], trained.held[1][new]
+    return None if len(f) < _FEWEST or excludes(f, y) else label_doubts(f, y)
+
+
+def _by_forest(trained: Trained, names: RowNames) -> Finding | None:
+    """That a forest contradicts labels of training and held-out rows; None where it does not, or those of a class."""
+    found = forest_doubts(trained)
+    evidence, doubted = _OF_FOREST
+    if found is None or found.doubts.evidence < evidence or found.doubts.low < doubted:
+        return None
+    accused, n = found.doubts.wrong > 0.5, len(trained.x)
+    if accused.any() and found.y[accused].mean(0).max() >= _NEARLY:
+        return None  # rows of one class alone are what the forest does not know
+    of = "training labels" if trained.held is None else "training and held-out labels"
+    text = (
+        f"About {_share(found.doubts)} of the {of} look wrong ({_ends(found.doubts)}): a random forest of these rows "
+        "is sure of other classes where its trees have not seen the row"
+    )
+    seen = found.places < n
+    own = dataclasses.replace(found.doubts, wrong=np.where(seen, found.doubts.wrong, 0.0))
+    text += _rows(found.places, own, "; look at training rows", names.training)
+    return Finding(f"{text}. The model that is examined does not show it.", ["training rows"])
 
 
 def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
@@ -105,8 +134,13 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
 
 
 def counted(trained: Trained) -> bool:
-    """Whether leaving training rows out tells how many labels are wrong: half of the rows hardly fix themselves."""
-    return float(np.median(rows_left_out(trained).leverage)) <= _FIXED
+    """Whether leaving training rows out tells how many labels are wrong.
+
+    So it is where half of the rows hardly fix themselves, and no row's own class has the probability 0 without the row:
+    there a step went too far.
+    """
+    without = rows_left_out(trained)
+    return float(np.median(without.leverage)) <= _FIXED and not excludes(without.outputs, trained.y)
 
 
 def stands(doubts: LabelDoubts) -> bool:

@@ -1,0 +1,80 @@
+"""Labels that a forest of the rows contradicts, whatever the model that is examined says of them."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from lemmata.subjects.trained_models import LabelDoubts, Trained, copies_of, fresh_rows, held_rows, label_doubts, once
+
+_TREES, _LEAF = 100, 8
+_MOST_ROWS, _MOST_COLUMNS = 2000, 1000
+_FEWEST, _FEWEST_OF_A_CLASS = 100, 30
+_LEAST = 1e-4  # share of votes; a forest excludes no class
+_LARGEST = 1e30  # what a tree takes in single precision
+
+
+@dataclasses.dataclass(frozen=True)
+class ForestDoubts:
+    """What a forest says of the labels of training and held-out rows.
+
+    Args:
+        doubts: over the rows that it has judged.
+        places: of these rows, first among the training rows and then, from their number on, among the held-out rows.
+        y: their labels, one-hot rows.
+    """
+
+    doubts: LabelDoubts
+    places: Int[np.ndarray, " k"]
+    y: Float[np.ndarray, "k C"]
+
+
+@once
+def forest_doubts(trained: Trained) -> ForestDoubts | None:
+    """How many labels a random forest contradicts, each row judged by the trees that have not seen it.
+
+    A model that has learned wrong labels by heart contradicts few of them where its own errors are as many. A forest
+    with at least eight rows a leaf does not learn them. It is grown on training rows and held-out rows together, at
+    most 2,000 of them and 1,000 columns, drawn by the seed; rows that have a copy do not take part, nor do classes of
+    fewer than 30 rows.
+
+    Args:
+        trained: the model with its rows, of which it is not asked anything.
+
+    Returns:
+        The doubts; None of values, of documents, and where fewer than 100 rows of two classes are left.
+    """
+    from sklearn.ensemble import RandomForestClassifier  # nothing else here waits for it
+
+    if not trained.task.is_classification:
+        return None
+    places, x, y = _rows(trained)
+    usual = y.sum(0) >= _FEWEST_OF_A_CLASS
+    kept = (y @ usual) > 0
+    places, x, y = places[kept], x[kept], y[kept]
+    if len(x) < _FEWEST or usual.sum() < 2:
+        return None
+    forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=trained.seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that every tree has seen, which do not count
+        forest.fit(x, y.argmax(1))
+    votes = np.asarray(forest.oob_decision_function_)
+    judged = np.isfinite(votes).all(1) & (votes.sum(1) > 0)
+    own = y[judged][:, forest.classes_]
+    return ForestDoubts(label_doubts(np.log(np.maximum(votes[judged], _LEAST)), own), places[judged], y[judged])
+
+
+def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Places, inputs and labels of rows without copies, as many as the forest takes."""
+    places, x, y = np.flatnonzero(~copies_of(trained).within), trained.x, trained.y
+    if trained.held is not None:
+        held_x, held_y = held_rows(trained)
+        places = np.concatenate([places, len(x) + np.flatnonzero(fresh_rows(trained))])
+        x, y = np.concatenate([x, held_x]), np.concatenate([y, held_y])
+    rng = np.random.default_rng([trained.seed, 23])
+    places = np.sort(rng.permutation(places)[:_MOST_ROWS])
+    flat = x.reshape(len(x), -1)
+    columns = np.sort(rng.permutation(flat.shape[1])[:_MOST_COLUMNS])
+    cells = np.clip(np.asarray(flat[places][:, columns], float), -_LARGEST, _LARGEST)
+    return places, cells.astype(np.float32), y[places]
