@@ -6,7 +6,7 @@ import pytest
 import scipy.optimize
 from sklearn.linear_model import HuberRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
-from lemmata.subjects.trained_models import objective_of, read_trained, rows_left_out
+from lemmata.subjects.trained_models import Loss, objective_of, read_trained, rows_left_out
 from lemmata.subjects.trained_models._fixed_weights import rows_fix_weights
 
 RNG = np.random.default_rng(3)
@@ -76,6 +76,7 @@ def test_class_weights():
     weights = {k: N / (2 * np.sum(k == RARE)) for k in (0, 1)}
     model = LogisticRegression(class_weight="balanced", **TIGHT).fit(X, RARE)
     trained = read_trained(model, X, RARE)
+    assert isinstance(trained.task.loss, Loss)
     assert trained.task.loss.weights == pytest.approx((weights[0], weights[1]))
     assert objective_of(trained).decay == pytest.approx(1 / N, rel=1e-6)  # C = 1: |w|²/2 beside the sum
     found = rows_left_out(trained).outputs @ np.array([-1.0, 1.0])
@@ -111,6 +112,7 @@ def test_huber():
     fit = lambda x, y: HuberRegressor(alpha=0.5, **TIGHT).fit(x, y)
     model = fit(X, VALUES)
     trained, width = read_trained(model, X, VALUES), float(model.epsilon * model.scale_)
+    assert isinstance(trained.task.loss, Loss)
     assert trained.task.loss.width == pytest.approx(width)
     stated = objective_of(trained)
     assert stated.inferred_decay() == pytest.approx(stated.decay, rel=1e-3)  # where its own descent ended

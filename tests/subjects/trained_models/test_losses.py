@@ -6,6 +6,7 @@ import pytest
 
 from lemmata.errors import LemmataError
 from lemmata.subjects.trained_models import Loss, LossError, read_loss, read_model
+from lemmata.subjects.trained_models._losses import StatedLoss
 
 # PyTorch itself compiles a rule at the first forward derivative with what it calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")
@@ -90,6 +91,7 @@ def test_a_pytorch_module_has_the_products_of_the_same_function_in_jax(name):
 )
 def test_the_grammar(stated, kind, rest):
     found = read_loss(stated)
+    assert found is not None
     assert found.kind == kind
     assert all(getattr(found, name) == value for name, value in rest.items())
 
@@ -118,13 +120,14 @@ def test_what_is_no_loss_is_refused_in_a_line(stated, message):
 
 
 def test_weights_are_of_the_classes_that_there_are():
-    stated = read_loss("log, weights cat=2")
-    assert stated.of_task(("ape", "cat")).weights == (1.0, 2.0)
+    of_task = lambda loss, *rest: (read_loss(loss) or StatedLoss("other")).of_task(*rest)
+    assert of_task("log, weights cat=2", ("ape", "cat")) == Loss("log", weights=(1.0, 2.0))
     with pytest.raises(LemmataError, match="found one of 'cat'; rule: classes of the model: ape, dog"):
-        stated.of_task(("ape", "dog"))
-    balanced = read_loss("log, weights balanced").of_task((0, 1), np.array([30.0, 10.0]))
+        of_task("log, weights cat=2", ("ape", "dog"))
+    balanced = of_task("log, weights balanced", (0, 1), np.array([30.0, 10.0]))
+    assert isinstance(balanced, Loss)
     np.testing.assert_allclose(balanced.weights, (40 / 60, 40 / 20))
-    assert read_loss({"ape": 1.0}).of_task(("ape", "dog")) == "softmax"
+    assert of_task({"ape": 1.0}, ("ape", "dog")) == "softmax"
 
 
 def test_another_loss_has_no_derivatives():

@@ -79,8 +79,8 @@ def test_values_stay_values():
     assert read_trained(shrunk, X, Y.astype(float)).task.name == "regression"
     assert read_trained(LINE, X, Y, loss="squared").task.name == "regression"
     for estimator in (LinearRegression(), RandomForestRegressor(n_estimators=5, random_state=0)):
-        own = read_trained(estimator.fit(X, Y), X, Y.astype(float))
-        assert own.task.name == "regression"
+        for targets in (Y, Y.astype(float)):
+            assert read_trained(estimator.fit(X, Y), X, targets).task.name == "regression"
     assert read_trained(LinearRegression().fit(X, Y), X, Y).task.loss_told == "squared loss, as the estimator states"
     assert read_trained(LINE, X, 3 * Y).task.labels == (0, 3)  # whole numbers are classes, unless told otherwise
     assert read_trained(LINE, X, np.arange(60)).task.name == "regression"

@@ -147,3 +147,13 @@ def test_the_command_is_told_the_loss(tmp_path, monkeypatch):
     code, said = run("net.py", "classes.csv", "--loss", "hinge")
     assert code == 2
     assert "'hinge'" in said
+
+
+@pytest.mark.parametrize("size", [0.1, 20.0])
+def test_weights_that_imply_no_decay_ask_for_the_loss(size):
+    """Short weights are held back by a decay, or by an early end; weights that are too long have none."""
+    w = size * np.outer([1.0, -1.0, 0.5], [-1.0, 1.0])
+    found = studied(((lambda own, x: x @ own), jnp.asarray(w)), Y)
+    assert (found.record.model.decay == 0) == (size > 1)
+    words = "Under log loss, as the targets are classes, the weights imply no decay: there was none, training ended"
+    assert any(note.startswith(words) for note in found.record.notes) == (size > 1)

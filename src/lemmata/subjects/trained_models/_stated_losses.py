@@ -1,6 +1,7 @@
 """The loss that an estimator of scikit-learn states, and the decay beside it."""
 
 import math
+import sys
 from typing import Any
 
 from ._losses import StatedLoss
@@ -15,7 +16,6 @@ _OTHERS = {
     "LinearSVR": "the insensitive loss of LinearSVR",
     "SVR": "the insensitive loss of SVR",
 }
-_VALUES = ("LinearRegression", "Ridge", "RidgeCV", "Lasso", "ElasticNet", "MLPRegressor")
 _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
@@ -25,7 +25,7 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
     stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
-    penalty, which is a decay of 0.
+    penalty, which is a decay of 0. Any other regressor is read as one of squared loss.
 
     Args:
         estimator: fitted; any other model states nothing.
@@ -48,7 +48,9 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
         free = getattr(estimator, "penalty", "") is None or getattr(estimator, "C", 1.0) == math.inf
         weighted = say("log", weights=_weights(estimator))
         return weighted if weighted.weights else None, 0.0 if free else None
-    return (say("squared"), 0.0 if name == "LinearRegression" else None) if name in _VALUES else (None, None)
+    if sys.modules["sklearn.base"].is_regressor(estimator):
+        return say("squared"), 0.0 if name == "LinearRegression" else None
+    return None, None
 
 
 def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:

@@ -1,6 +1,6 @@
 """What is not asked of a model of which only outputs are seen, and which loss the others are read with."""
 
-from lemmata.subjects.trained_models import Trained, loss_words
+from lemmata.subjects.trained_models import Trained, is_known, loss_words, objective_of, rows_left_out
 
 
 def seen_by_outputs(trained: Trained) -> list[str]:
@@ -34,6 +34,12 @@ def loss_read(trained: Trained) -> list[str]:
         return [
             f"This model was trained with {loss_words(task.loss)}, whose derivatives are not known here: whatever "
             "rests on the objective of the training is not asked."
+        ]
+    asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
+    if asked and trained.decay is None and objective_of(trained).decay == 0:
+        return [
+            f"Under {task.loss_told}, the weights imply no decay: there was none, training ended early, or the loss "
+            "was another one. Class weights and smoothed labels are stated by --loss, or loss= in Python."
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []
