@@ -11,7 +11,14 @@ from lemmata.interfaces.report._model import model_page, model_sentences, silenc
 from lemmata.intervals import Interval
 from lemmata.workflows.examinations import ExaminationRecord
 from lemmata.workflows.records.examinations import Check, Condition, Finding, Gauge, GaugeInterval, Model, Rows, Score
-from lemmata.workflows.records.model_tables import InputShown, InputTable, LayerShown, LayerTable, OutputScore
+from lemmata.workflows.records.model_tables import (
+    InputShown,
+    InputTable,
+    LayerShown,
+    LayerTable,
+    OutputScore,
+    PosteriorShown,
+)
 from tests.interfaces.report.page import Page
 from tests.interfaces.report.test_page import PAYLOAD
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
@@ -219,7 +226,8 @@ def tables():
         LayerShown("0.weight", [64, 32, 3, 3], [64, 288], 3.0, 1.5, Interval(1.0, 0.9, 1.1), 2, 0.9, ends(0.5)),
         LayerShown("3 vectors", [], [], 1.0, share=0.1, share_null=ends(0.2))])  # fmt: skip
     outputs = [OutputScore(name, ends(1.0), ends(0.5)) for name in ("left", "right", "all together")]
-    return {"inputs": inputs, "layers": layers, "outputs": outputs}
+    posterior = PosteriorShown("", True, 12.0, 300, [0.5], 0.9, Interval(0.8, 0.75, 0.85))
+    return {"inputs": inputs, "layers": layers, "outputs": outputs, "posterior": posterior}
 
 
 def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_path):
@@ -227,13 +235,19 @@ def test_inputs_layers_and_outputs_have_tables_whose_numbers_are_explained(tmp_p
     page = Page(text)
     for part in ("1 of 2 told from nothing", "width (matters)", "0.750 (0.250 to 1.25)", "± 0.100", "2 outputs",
                  "0.weight 64×32×3×3", "1.50 (0.900 to 1.10) above", "4.00 (7.44 to 11.1) below", "A note on layers.",
-                 "A note on inputs.", "all together", "0.100 (−0.300 to 0.700)", "On 300 held-out rows"):  # fmt: skip
+                 "A note on inputs.", "all together", "0.100 (−0.300 to 0.700)",
+                 "hold 80 % of the targets of 300 held-out rows (75 % to 85 %). disagrees",
+                 "On 300 held-out rows"):  # fmt: skip
         assert part in page.words, part
     for anchor in ("inputs", "layers", "outputs"):
         heads = re.findall(rf'<a href="#({anchor}-\d)">', text)
         assert heads
         assert set(heads) <= set(page.ids)
     assert "script" not in page.tags
+    mute = example(posterior=PosteriorShown("why <not>"))
+    assert "says nothing here: why <not>." in Page(text_of(mute, tmp_path)).words
+    for spoilt in (text_of(spoiled(example(**tables())), tmp_path), text_of(spoiled(mute), tmp_path)):
+        assert "<script>" not in spoilt
     bare = example(**tables() | {"inputs": InputTable("training", 30, 20, 1.0, "log loss", ["None were permuted."])})
     assert "None were permuted." in text_of(bare, tmp_path)
 

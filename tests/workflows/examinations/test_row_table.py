@@ -161,6 +161,9 @@ def test_the_command_writes_every_row_beside_the_page(tmp_path):
     assert table["row"][0] == 2
     page = (out / "model" / "index.html").read_text()
     assert '<a href="rows.csv">' in page
+    record = ExaminationRecord.load(out / "model.json")
+    assert {own.name for own in record.inputs.columns} == set("abcd")
+    assert "posterior_probability" in table.columns
     assert table.filter(part="held out")["prediction_set"].null_count() == 0
 
 
