@@ -27,6 +27,7 @@ _DOUBTED = 0.01  # fewer are what rows between two classes make of right labels
 _FEWEST = 100
 _OF_FOREST = 3.0, 0.02  # the same two; no more than 0.009 in 33 sets of right labels, on seeds from 100 on
 _FIRST = 8
+_LONG = 0.8  # leverage; in recurrent networks all that was doubted of right labels lay above 0.9
 _NEARLY = 0.8  # of the accused rows in one class
 _SPOKE = ("agrees", "disagrees", "unscored")
 
@@ -45,8 +46,7 @@ def wrong_labels(trained: Trained, left_out: Gauge | None, names: RowNames = PLA
         names: what rows are called.
     """
     own, held = of_training_rows(trained, left_out), of_held_rows(trained)
-    # a step without a row of leverage near 1 goes too far: its own class then has the probability 0, right or wrong
-    if own is not None and _stands(own) and not excludes(rows_left_out(trained).outputs, trained.y):
+    if own is not None and _stands(own) and _steps_tell(trained):
         text = (
             f"About {_share(own)} of the training labels look wrong ({_ends(own)}), the other rows contradict them"
             f"{_rows(np.arange(len(own.wrong)), own, ': look at training rows', names.training)}."
@@ -130,6 +130,19 @@ def _one_class(trained: Trained, doubts: LabelDoubts) -> Any:
     accused = y[doubts.wrong > 0.5].mean(0) if (doubts.wrong > 0.5).any() else y.mean(0)
     k = int(accused.argmax())
     return trained.task.labels[k] if accused[k] >= _NEARLY and y[:, k].mean() < _NEARLY / 2 else None
+
+
+def _steps_tell(trained: Trained) -> bool:
+    """Whether wrong labels are seen among the rows alone whose step is not too long.
+
+    A Newton step without a row of leverage h is off by about h of itself: with h near 1 it may give the row's own class
+    any probability, 0 as well, be the label right or wrong.
+    """
+    left_out = rows_left_out(trained)
+    if excludes(left_out.outputs, trained.y):
+        return False
+    short = left_out.leverage < _LONG
+    return bool(short.any()) and _stands(label_doubts(left_out.outputs[short], trained.y[short]))
 
 
 def _stands(doubts: LabelDoubts) -> bool:
