@@ -217,8 +217,13 @@ def misses(found: list[Cell]) -> list[str]:
     ]
 
 
-def page(found: list[Cell]) -> list[str]:
-    """The lines of the documentation: a row a family, coverage, false findings."""
+def page(found: list[Cell], asked: int) -> list[str]:
+    """The lines of the documentation: a row a family, coverage, false findings, and what was not run.
+
+    Args:
+        found: finished cells.
+        asked: how many there should be.
+    """
     lines = ["| family | models | cells | intervals that hold | cells with a false finding |", "|---|---|---|---|---|"]
     for family in dict.fromkeys(own.family for own in MODELS.values()):
         own = [cell for cell in found if cell.family == family]
@@ -227,6 +232,7 @@ def page(found: list[Cell]) -> list[str]:
         lines.append(f"| {family} | {models} | {len(own)} | {scored.count('agrees')} of {len(scored)} | {wrong} |")
     missing = left_out()
     told = [f"left out, since {module} is not installed: {name}" for name, module in missing.items()]
+    told += [f"not run: {asked - len(found)} of {asked} cells"] * (asked > len(found))
     return [*lines, "", "```", *coverage(alike(found), FEWEST), *false_findings(found), *told, "```"]
 
 
@@ -254,9 +260,10 @@ def main(
         print(f"left out, since {module} is not installed: {name}")
     print(HEAD, "|---" * (HEAD.count("|") - 1) + "|", sep="\n", flush=True)
     known = {own: cell for own, cell in zoo_cells.stored(out, Cell).items() if nothing or not cell.refused}
-    found, failed = zoo_cells.run(cells(names, conditions, seeds), known, judge, line, out, nothing)
+    asked = cells(names, conditions, seeds)
+    found, failed = zoo_cells.run(asked, known, judge, line, out, nothing)
     print("", *coverage(alike(found), FEWEST), *without_intervals(alike(found)), "", sep="\n")
     print(*false_findings(found), "", *misses(found), sep="\n")
     if write:
-        zoo_cells.write_between(write, MARKS, page(found))
+        zoo_cells.write_between(write, MARKS, page(found, len(asked)))
     return f"{failed} cells failed, and were not stored" if failed else None

@@ -163,5 +163,7 @@ def test_a_run_goes_on_and_writes_the_page(zoo, cells, tmp_path, monkeypatch, ca
     assert "TABLE BEFORE" not in text
     assert "| scikit-learn, other classifiers | 2 | 2 |" in text
     assert "left out, since keras is not installed: keras values" in text
-    assert zoo.main(names, ["clean"], [SEED], path, True, None) is None
+    assert "not run" not in text
+    assert zoo.main(names, ["clean"], [SEED, SEED + 1], path, True, page) is None
     assert len(asked) == 1
+    assert "not run: 2 of 4 cells" in page.read_text()

@@ -112,3 +112,23 @@ def test_the_page_says_it_of_a_function():
     model = BOOSTED.fit(x[:300], y[:300])
     found = lemmata.study_model(model.predict_proba, x[:300], y[:300], held=(x[300:], y[300:]))
     assert any("labels look wrong" in own.text for own in found.record.findings)
+
+
+def test_a_forest_that_knows_less_than_the_model_is_not_asked():
+    """Which slope made a series: a rule knows it nearly always, a forest of twenty places errs and is sure."""
+    rng, slopes = np.random.default_rng(4), np.array([-0.8, 0.0, 0.8])
+    y = rng.integers(0, 3, 700)
+    x = rng.normal(size=(700, 20))
+    for t in range(1, 20):
+        x[:, t] += slopes[y] * x[:, t - 1]
+    wrong = (y + 1) % 3
+    hit = np.arange(700) % 5 == 0
+    products = (x[:, 1:] * x[:, :-1]).sum(1) / (x[:, :-1] ** 2).sum(1)
+    rule = dict(zip(map(bytes, x), np.abs(products[:, None] - slopes).argmin(1), strict=True))
+    for labels, told in ((y, False), (np.where(hit, wrong, y), True)):
+        model = lambda rows: np.eye(3)[[rule[bytes(row)] for row in rows]]
+        trained = read_trained(model, x[:300], labels[:300], held=(x[300:], labels[300:]), labels=(0, 1, 2))
+        errors = (model(x[300:]).argmax(1) != labels[300:]).mean()
+        found = forest_doubts(trained)
+        assert found.errors[found.places >= 300].mean() > errors + 0.02
+        assert wrong_labels(trained, None) is None, told

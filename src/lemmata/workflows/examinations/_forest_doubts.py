@@ -23,11 +23,13 @@ class ForestDoubts:
         doubts: over the rows that it has judged.
         places: of these rows, first among the training rows and then, from their number on, among the held-out rows.
         y: their labels, one-hot rows.
+        errors: 1 where the forest names another class, else 0.
     """
 
     doubts: LabelDoubts
     places: Int[np.ndarray, " k"]
     y: Float[np.ndarray, "k C"]
+    errors: Float[np.ndarray, " k"]
 
 
 @once
@@ -62,7 +64,9 @@ def forest_doubts(trained: Trained) -> ForestDoubts | None:
     votes = np.asarray(forest.oob_decision_function_)
     judged = np.isfinite(votes).all(1) & (votes.sum(1) > 0)
     own = y[judged][:, forest.classes_]
-    return ForestDoubts(label_doubts(np.log(np.maximum(votes[judged], _LEAST)), own), places[judged], y[judged])
+    errors = (votes[judged].argmax(1) != own.argmax(1)).astype(float)
+    doubts = label_doubts(np.log(np.maximum(votes[judged], _LEAST)), own)
+    return ForestDoubts(doubts, places[judged], y[judged], errors)
 
 
 def _rows(trained: Trained) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

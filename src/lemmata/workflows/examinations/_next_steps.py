@@ -92,7 +92,7 @@ def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[A
     pays more for each of them in log loss, and is better all the same.
     """
     doubts = of_training_rows(trained, left_out)
-    if doubts is None or not (counted(trained) and stands(doubts)) or not (doubts.wrong > 0.5).any():
+    if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
         return []
     accused = np.argsort(-doubts.wrong, kind="stable")[: int((doubts.wrong > 0.5).sum())]
     low, high = wrong_among(doubts, accused, trained.y.shape[1])
