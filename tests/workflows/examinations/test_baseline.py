@@ -229,3 +229,13 @@ def test_an_interval_that_holds_everything_says_little():
     wide = dataclasses.replace(own, predicted=dataclasses.replace(own.predicted, lower=0.0, upper=0.548))
     other = dataclasses.replace(record, gauges=[*record.gauges[:place], wide, *record.gauges[place + 1 :]])
     assert any(text.endswith("They agree, but so wide an interval says little.") for text in model_sentences(other))
+
+
+def test_targets_of_another_spread_are_told_by_it():
+    """Held-out values are twice as wide around the same mean."""
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(600, 2)), rng.normal(size=600)
+    y[300:] *= 2
+    y[300:] += y[:300].mean() - y[300:].mean()
+    text = drawn_apart(read_trained(lambda x: x[:, :1], x[:300], y[:300], held=(x[300:], y[300:])))
+    assert f"the target has {y[300:].std() / y[:300].std():.2g} times the spread in held-out rows" in text

@@ -36,8 +36,7 @@ def drawn_apart(trained: Trained) -> str | None:
     inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
     if inputs is not None:
         name = f"x[:, {', '.join(map(str, np.unravel_index(inputs.column, trained.x.shape[1:])))}]"
-        spread = f"{name} has {inputs.spread:.2g} times the spread in held-out rows"
-        parts.append(_moved(name, inputs) if abs(inputs.middle) >= _MOVED else spread)
+        parts.append(_moved(name, inputs))
     if targets is not None and trained.task.is_classification:
         shares = [100 * float(y[:, targets.column].mean()) for y in (held_rows(trained)[1], trained.y)]
         parts.append(f"class {trained.task.labels[targets.column]} is {shares[0]:.3g} % of the held-out rows and "
@@ -54,6 +53,8 @@ def drawn_apart(trained: Trained) -> str | None:
 
 
 def _moved(name: str, own: Unlike) -> str:
+    if abs(own.middle) < _MOVED:
+        return f"{name} has {own.spread:.2g} times the spread in held-out rows"
     word = "larger" if own.middle > 0 else "smaller"
     return f"{name} is {abs(own.middle):.2g} standard deviations {word} in held-out rows"
 
