@@ -13,7 +13,6 @@ from sklearn.neighbors import KNeighborsClassifier
 import lemmata
 from lemmata.interfaces.report import action_sentences
 from lemmata.subjects.trained_models import label_doubts, read_trained, rows_left_out
-from lemmata.subjects.trained_models._contract import SMALLEST
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.examinations._gauges import gauge
 from lemmata.workflows.examinations._next_steps import next_steps, wrong_among
@@ -78,15 +77,14 @@ def _left_out(model, x, y):
 
 def test_the_temperature_is_judged_by_rows_that_it_is_not_fitted_to():
     x, y, held, _ = digits(held=700)
-    hot = lambda rows: 40.0 * logits(rows)
     model = LogisticRegression(C=0.05, max_iter=5000).fit(x, y)
-    logits = model.decision_function
-    shares = lambda rows: np.exp(log_softmax(hot(rows), axis=1))
-    found, _, _ = actions(shares, x, y, held)
+    model.coef_ *= 30.0
+    model.intercept_ *= 30.0
+    found, _, _ = actions(model, x, y, held)
     own = found["temperature"]
     (effect,) = own.effects
     first = np.random.default_rng(0).permutation(len(held[1])) < len(held[1]) // 2
-    f, labels = np.log(np.maximum(shares(held[0]), SMALLEST))[~first], held[1][~first]
+    f, labels = model.decision_function(held[0])[~first], held[1][~first]
     loss = lambda divided: -log_softmax(f / divided, axis=1)[np.arange(len(f)), labels].mean()
     np.testing.assert_allclose([effect.before, effect.after], [loss(1.0), loss(own.factor)], rtol=1e-6)
     assert effect.gain.lower > 0

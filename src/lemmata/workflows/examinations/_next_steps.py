@@ -45,6 +45,7 @@ _TRIED = 4
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
 _FEWEST = 50  # held-out rows, without which an effect is not measured
+_NOTHING = 1e-12
 _WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
 
 
@@ -190,7 +191,8 @@ def _temperature(trained: Trained) -> Iterator[Action]:
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
-    if excludes(f, y):  # shares of neighbours and trees: one row would choose the temperature
+    shares = trained.task.outputs == "probabilities"  # of neighbours and of trees: some are 0, and nothing divides that
+    if excludes(f, y) or (shares and float(f.min()) <= np.log(_NOTHING)):
         return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
     t = temperature(f[first], y[first])
