@@ -38,7 +38,8 @@ class Joined(nn.Module):
         self.register_buffer("scale", torch.linspace(0.5, 1.5, 6))
 
     def forward(self, x):
-        x = (x - 0.1) * self.scale
+        x = (x.double() - 0.1) * self.scale
+        x += 0.5 * x.T.T
         h = self.a(x).clamp(min=-0.2, max=0.7)
         h = torch.maximum(h, 0.3 * h.flip(1))
         return self.b(torch.cat([h, x.abs()], dim=1).view(x.size(0), -1)) / 2

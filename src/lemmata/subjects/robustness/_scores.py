@@ -23,11 +23,12 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
     Raises:
         SettingError: for anything else, and a module in training mode.
     """
+    own: Any = network
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
     if "torch.nn.modules.module.Module" in kinds:
         return _of_torch(network), True
     if isinstance(network, Serial):
-        return lambda x: np.asarray(jax.vmap(lambda own: network.apply(params, own))(jnp.asarray(x))), True
+        return lambda x: np.asarray(jax.vmap(lambda one: network.apply(params, one))(jnp.asarray(x))), True
     if isinstance(network, eqx.Module) and callable(network):
         still = eqx.nn.inference_mode(network)
         return lambda x: np.asarray(jax.vmap(still)(jnp.asarray(x))), True  # pyright: ignore[reportArgumentType]
@@ -36,14 +37,14 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
             remedy = "smooth(network, x, sigma, params=network.init(key, batch))"
             raise SettingError("params", found=type(params).__name__, rule="the variables of the module", remedy=remedy)
         variables = params if "params" in params else {"params": params}
-        return lambda x: np.asarray(network.apply(variables, jnp.asarray(x))), True
+        return lambda x: np.asarray(own.apply(variables, jnp.asarray(x))), True
     if "flax.nnx.module.Module" in kinds:
-        return lambda x: np.asarray(network(jnp.asarray(x))), True
+        return lambda x: np.asarray(own(jnp.asarray(x))), True
     if callable(network):
-        return network, False
+        return own, False
     if hasattr(network, "predict") and hasattr(network, "classes_"):
-        classes = np.asarray(network.classes_)
-        return lambda x: np.searchsorted(classes, network.predict(x)), False
+        classes = np.asarray(own.classes_)
+        return lambda x: np.searchsorted(classes, own.predict(x)), False
     rule = "a function of a batch, a module of PyTorch, Flax or Equinox, or a fitted classifier"
     raise SettingError("f", found=f"a {type(network).__name__}", rule=rule)
 

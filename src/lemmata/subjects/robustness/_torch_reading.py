@@ -101,15 +101,18 @@ class _Run:
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
         if not signals:
             return call(*given, **named)
-        if kind in ("size", "dim") or kind == "getattr":
+        if kind in ("size", "dim") or (kind == "getattr" and given[1] in ("shape", "ndim", "dtype", "device")):
             return call(*[one.offset if isinstance(one, Signal) else one for one in given], **named)
         first = signals[0]
+        if kind in ("float", "double", "to", "type", "contiguous", "detach"):
+            return first
         if kind == "relu":
             return self.graph.relu(first)
         if kind in ("leaky_relu", "leakyrelu"):
             return self.graph.leaky(first, _setting(settings, given, 1, "negative_slope", 0.01))
-        if kind == "prelu" and hasattr(call, "weight"):
-            return self.graph.leaky(first, call.weight.reshape(1, -1, *[1] * (first.offset.ndim - 2)))
+        weight: Any = getattr(call, "weight", None)
+        if kind == "prelu" and weight is not None:
+            return self.graph.leaky(first, weight.reshape(1, -1, *[1] * (first.offset.ndim - 2)))
         if kind in ("relu6", "hardtanh"):
             usual = (0.0, 6.0) if kind == "relu6" else (-1.0, 1.0)
             names = enumerate(zip(("min_val", "max_val"), usual, strict=True), 1)
@@ -159,7 +162,7 @@ class _Run:
         signals = [one for one in _flat((given, named)) if isinstance(one, Signal)]
 
         def run(values: list[Any]) -> Any:
-            left = iter(values)
+            left = iter([own.clone() for own in values])  # which the operation may change in place
             filled = _mapped(lambda one: next(left) if isinstance(one, Signal) else one, (given, named))
             try:
                 return call(*filled[0], **filled[1])
