@@ -264,8 +264,12 @@ def test_a_network_of_values_and_a_regression_without_decay(values):
              "order_of_row_effects", "median_ratio_of_row_effects", "dimension_from_products",
              "error_of_the_end_kernel", "decay_outweighs_negative_curvature"}  # fmt: skip
     assert {name for name, status in found.items() if status in SPOKE} == spoke
-    plain = lemmata.study_model(LinearRegression().fit(x, y), x, y, held=held).record
-    assert plain.gauge(LEFT_OUT).reason == "the decay of the weights 0, asked > 0"
+    model = LinearRegression().fit(x, y)
+    plain = lemmata.study_model(model, x, y, held=held).record.gauge(LEFT_OUT)
+    q = np.linalg.qr(np.column_stack([np.ones(len(x)), x]))[0]
+    errors = (np.ravel(y) - np.ravel(model.predict(x))) / (1 - (q**2).sum(1))
+    assert plain.status in ("agrees", "disagrees")
+    assert plain.predicted.value == pytest.approx(float((errors**2).mean()), rel=1e-6)
 
 
 def test_the_longest_step_is_told_of_weights_that_are_nowhere_near_a_minimum():
