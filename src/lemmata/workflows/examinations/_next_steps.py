@@ -168,12 +168,12 @@ def _decay(trained: Trained, late: Callable[[], bool]) -> tuple[list[Action], st
         effects = _effects(trained, at)
         if _worth(effects) >= _WORTH:
             return [Action("decay", text, "Then", effects, factor)], ""
-    told = " and ".join(_times(own) for own in sorted(tried))
-    return [], f"other decays ({told} of it), none of which is surely better" if told else ""
+    told = ", ".join(_times(own) for own in sorted(tried))
+    return [], f"other decays ({told} the decay), none of which is surely better" if told else ""
 
 
 def _times(factor: float) -> str:
-    return f"{factor:g} times" if factor > 1 else f"1/{1 / factor:g}"
+    return f"{factor:g} times" if factor > 1 else f"1/{1 / factor:g} of"
 
 
 def _in_words(trained: Trained, factor: float) -> str:
@@ -182,7 +182,7 @@ def _in_words(trained: Trained, factor: float) -> str:
     kind = trained.model.kind
     if kind.startswith("scikit-learn"):
         name = "C" if "Logistic" in kind else "alpha"
-        return f"{_times(1 / factor if name == 'C' else factor)} {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
+        return f"{_times(1 / factor if name == 'C' else factor)} the {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
     return f"{decay:.3g} in mean loss + (decay/2) |theta|²"
 
 
