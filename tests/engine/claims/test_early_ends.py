@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax
 import numpy as np
 import pytest
 from jaxtyping import Array, Key
@@ -12,27 +11,13 @@ from lemmata.engine.claims import (
     Claim,
     Control,
     Hypothesis,
-    Population,
     Source,
-    Space,
     Status,
     run_trials,
     verify,
 )
 from lemmata.engine.ledger import recorded_trials
-
-
-class Numbers(Population[float]):
-    """Numbers between 0 and 1."""
-
-    def settings(self) -> Space:
-        return Space()
-
-    def sample(self, setting: dict, key: Key[Array, ""]) -> float:
-        return float(np.random.default_rng(np.asarray(jax.random.key_data(key))).random())
-
-    def hypotheses(self, problem: float) -> list[Hypothesis]:
-        return [Hypothesis("it is a probability", problem, "<=", 1.0)]
+from tests.engine.ledger.slow import Numbers
 
 
 class RootsOfLargeNumbers(Claim[float]):

@@ -182,7 +182,8 @@ def _in_words(trained: Trained, factor: float) -> str:
     kind = trained.model.kind
     if kind.startswith("scikit-learn"):
         name = "C" if "Logistic" in kind else "alpha"
-        return f"{_times(1 / factor if name == 'C' else factor)} the {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
+        own = _times(1 / factor if name == "C" else factor)
+        return f"{own} the {name}, {decay:.3g} in mean loss + (decay/2) |theta|²"
     return f"{decay:.3g} in mean loss + (decay/2) |theta|²"
 
 
