@@ -8,7 +8,6 @@ training labels are replaced by another class: which is known here, and nowhere 
 
 * how often the interval of the share of wrong labels holds the planted share, and the average precision of the ranking
   beside cleanlab's from cross-validated probabilities, where cleanlab is installed;
-* how often the number of wrong labels among those to look at lies between the numbers that are told;
 * for each action the change on fresh rows of a model that is fitted anew by the user's own program, against the
   interval that is told: they agree where they differ by at most 1.96 standard errors of both.
 
@@ -32,7 +31,7 @@ from sklearn import base, datasets, linear_model, metrics, model_selection, neur
 from lemmata.subjects.trained_models import label_doubts, read_trained, rows_left_out
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.workflows.examinations._gauges import gauge
-from lemmata.workflows.examinations._next_steps import next_steps, wrong_among
+from lemmata.workflows.examinations._next_steps import next_steps
 from lemmata.workflows.examinations._wrong_labels import counted, stands
 
 TRAIN, HELD, FRESH = 300, 300, 300
@@ -139,15 +138,9 @@ def flipped(y: np.ndarray, share: float, classes: int, random: np.random.Generat
 def labels(trained: Any, planted: np.ndarray, x: np.ndarray, y: np.ndarray, model: Any) -> dict[str, Any]:
     """The share of wrong labels and the ranking, beside cleanlab's."""
     doubts = label_doubts(rows_left_out(trained).outputs, trained.y)
-    accused = np.flatnonzero(doubts.wrong > 0.5)
     told = {"share": doubts.share, "low": doubts.low, "high": doubts.high,
             "stands": counted(trained) and stands(doubts),
             "planted": float(planted.mean()), "precision": None, "cleanlab": None}  # fmt: skip
-    if len(accused):
-        told |= {
-            "accused": list(wrong_among(doubts, accused, trained.y.shape[1])),
-            "right": int(planted[accused].sum()),
-        }
     if planted.any():
         told["precision"] = float(metrics.average_precision_score(planted, -doubts.own))
         try:
@@ -223,9 +216,6 @@ def told(cells: list[dict[str, Any]]) -> Iterator[str]:
                 ours, theirs = np.mean(ranks, axis=0)
                 line += f"; average precision {ours:.3f}, cleanlab {theirs:.3f}"
             yield line
-        named = [own["labels"] for own in some if own["labels"]["stands"] and "accused" in own["labels"]]
-        inside = sum(own["accused"][0] <= own["right"] <= own["accused"][1] for own in named)
-        yield f"{kind or 'all'} tables: {inside} of {len(named)} lists of rows hold as many wrong labels as told"
     for name in ("labels", "decay", "temperature"):
         acts = [own for cell in cells for own in cell["actions"] if own["name"] == name]
         if acts:

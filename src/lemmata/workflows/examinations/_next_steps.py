@@ -17,7 +17,6 @@ from lemmata.errors import LemmataError
 from lemmata.subjects.trained_models import (
     DESCENT_STEPS,
     AbstractModel,
-    LabelDoubts,
     Trained,
     changed_by_polishing,
     fresh_rows,
@@ -89,42 +88,21 @@ def _worth(effects: list[Effect]) -> float:
 def _labels(trained: Trained, left_out: Gauge | None, names: RowNames) -> list[Action]:
     """Look at the rows whose labels are more likely wrong than right; the effect is that of leaving them all out.
 
-    Of classes it is told in errors alone: where held-out labels are wrong as often, a model that is surer of right ones
-    pays more for each of them in log loss, and is better all the same.
+    How many of them are wrong is not said: what a table has of its own counts as well, and on foreign tables the number
+    of planted ones lay between what the mixture says in 29 of 38 lists. The effect is told in errors alone: where
+    held-out labels are wrong as often, a model that is surer of right ones pays more for each of them in log loss, and
+    is better all the same.
     """
     doubts = of_training_rows(trained, left_out)
     if doubts is None or not (stands(doubts) and counted(trained)) or not (doubts.wrong > 0.5).any():
         return []
     accused = np.argsort(-doubts.wrong, kind="stable")[: int((doubts.wrong > 0.5).sum())]
-    low, high = wrong_among(doubts, accused, trained.y.shape[1])
-    count = f"{low}" if low == high else f"{low} to {high}"
     rows = "this training row" if len(accused) == 1 else f"these {len(accused)} training rows"
-    text = f"Look at {rows}: {names.training.told(accused)}. About {count} of the labels are wrong."
+    text = f"Look at {rows}: {names.training.told(accused)}. The other rows contradict their labels."
     keep = np.ones(len(trained.x), bool)
     keep[accused] = False
     effects = _effects(trained, without_rows(trained, keep))[:1] if _measurable(trained) else []
     return [Action("labels", text, "Without these rows", effects)]
-
-
-def wrong_among(doubts: LabelDoubts, accused: np.ndarray, classes: int) -> tuple[int, int]:
-    """Between how many of some rows have wrong labels, with a probability of 95 %.
-
-    Each row's label is wrong with the probability of Bayes' rule, one independent of the other; it is taken at both
-    ends of the interval of the share of wrong labels.
-
-    Args:
-        doubts: of all rows.
-        accused: places of some of them.
-        classes: how many there are.
-    """
-    q = doubts.own[accused]
-    ends = []
-    for share, side in ((doubts.low, -1.0), (doubts.high, 1.0)):
-        other = share * (1 - q) / (classes - 1)
-        p = other / np.maximum((1 - share) * q + other, 1e-300)
-        width = float(stats.norm.ppf((1 + LEVEL) / 2)) * float((p * (1 - p)).sum()) ** 0.5
-        ends.append(float(p.sum()) + side * width)
-    return max(int(np.floor(ends[0])), 0), min(int(np.ceil(ends[1])), len(accused))
 
 
 def without_rows(trained: Trained, keep: Bool[np.ndarray, " n"]) -> AbstractModel:
