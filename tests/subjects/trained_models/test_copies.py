@@ -148,7 +148,7 @@ def test_rows_that_only_stand_close_are_no_copies():
     """Of rows in a plane, in clusters of unlike density, and on a grid, at most a row is taken for a copy by chance."""
     random = np.random.default_rng(2)
     plane = random.normal(size=(400, 2)) @ random.normal(size=(2, 20))
-    dense = np.concatenate([random.normal(size=(200, 10)), 20 + 0.05 * random.normal(size=(200, 10))])
+    dense = np.concatenate([random.normal(size=(260, 10)), 20 + 0.05 * random.normal(size=(140, 10))])
     grid = random.permutation(np.stack(np.meshgrid(*[np.arange(5.0)] * 4), -1).reshape(-1, 4))[:400]
     tails = random.standard_t(1.5, size=(400, 8))
     for rows in (plane, grid, tails):
