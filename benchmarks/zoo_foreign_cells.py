@@ -111,7 +111,7 @@ def judge(name: str, condition: str, seed: int) -> Cell:
     }  # fmt: skip
     cell = Cell(name, condition, seed, MODELS[name].family, [round(trained - began, 2), 0.0], numbers, {}, [], [], [])
     try:
-        found = lemmata.study_model(model, rows.x, rows.y, held=(rows.held_x, rows.held_y), **facts)
+        found = lemmata.study_model(model, rows.x, rows.y, held=(rows.held_x, rows.held_y), time_limit=None, **facts)
     except LemmataError as error:
         return dataclasses.replace(cell, refused=" ".join(str(error).split()))
     except Exception:

@@ -10,6 +10,20 @@ from lemmata.facts import FACTS
 
 SHORTEST = 10.0
 """The shortest time limit in seconds: below that not even one model is measured."""
+EXAMINATION = 60.0
+"""Seconds after which an examination begins nothing more, where nothing else is said."""
+
+
+def check_limit(seconds: Any, name: str) -> None:
+    """Refuse what limits no examination: a number from `SHORTEST` on, or inf, does.
+
+    Args:
+        seconds: the limit.
+        name: under which it was told.
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds >= SHORTEST:
+        rule = f"a number of seconds, at least {SHORTEST:g}, or inf for no limit"
+        raise SettingError(f"{name} is out of bounds", found=seconds, rule=rule)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,13 +227,14 @@ class ModelOptions:
         tuple[str, ...], 'A condition, "held.error<0.1" say; exit code 1 where one does not hold; repeatable.'
     ] = ()
     time_limit: Annotated[
-        float | None, "Seconds after which nothing more is begun, at least 10; the plan is cut to them."
-    ] = None
+        float, "Seconds after which nothing more is begun, at least 10; inf for no limit. The plan is cut to them."
+    ] = EXAMINATION
     seed: Annotated[int, f"{_what('seed')}."] = 0
 
     def __post_init__(self) -> None:
         """Refuse what no examination can be told."""
-        StudyOptions(time_limit=self.time_limit, seed=self.seed)
+        StudyOptions(seed=self.seed)
+        check_limit(self.time_limit, "--time-limit")
         if self.held is not None and self.split is not None:
             raise SettingError("--held and --split", rule="one of them says which rows training has not seen")
         if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):

@@ -78,12 +78,22 @@ def test_activations_of_slope_at_most_1_are_read_and_others_are_not():
         assert (read_chain(read_model((f, weights)), X).network is not None) == known
 
 
+def test_what_goes_around_a_layer_is_carried_through_it():
+    square = jnp.asarray(RNG.normal(size=(faces.D, faces.D)))
+    f = lambda own, x: x + jnp.tanh(x @ own)
+    found = read_chain(read_model((f, square)), X)
+    assert len(found.norms) == 2
+    steepest = max(np.linalg.norm(jax.jacobian(lambda row: f(square, row[None])[0])(row), 2) for row in X)
+    at_zero = np.linalg.norm(np.eye(faces.D) + np.asarray(square), 2)
+    assert max(steepest, at_zero) <= found.slope
+
+
 def test_what_is_no_chain_is_refused_in_words():
     square = jnp.asarray(RNG.normal(size=(faces.D, faces.D)))
-    residual = read_chain(read_model((lambda own, x: x + jnp.tanh(x @ own), square)), X)
-    assert "before and after" in residual.refused
-    assert np.isnan(residual.slope)
-    assert residual.norms == ()
+    gated = read_chain(read_model((lambda own, x: x * jnp.tanh(x @ own), square)), X)
+    assert "mul" in gated.refused
+    assert np.isnan(gated.slope)
+    assert gated.norms == ()
     tree = DecisionTreeClassifier().fit(X, np.arange(40) % 3)
     assert "DecisionTreeClassifier" in read_chain(read_model(tree), X).refused
     assert "whole numbers" in read_chain(read_model(faces.own_function()), np.ones((3, faces.D), int)).refused

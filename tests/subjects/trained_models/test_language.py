@@ -225,7 +225,7 @@ def examined():
     rng = np.random.default_rng(8)
     model = own_jax()
     x, held = rng.integers(0, V, (24, T)), rng.integers(0, V, (120, T))
-    return lemmata.study_model(model, x, None, held=held, decay=0.01), (model, held)
+    return lemmata.study_model(model, x, None, held=held, decay=0.01, time_limit=None), (model, held)
 
 
 def test_an_examination_of_a_language_model(examined):

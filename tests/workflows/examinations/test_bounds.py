@@ -227,7 +227,7 @@ def test_the_certificate_is_exact_for_two_classes_on_a_line():
 
 
 def test_what_is_no_chain_has_no_norms(small):
-    f = lambda own, x: x[:, :3] + jnp.maximum(x @ own, 0)
+    f = lambda own, x: x[:, :3] * jnp.maximum(x @ own, 0)
     problem = read_trained((f, jnp.ones((4, 3))), *TRAIN, held=HELD)
     for claim in (norms.SpectralMarginBound(), norms.ProductCertificate(), norms.LinearRademacherBound()):
         found = _gauges.gauge(claim, problem, 0)

@@ -94,7 +94,7 @@ def test_the_same_network_gives_the_same_record_whatever_wrote_it(network, monke
     for name, make in (("function", faces.own_function), ("equinox", faces.own_equinox), ("linen", faces.own_linen),
                        ("torch", faces.own_torch)):  # fmt: skip
         model = make() if double else in_float32(make())
-        found = lemmata.study_model(model, *train, held=held, decay=0.02).record
+        found = lemmata.study_model(model, *train, held=held, decay=0.02, time_limit=None).record
         assert found.model.dtype == ("float64" if double else "float32")
         records[name] = found
     first = numbers(records["function"])
@@ -259,7 +259,7 @@ def test_a_network_of_values_and_a_regression_without_decay(values):
     task = read_task(read_model(start), x, y)
     model = polish(Objective(read_model(start), x, task.encode(y), task, 0.02), 1500).model
     params = {name: jnp.asarray(part) for name, part in model.split(model.theta).items()}
-    found = statuses(lemmata.study_model((f, params), x, y, held=held, decay=0.02).record)
+    found = statuses(lemmata.study_model((f, params), x, y, held=held, decay=0.02, time_limit=None).record)
     spoke = {LEFT_OUT, STEP, "membership_from_training_rows", "members_found_at_one_percent", "effect_of_one_row",
              "order_of_row_effects", "median_ratio_of_row_effects", "dimension_from_products",
              "error_of_the_end_kernel", "decay_outweighs_negative_curvature"}  # fmt: skip

@@ -1,5 +1,7 @@
 """What an examination does where time, memory, an interruption or an error of its own stops it."""
 
+import math
+import re
 import time
 
 import jax.numpy as jnp
@@ -7,6 +9,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import lemmata
+from lemmata.errors import SettingError
+from lemmata.options import ModelOptions
 from lemmata.subjects.trained_models import is_known, polished_copy, read_trained
 from lemmata.workflows.examinations import _gauges, _run, gauges_of, run_examination
 
@@ -47,7 +52,7 @@ def test_what_memory_does_not_allow_is_named_before_it_begins(linear, monkeypatc
     many = lambda own, x: x @ own[:800].reshape(4, 200)
     wide = read_trained((many, jnp.zeros(40_000)), *TRAIN, labels=tuple(range(200)), decay=0.02)
     claims = {claim.name.split(".")[-1]: claim for claim in gauges_of(wide)}
-    assert "leaving one out; found 34." in (_run._too_much(claims[LEFT_OUT], wide, 0.0, None) or "")
+    assert "leaving one out; found 34." in (_run._too_much(claims[LEFT_OUT], wide, 0.0, math.inf) or "")
     assert not is_known(polished_copy, wide)
 
 
@@ -100,3 +105,28 @@ def test_no_gauge_predicts_from_a_handful_of_held_out_rows(rows):
         else:
             assert own.reason == "it predicts from held-out rows, and there are too few"
     assert few.held_error is not None
+
+
+def test_a_minute_is_the_limit_where_none_is_stated_and_the_answer_says_what_it_left_out(linear, monkeypatch):
+    slow = lambda trained: 10.0
+    monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", slow)
+    cut = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02)
+    assert statuses(cut.record)[STEP] == "unaffordable"
+    assert "not asked, to save time" in cut.answer
+    left = [own for own in cut.record.gauges if own.status == "unaffordable"]
+    told = int(re.search(r"A time limit of ([\d,]+) s", cut.answer)[1].replace(",", ""))  # pyright: ignore
+    assert told >= sum(own.price or 0 for own in left) > 60
+    assert "look at which inputs matter" not in " ".join(cut.record.notes)
+    for whole in (None, math.inf, 10.0 * told):
+        found = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02, time_limit=whole)
+        assert "unaffordable" not in statuses(found.record).values()
+        assert "to save time" not in found.answer
+
+
+@pytest.mark.parametrize("limit", [0, 9.9, -1, math.nan, True])
+def test_a_limit_that_is_none_is_refused(linear, limit):
+    with pytest.raises(SettingError, match="time_limit"):
+        lemmata.study_model(linear, *TRAIN, held=HELD, time_limit=limit)
+    if isinstance(limit, float):
+        with pytest.raises(SettingError, match="--time-limit"):
+            ModelOptions(time_limit=limit)

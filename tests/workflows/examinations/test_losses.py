@@ -6,17 +6,22 @@ import polars as pl
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import (
+    ElasticNet,
     HuberRegressor,
+    Lasso,
+    LassoCV,
     LinearRegression,
     LogisticRegression,
     PoissonRegressor,
     QuantileRegressor,
+    Ridge,
     SGDRegressor,
 )
 from typer.testing import CliRunner
 
 import lemmata
 from lemmata.interfaces.cli import app
+from lemmata.subjects.trained_models._stated_losses import estimator_loss
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(180, 3))
@@ -157,3 +162,24 @@ def test_weights_that_imply_no_decay_ask_for_the_loss(size):
     assert (found.record.model.decay == 0) == (size > 1)
     words = "Under log loss, as the targets are classes, the weights imply no decay: there was none, training ended"
     assert any(note.startswith(words) for note in found.record.notes) == (size > 1)
+
+
+def test_a_penalty_of_absolute_values_is_no_decay():
+    lasso = Lasso(0.1).fit(X[ROWS], X[ROWS, 0] + 0.1)
+    lines = (lasso, LassoCV().fit(X[ROWS], X[ROWS, 0]), ElasticNet(0.1).fit(X[ROWS], X[ROWS, 0]))
+    sparse = LogisticRegression(l1_ratio=1.0, solver="liblinear").fit(X[ROWS], X[ROWS, 0] > 0)
+    descended = SGDRegressor(penalty="l1", random_state=0).fit(X[ROWS], X[ROWS, 0])
+    for model in (*lines, sparse, descended):
+        loss, decay = estimator_loss(model, 200)
+        assert (loss.kind, decay) == ("other", None)
+        assert type(model).__name__ in loss.said
+    for model in (ElasticNet(0.1, l1_ratio=0.0).fit(X[ROWS], X[ROWS, 0]), Ridge().fit(X[ROWS], X[ROWS, 0])):
+        assert estimator_loss(model, 200)[0].kind == "squared"
+    plain = LogisticRegression().fit(X[ROWS], X[ROWS, 0] > 0)
+    assert estimator_loss(plain, 200) == (None, None)
+    record = lemmata.study_model(lasso, X[ROWS], X[ROWS, 0] + 0.1, held=(X[NEW], X[NEW, 0])).record
+    assert record.model.decay is None
+    assert "a penalty of absolute values, that of Lasso" in " ".join(record.notes)
+    assert record.left_out is not None
+    assert record.left_out.status == "inapplicable"
+    assert record.held_error is not None

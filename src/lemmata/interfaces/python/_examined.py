@@ -13,6 +13,7 @@ import polars as pl
 from lemmata.facts import Facts, states_facts
 from lemmata.files import replace_text
 from lemmata.interfaces.report import action_sentences, model_fragment, model_sentences, strip_chart
+from lemmata.options import EXAMINATION, check_limit
 from lemmata.subjects.trained_models import bare_model, read_trained
 from lemmata.workflows.examinations import (
     ExaminationRecord,
@@ -109,7 +110,7 @@ def study_model(
     y: Any,
     *,
     user: Callable[..., Any] | None = None,
-    time_limit: float | None = None,
+    time_limit: int | float | None = EXAMINATION,
     **facts: Unpack[Facts],
 ) -> ModelStudy:
     """What does theory predict about this trained model, and did it come true?
@@ -122,7 +123,7 @@ def study_model(
         y: their targets: classes or values; None for a language model, which takes tokens (n, T) and gives logits
             (n, T, vocabulary): each row is then a document, and its loss that of all its tokens.
         user: your own call of the model on rows; its outputs must be those that are examined.
-        time_limit: seconds after which no gauge is begun.
+        time_limit: seconds after which nothing more is begun; None for no limit.
         **facts: what else is known of the model and its training; see `lemmata.facts.Facts`.
 
     Raises:
@@ -138,6 +139,8 @@ def study_model(
     True
     """
     started = time.monotonic()
+    if time_limit is not None:
+        check_limit(time_limit, "time_limit")
     columns = columns_in_frame(x)
     x, held = dense(x), facts.get("held")
     if isinstance(held, tuple | list) and held:

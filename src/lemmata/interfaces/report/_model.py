@@ -11,6 +11,7 @@ from lemmata.files import replace_text
 from lemmata.printable import clean
 from lemmata.workflows.records.examinations import (
     ROWS,
+    TOO_LATE,
     ExaminationRecord,
     Gauge,
     GaugeInterval,
@@ -162,7 +163,17 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         middle = "" if score.median_ratio is None else f"; median of predicted over measured {score.median_ratio:.2f}"
         intervals = "interval holds" if score.tested == 1 else "intervals hold"
         found.append(f"{score.covered} of {score.tested} predicted {intervals} what was measured{middle}.")
-    return found
+    return found + _cut(record)
+
+
+def _cut(record: ExaminationRecord) -> list[str]:
+    """What the limit of time left out, and the limit that would not."""
+    prices = [own.price for own in record.gauges if own.reason.endswith(TOO_LATE) and own.price is not None]
+    if not prices:
+        return []
+    theories = "One theory was" if len(prices) == 1 else f"{len(prices)} theories were"
+    longer = math.ceil((record.seconds + 1.2 * sum(prices)) / 10) * 10
+    return [f"{theories} not asked, to save time. A time limit of {longer:,} s or more leaves time for all."]
 
 
 def _says_little(record: ExaminationRecord, ends: GaugeInterval) -> bool:

@@ -17,6 +17,8 @@ from lemmata.errors import ShapeError
 
 _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
+_ENOUGH = 20_000
+"""Rows that the share and the temperature are fitted to, at most."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +31,7 @@ class LabelDoubts:
         evidence: log likelihood at `share` minus that at 0, the temperature fitted in both.
         wrong: the probability that the label of each row is wrong.
         own: q_i at the label of each row, by which rows are ranked also where no label need be wrong.
+        fitted: rows, drawn at random, that the share, its limits and the temperature were fitted to.
     """
 
     share: float
@@ -37,6 +40,7 @@ class LabelDoubts:
     evidence: float
     wrong: Float[np.ndarray, " n"]
     own: Float[np.ndarray, " n"]
+    fitted: int
 
     def area(self, planted: Bool[np.ndarray, " n"]) -> float:
         """The probability that a planted row is more doubtful than another one, ties counted half.
@@ -71,15 +75,14 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     if f.shape != y.shape or f.ndim != 2 or f.shape[1] < 2:
         raise ShapeError("labels", found=f"shape {y.shape}", rule=f"one-hot rows, as the outputs {f.shape}")
 
-    def likelihoods(slope: float, share: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """At each label: q, the part of wrong labels, and the whole."""
-        q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
-        other = share * (1 - q) / (f.shape[1] - 1)
-        return q, other, np.maximum((1 - share) * q + other, 1e-300)
+    few = slice(None)
+    if len(f) > _ENOUGH:
+        few = np.random.default_rng(len(f)).choice(len(f), _ENOUGH, replace=False)
+    part_f, part_y = f[few], y[few]
 
     def profile(share: float) -> tuple[float, float]:
         """The best log likelihood at a share, and log T there."""
-        loss = lambda slope: -float(np.log(likelihoods(slope, share)[2]).sum())
+        loss = lambda slope: -float(np.log(_likelihoods(part_f, part_y, slope, share)[2]).sum())
         found: optimize.OptimizeResult = optimize.minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")  # pyright: ignore
         return -float(found.fun), float(found.x)
 
@@ -87,6 +90,15 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
     values = np.array([value for value, _ in rows])
     best = int(values.argmax())
     inside = np.flatnonzero(values >= values[best] - stats.chi2.ppf(0.95, 1) / 2)
-    own, other, whole = likelihoods(rows[best][1], float(_SHARES[best]))
+    own, other, whole = _likelihoods(f, y, rows[best][1], float(_SHARES[best]))
     ends = float(_SHARES[inside[0]]), float(_SHARES[inside[-1]])
-    return LabelDoubts(float(_SHARES[best]), *ends, float(values[best] - values[0]), other / whole, own)
+    return LabelDoubts(float(_SHARES[best]), *ends, float(values[best] - values[0]), other / whole, own, len(part_f))
+
+
+def _likelihoods(
+    f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"], slope: float, share: float
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """At each label: q, the part of wrong labels, and the whole."""
+    q = (softmax(f * np.exp(-slope), axis=1) * y).sum(1)
+    other = share * (1 - q) / (f.shape[1] - 1)
+    return q, other, np.maximum((1 - share) * q + other, 1e-300)

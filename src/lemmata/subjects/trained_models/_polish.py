@@ -32,7 +32,7 @@ _TOGETHER = 10
 _SINGLE = 1e-7  # by which the objective still falls in ten steps of single precision; less is rounding
 _ROUNDING = 100.0
 _STEP = 1.1  # gradients that a step of L-BFGS makes
-_FOR_VECTORS = 600.0  # as long as the gradient of so many rows
+_FOR_VECTORS = 1500.0  # as long as the gradient of so many rows
 _VECTORS = 2 * MEMORY + 10  # of parameters, which L-BFGS keeps
 
 

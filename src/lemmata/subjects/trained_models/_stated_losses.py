@@ -4,6 +4,8 @@ import math
 import sys
 from typing import Any
 
+import numpy as np
+
 from ._losses import StatedLoss
 
 _ORIGIN = "as the estimator states"
@@ -16,6 +18,7 @@ _OTHERS = {
     "LinearSVR": "the insensitive loss of LinearSVR",
     "SVR": "the insensitive loss of SVR",
 }
+_ABSOLUTE = ("Lasso", "ElasticNet")  # of which the names of such estimators begin, MultiTask before them at most
 _OF_SGD = {"squared_error": "squared", "huber": "huber", "log_loss": "log"}
 
 
@@ -25,7 +28,8 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     HuberRegressor minimises sum_i s h(r_i/s) 2 + alpha |w|² with the scale s that it finds, h Huber's loss of width
     epsilon: at that scale the mean of Huber losses of width epsilon s and (s alpha/n) |w|²/2. PoissonRegressor and
     stochastic gradient descent have alpha |w|²/2 beside the mean; least squares, and log loss of infinite C, have no
-    penalty, which is a decay of 0. Any other regressor is read as one of squared loss.
+    penalty, which is a decay of 0. A penalty of absolute values is no decay: where there is one, nothing that rests on
+    the objective is asked. Any other regressor is read as one of squared loss.
 
     Args:
         estimator: fitted; any other model states nothing.
@@ -37,6 +41,8 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     say = lambda kind, **rest: StatedLoss(kind, **rest, origin=_ORIGIN)
     if name in _OTHERS:
         return say("other", said=_OTHERS[name]), None
+    if _has_absolute_values(estimator, name):
+        return say("other", said=f"a penalty of absolute values, that of {name}"), None
     if name == "HuberRegressor":
         scale = float(estimator.scale_)
         return say("huber", width=float(estimator.epsilon) * scale), scale * float(estimator.alpha) / n
@@ -51,6 +57,18 @@ def estimator_loss(estimator: Any, n: int) -> tuple[StatedLoss | None, float | N
     if sys.modules["sklearn.base"].is_regressor(estimator):
         return say("squared"), 0.0 if name == "LinearRegression" else None
     return None, None
+
+
+def _has_absolute_values(estimator: Any, name: str) -> bool:
+    """Whether absolute values of the weights were part of the objective."""
+    if name.removeprefix("MultiTask").startswith(_ABSOLUTE):
+        share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", 1.0))  # of one that chose it, too
+        return bool(np.any(np.asarray(1.0 if share is None else share, float) > 0))
+    penalty = getattr(estimator, "penalty", None)
+    if penalty in ("l1", "elasticnet", "deprecated"):  # the last says that the ratio alone tells
+        share = getattr(estimator, "l1_ratio_", getattr(estimator, "l1_ratio", None))
+        return penalty == "l1" or bool(np.any(np.asarray(0.0 if share is None else share, float) > 0))
+    return False
 
 
 def _weights(estimator: Any) -> tuple[tuple[Any, float], ...] | str | None:

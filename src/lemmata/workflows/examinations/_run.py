@@ -4,8 +4,9 @@ import contextlib
 import copy
 import dataclasses
 import hashlib
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from lemmata.subjects.trained_models import (
 )
 from lemmata.workflows.records.examinations import (
     LEFT_OUT,
+    TOO_LATE,
     Check,
     ExaminationRecord,
     Gauge,
@@ -50,7 +52,8 @@ from ._row_table import SPOKE, row_table, worst_rows
 from ._tables import add_tables
 
 Progress = Callable[[str, float, float], None]
-_SHARE = 0.9
+_SHARE = 0.9  # of the time limit, after which nothing more is begun
+_GAUGES = 0.75  # of it, after which no gauge is: tables and what to do next have the rest
 _WEIGHING = 10.0  # seconds
 _LEVEL = 0.95  # of the intervals of errors
 _SILENT = ("vacuous", "inapplicable", "unaffordable", "failed")
@@ -82,7 +85,8 @@ def run_examination(
     """
     require_float64("an examination")
     begun = time.monotonic() if started is None else started
-    deadline = None if time_limit is None else begun + _SHARE * time_limit
+    limit = math.inf if time_limit is None else time_limit
+    deadline = begun + _SHARE * limit
     progress("Preflight", 0, 1)
     checks = preflight(trained, user)
     found: list[Gauge] = []
@@ -95,14 +99,14 @@ def run_examination(
         try:
             with one_blas_thread():
                 second = _gradient_seconds(trained)
-                _gauges(trained, found, plan, second, deadline, progress)
+                _gauges(trained, found, plan, second, begun + _GAUGES * limit, progress)
                 _weigh_rows(trained, found, second, deadline)
                 progress("What to do next", 0, 1)
                 tables |= _next_steps(trained, found, names, second, deadline)
                 notes = add_tables(trained, names, deadline, tables)
         except KeyboardInterrupt:
             interrupted = True
-    late = deadline is not None and time.monotonic() + second > deadline
+    late = time.monotonic() + second > deadline
     unknown = not whole or (late and not is_known(objective_of, trained))
     decay = trained.decay if unknown else _decay(trained)
     seconds = time.monotonic() - begun
@@ -111,7 +115,7 @@ def run_examination(
 
 
 def _gauges(
-    trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float | None, progress: Progress
+    trained: Trained, found: list[Gauge], plan: list[str], second: float, deadline: float, progress: Progress
 ) -> None:
     """Every gauge that time and memory allow; the others are entered with their price.
 
@@ -126,33 +130,36 @@ def _gauges(
     lines, total = _planned(trained, order, second)
     plan.extend(lines)
     progress(f"{len(order)} gauges, priced at {_seconds(total)} together", 0, 1)
+    left: list[Any] = []  # questions that gauges without time would have asked, the first of them at its whole price
     for place, claim in enumerate(order):
         progress(claim.title, place, len(order))
         expected = price(claim, trained, second)  # what another gauge has computed costs no more
         reason = None if refused(claim, trained) else _too_much(claim, trained, expected, deadline)
         if reason is not None:
-            found.append(entry(claim, "unaffordable", reason, price=expected))
+            ahead = _knowing(copy.copy(trained), left)
+            found.append(entry(claim, "unaffordable", reason, price=price(claim, ahead, second)))
+            left += claim.shared
             continue
         found.append(dataclasses.replace(gauge(claim, trained, trained.seed), price=expected))
 
 
-def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float | None) -> None:
+def _weigh_rows(trained: Trained, found: list[Gauge], second: float, deadline: float) -> None:
     """Ask what each training row does to held-out rows, if leaving rows out speaks and it takes little."""
     left_out = _left_out(found)
     if trained.held is None or trained.task.is_language or left_out is None or left_out.status not in SPOKE:
         return
     seconds = held_influence_passes(trained) * second
-    if seconds <= _WEIGHING and (deadline is None or time.monotonic() + seconds <= deadline):
+    if seconds <= _WEIGHING and time.monotonic() + seconds <= deadline:
         with contextlib.suppress(Exception):  # the user's own function may raise anything; the column is then missing
             held_influence(trained)
 
 
 def _next_steps(
-    trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float | None
+    trained: Trained, found: list[Gauge], names: RowNames, second: float, deadline: float
 ) -> dict[str, Any]:
     """What to do next, and what else was tried."""
     try:
-        actions, tried = next_steps(trained, _left_out(found), names, second, deadline, _WEIGHING)
+        actions, tried = next_steps(trained, _left_out(found), names, second, deadline)
     except Exception as error:  # the user's own function may raise anything, and the rest of the page stands
         actions, tried = [], [f"nothing was tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}"]
     return {"actions": actions, "tried": tried}
@@ -169,13 +176,19 @@ def _planned(trained: Trained, order: list[AbstractGauge], second: float) -> tup
         seconds = price(claim, ahead, second)
         lines.append(f"{claim.title}: {_seconds(seconds)}")
         total += seconds
-        for question in claim.shared:  # prices ask only whether it is known
-            if not is_known(question, ahead):
-                keep(question, ahead, None)
+        _knowing(ahead, claim.shared)
     return lines, total
 
 
-def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float | None) -> str | None:
+def _knowing(trained: Trained, questions: Iterable[Any]) -> Trained:
+    """A model whose prices take questions for answered; prices ask only whether they are."""
+    for question in questions:
+        if not is_known(question, trained):
+            keep(question, trained, None)
+    return trained
+
+
+def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: float) -> str | None:
     """Why a gauge is not begun, in words; None where it is."""
     try:
         size, left = memory(claim, trained), available_bytes()
@@ -183,8 +196,8 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
         return str(error)
     if size > left:
         return f"{size / 2**30:.2g} GiB are more than the {left / 2**30:.2g} GiB that are free"
-    if deadline is not None and time.monotonic() + seconds > deadline:
-        return f"{_seconds(seconds)} are more than the time limit leaves"
+    if time.monotonic() + seconds > deadline:
+        return f"{_seconds(seconds)} {TOO_LATE}"
     return None
 
 

@@ -164,7 +164,8 @@ def _share(doubts: LabelDoubts) -> str:
 
 
 def _ends(doubts: LabelDoubts) -> str:
-    return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %"
+    part = f", by {doubts.fitted:,} of them" if doubts.fitted < len(doubts.wrong) else ""
+    return f"{100 * doubts.low:.2g} to {100 * doubts.high:.2g} %{part}"
 
 
 def _rows(places: np.ndarray, doubts: LabelDoubts, words: str, names: Names) -> str:
