@@ -190,8 +190,9 @@ class CalibrationAfterTemperature(AbstractGauge):
     halves, and the temperature fitted to those of the first. It is at most the 99 % quantile of the same law, or of
     what the rows of the first half give if they are drawn anew, with a temperature fitted to other draws of them:
     the larger of the two, since one number may leave an error that the first half shows. Of calibrated models 98 % lie
-    between these ends. A calibrated model has a binned error above 0. That one number is enough is a hypothesis, which the first half tests: its own binned error
-    must be one that a hundredth of calibrated models reach. Of each half at most 5,000 rows are taken.
+    between these ends. A calibrated model has a binned error above 0. That one number is enough is a hypothesis, which
+    the first half tests: its own binned error must be one that a hundredth of calibrated models reach. Of each half at
+    most 5,000 rows are taken.
     """
 
     title = "Calibration error after scaling by a temperature"
