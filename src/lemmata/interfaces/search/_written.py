@@ -1,0 +1,1 @@
+"""Shelves as the script of the site reads them."""
