@@ -1,6 +1,7 @@
 """Asking a shelf: what has all that was typed, the best first, or what comes nearest and which words found how much."""
 
 import dataclasses
+from collections.abc import Sequence
 
 from ._shelf import Shelf
 from ._terms import phrases, plain, starts, stem, stop, token
@@ -20,6 +21,7 @@ class Found:
         near: places of those that have some, the best first.
         counts: for each part how many things have it.
         mistyped: words that stand nowhere, and were read as what is nearest.
+        scores: of all these places.
     """
 
     words: tuple[str, ...]
@@ -27,6 +29,7 @@ class Found:
     near: tuple[int, ...]
     counts: tuple[int, ...]
     mistyped: tuple[str, ...]
+    scores: dict[int, float]
 
     @property
     def best(self) -> tuple[int, ...]:
@@ -76,10 +79,24 @@ def ask(shelf: Shelf, typed: str) -> Found:
     counts = tuple(map(len, scores))
     words = tuple(part.typed for part in parts)
     mistyped = tuple(word for word in plain(typed) if word not in stop() and mended(shelf, stem(word)) != stem(word))
-    return Found(words, ordered(shelf, whole), ordered(shelf, some), counts, mistyped)
+    hits, near = ordered(shelf, whole), ordered(shelf, some)
+    return Found(words, tuple(hits), tuple(near), counts, mistyped, {**hits, **near})
 
 
-def ordered(shelf: Shelf, scores: dict[int, float]) -> tuple[int, ...]:
+def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
+    """The things of all shelves for what someone typed: those that have all words, then the others, the best first.
+
+    Args:
+        shelves: where to look.
+        typed: words.
+    """
+    found = [(shelf, ask(shelf, typed)) for shelf in shelves]
+    hits = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.hits]
+    near = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.near]
+    return [(shelf, place) for part in (hits, near) for _, shelf, place in sorted(part, key=lambda told: told[0])]
+
+
+def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
     """The best first, and each further one of a group a little later, so that no section fills the first screen."""
     seen: dict[str, int] = {}
     found = {}
@@ -87,7 +104,7 @@ def ordered(shelf: Shelf, scores: dict[int, float]) -> tuple[int, ...]:
         group = shelf.items[place].group
         found[place] = scores[place] * _FURTHER ** seen.get(group, 0)
         seen[group] = seen.get(group, 0) + 1
-    return tuple(sorted(found, key=lambda place: (-found[place], place)))
+    return {place: found[place] for place in sorted(found, key=lambda place: (-found[place], place))}
 
 
 def understood(shelf: Shelf, typed: str) -> list[Part]:

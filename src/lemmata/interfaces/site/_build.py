@@ -10,16 +10,18 @@ from typing import Any
 
 from lemmata.engine.catalogue import rows, tags
 from lemmata.errors import DataError, SettingError
-from lemmata.files import replace_text
+from lemmata.files import replace_bytes, replace_text
 
 from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
+from ._front import front_page
 from ._house import house_page
-from ._index import index_page
 from ._pages import claim_address, subject_address
 from ._reference import public_addresses, reference_pages
+from ._search import search_pages
 from ._sources import source_pages
 from ._subjects import subject_pages
+from ._table import table_page
 
 MANIFEST = "lemmata-site.json"
 """The file that names the files of a site, by which the next run knows its own."""
@@ -55,7 +57,10 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     begun = {name: _digest(text) for name, text in pages.items()}
     replace_text(directory / MANIFEST, json.dumps({"written": sorted(earlier), "begun": begun}, indent=0) + "\n")
     for name, text in pages.items():
-        replace_text(directory / name, text)
+        if isinstance(text, bytes):
+            replace_bytes(directory / name, text)
+        else:
+            replace_text(directory / name, text)
     replace_text(directory / MANIFEST, json.dumps(sorted(pages), indent=0) + "\n")
     for name in sorted(earlier - set(pages)):
         (directory / name).unlink(missing_ok=True)
@@ -97,8 +102,8 @@ def own_files(directory: pathlib.Path) -> set[str]:
         ) from error
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def _digest(text: str | bytes) -> str:
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
 
 
 def _holds(path: pathlib.Path, digest: str) -> bool:
@@ -112,12 +117,17 @@ def _below(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]:
-    """The text of every file of the site, by its address."""
+def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str | bytes]:
+    """The content of every file of the site, by its address."""
     known = _told_apart(rows())
     addresses = _addresses(known)
     by_name = {row["name"]: row for row in known}
-    pages = {"site.css": _style(), "index.html": index_page(known), "house.html": house_page(known, addresses)}
+    pages: dict[str, str | bytes] = {
+        "site.css": _style(),
+        "claims.html": table_page(known),
+        "house.html": house_page(known, addresses),
+    }
+    pages |= {"index.html": front_page(known)} | search_pages(known)
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
     pages |= reference_pages(addresses) | document_pages(addresses)

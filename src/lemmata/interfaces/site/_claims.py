@@ -26,7 +26,7 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
     population = population_of(row["place"], row["population"])
     own = claim_of(row["place"], row["class"])
     return page(
-        "claim.html", claim_address(row), "index.html", row["title"],
+        "claim.html", claim_address(row), "claims.html", row["title"],
         row=row,
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
@@ -138,4 +138,4 @@ def withdrawn_page(tag: str, name: str) -> str:
         tag: its tag.
         name: the name that its class had.
     """
-    return page("withdrawn.html", f"claims/{tag}.html", "index.html", f"Tag {tag}", tag=tag, name=name)
+    return page("withdrawn.html", f"claims/{tag}.html", "claims.html", f"Tag {tag}", tag=tag, name=name)
