@@ -1,11 +1,14 @@
 """A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
 
+import html
+import json
 import pathlib
+import re
 import tomllib
 
 import pytest
 
-from lemmata.engine.catalogue import entries, part_of, rows
+from lemmata.engine.catalogue import all_runs, entries, part_of, rows
 from lemmata.engine.sources import chapters
 from lemmata.interfaces.report import number
 from lemmata.interfaces.search import ask, ask_all
@@ -174,6 +177,28 @@ def test_a_subject_shows_the_picture_of_its_tools(small):
     assert "<img" not in (small / "subjects" / "diffusion.html").read_text(encoding="utf-8")
 
 
+def test_sources_are_listed_by_title_and_lead_to_the_work(small):
+    page = (small / "sources" / "index.html").read_text(encoding="utf-8")
+    titles = re.findall(r'<th scope="row"><a href="\w+\.html">([^<]+)</a></th><td>', page)
+    plain = [re.sub(r"^(A|An|The) |\W", "", html.unescape(title)).lower() for title in titles]
+    assert len(titles) > 20
+    assert plain == sorted(plain)
+    assert '<a href="https://arxiv.org/abs/2506.05200">arXiv:2506.05200</a>' in page
+    own = (small / "sources" / "li2025incontext.html").read_text(encoding="utf-8")
+    assert '<a href="https://arxiv.org/abs/2506.05200">' in own
+    assert "@article{li2025incontext" in own
+
+
+def test_a_claim_can_be_cited_downloaded_and_followed_to_what_it_runs(small):
+    row = next(row for row in few() if row["tag"] == "0201")
+    page = (small / "claims" / "0201.html").read_text(encoding="utf-8")
+    assert "@misc{lemmata-0201," in page
+    assert '<a href="0201.json">' in page
+    assert json.loads((small / "claims" / "0201.json").read_text(encoding="utf-8"))["name"] == row["name"]
+    for name in all_runs()[row["name"]]:
+        assert f"<code>{name}</code>" in page
+
+
 def test_a_source_in_part_says_which_chapters_are_listed(small):
     said = "Listed are chapters "
     page = (small / "sources" / "emergence2026.html").read_text(encoding="utf-8")
@@ -288,11 +313,14 @@ def test_the_first_page_and_the_table_stay_small(small):
 
 def test_the_first_page_names_claims_that_are_there_and_shows_a_picture_for_each_question():
     by_class = {row["class"]: row for row in rows()}
-    corrected = {row["corrects"] for row in rows()}
     chosen = _front._chosen()
     assert len(chosen["false"]) == 10
-    assert all(by_class[name]["status"] == "refuted" for name in chosen["false"])
-    assert all(by_class[name]["name"] in corrected for name in chosen["false"])
+    for each in chosen["false"]:
+        wrong, right = by_class[each["claim"]], by_class[each["correction"]]
+        assert wrong["status"] == "refuted"
+        assert wrong["passage"], "a passage of a source is accused, and where it stands is known"
+        assert right["status"] == "supported"
+        assert right["corrects"] == wrong["name"]
     assert all(by_class[name]["kind"] == "own result" for name in chosen["own"])
     page = _front.front_page(rows())
     assert page.count("<img ") + page.count("<svg") == len(chosen["question"]) == 4

@@ -14,9 +14,11 @@ from lemmata.files import replace_bytes, replace_text
 
 from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
+from ._download import download_files
 from ._front import front_page
 from ._house import house_page
 from ._pages import claim_address, subject_address
+from ._published import Published, finished
 from ._reference import public_addresses, reference_pages
 from ._search import search_pages
 from ._sources import source_pages
@@ -28,7 +30,11 @@ MANIFEST = "lemmata-site.json"
 Progress = Callable[[str, int, int], None]
 
 
-def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage, done, total: None) -> pathlib.Path:
+def write_site(
+    directory: str | pathlib.Path,
+    progress: Progress = lambda stage, done, total: None,
+    where: Published = Published(),  # noqa: B008 (frozen)
+) -> pathlib.Path:
     """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
 
     Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
@@ -37,6 +43,7 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     Args:
         directory: where the site goes.
         progress: called with the stage, the pages done and all pages of the stage.
+        where: the site is published, and its code.
 
     Returns:
         The first page.
@@ -47,7 +54,7 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     """
     directory = pathlib.Path(directory)
     earlier = own_files(directory)
-    pages = site(progress)
+    pages = site(progress, where)
     foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
     if foreign:
         raise SettingError(
@@ -117,28 +124,27 @@ def _below(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str | bytes]:
+def site(
+    progress: Progress = lambda stage, done, total: None,
+    where: Published = Published(),  # noqa: B008 (frozen)
+) -> dict[str, str | bytes]:
     """The content of every file of the site, by its address."""
     known = _told_apart(rows())
     addresses = _addresses(known)
     by_name = {row["name"]: row for row in known}
-    pages: dict[str, str | bytes] = {
-        "site.css": _style(),
-        "claims.html": table_page(known),
-        "house.html": house_page(known, addresses),
-    }
-    pages |= {"index.html": front_page(known)} | search_pages(known)
+    pages: dict[str, str | bytes] = {"site.css": _style(), "index.html": front_page(known)}
+    pages |= {"claims.html": table_page(known), "house.html": house_page(known, addresses)}
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
-    pages |= reference_pages(addresses) | document_pages(addresses)
+    pages |= reference_pages(addresses) | document_pages(addresses) | search_pages(known) | download_files(known)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
-        pages[claim_address(row)] = claim_page(row, by_name, addresses)
+        pages[claim_address(row)] = claim_page(row, by_name, addresses, where)
     named = {row["class"] for row in known}
     for tag, name in tags().items():
         if name not in named:
             pages[f"claims/{tag}.html"] = withdrawn_page(tag, name)
-    return pages
+    return finished(pages, where, known)
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -35,12 +35,11 @@ def front_page(known: list[dict[str, Any]]) -> str:
         known: rows of the catalogue.
     """
     by_class = {row["class"]: row for row in known}
-    corrections: dict[str, dict[str, Any]] = {}
-    for row in known:
-        if row["corrects"]:
-            corrections.setdefault(row["corrects"], row)
-    false = [by_class[name] for name in _chosen()["false"] if name in by_class]
-    pairs = [(_told(row), _told(corrections[row["name"]])) for row in false if row["name"] in corrections]
+    pairs = [
+        (_told(by_class[each["claim"]], each["printed"]), _told(by_class[each["correction"]], each["instead"]))
+        for each in _chosen()["false"]
+        if each["claim"] in by_class and each["correction"] in by_class
+    ]
     own = [_told(by_class[name]) for name in _chosen()["own"] if name in by_class]
     return page(
         "index.html", "index.html", "index.html", "Learning theory for your data and your model",
@@ -65,15 +64,17 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted((row for row in known if row["tag"]), key=lambda row: int(row["tag"]), reverse=True)
 
 
-def _told(row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "href": claim_address(row), "said": sentence(row["title"].removesuffix(", as printed"))}
+def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
+    return {**row, "href": claim_address(row), "said": sentence(words or row["title"])}
 
 
 def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
     """The picture of a question: a file of the documentation, or that of a claim."""
     if question["picture"] in pictures():
-        size = 'width="720" height="450" loading="lazy"'
-        return Markup('<img src="docs/{}" alt="{}" {}>').format(question["picture"], question["alt"], Markup(size))
+        size = 'width="1120" height="700" loading="lazy"'
+        return Markup('<a href="docs/{0}"><img src="docs/{0}" alt="{1}" {2}></a>').format(
+            question["picture"], question["alt"], Markup(size)
+        )
     row = by_class.get(_chosen()["pictured"])
     if row is None:
         return Markup("")

@@ -16,6 +16,8 @@ PARTS = (
 )  # fmt: skip
 """The parts of the site, by the address of their first page."""
 _LONGEST = 200
+HEAD = "<!-- what search engines read -->\n"
+"""The place in the head of a page for what depends on where the site is published."""
 
 
 def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:
@@ -32,7 +34,13 @@ def page(template: str, address: str, part: str, title: str, about: str = "", **
     """
     root = "../" * address.count("/")
     parts = [{"href": root + href, "name": name, "here": href == part} for href, name in PARTS]
-    told = {"title": title, "about": _short(about or title), "address": address, "version": __version__}
+    told = {
+        "title": title,
+        "about": _short(about or title),
+        "address": address,
+        "version": __version__,
+        "head": Markup(HEAD),
+    }
     return _template(template).render(root=root, parts=parts, **told, **context) + "\n"
 
 

@@ -17,6 +17,10 @@ from ._works import title_of
 _HIDDEN = re.compile(r"^```.*?^```|\]\([^)]*\)|<[^>]+>", re.M | re.S)
 
 
+_HOUSE = ("interfaces.cli", "interfaces.search", "interfaces.site")
+"""Rooms whose names nobody calls: commands, whose help says what they do, and what makes this site."""
+
+
 def search_pages(known: list[dict[str, Any]]) -> dict[str, str]:
     """The page of the search, and the script with the index, which is loaded when someone searches.
 
@@ -78,10 +82,10 @@ def _works(known: list[dict[str, Any]]) -> list[Item]:
 
 
 def _names() -> list[Item]:
-    """The public names, but for commands, whose help says what they do."""
+    """The public names that people call."""
     found = []
     for room in public_rooms():
-        if room == "interfaces.cli":
+        if room in _HOUSE:
             continue
         at = {entry.name: f"{address}#{entry.name}" for address, own in shelves(room) for entry in own}
         for entry in entries(room):
