@@ -17,9 +17,9 @@ from ._code import ROOT
 from ._pages import page
 
 GROUPS = {
-    "Learn": ("tutorial",),
+    "Learn": ("tour", "tutorial", "glossary"),
     "How to": ("examples/README", "claims", "empirical", "solvers"),
-    "Explained": ("study", "model", "kernels", "trust", "glossary", "design"),
+    "Explained": ("study", "model", "kernels", "trust", "design"),
 }
 """The pages in the order in which they are offered; those that no group names stand under "In full"."""
 _OTHERS = "In full"
