@@ -1,10 +1,13 @@
 """A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
 
 import html
+import itertools
 import json
 import pathlib
 import re
 import tomllib
+import types
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
@@ -15,6 +18,7 @@ from lemmata.interfaces.search import ask, ask_all
 from lemmata.interfaces.site import (
     _build,
     _code,
+    _drawing,
     _front,
     _house,
     _pictures,
@@ -279,6 +283,36 @@ def test_every_verdict_can_be_drawn_within_its_axis():
             assert low <= min(panel.claim) <= max(panel.claim) <= high, row["name"]
             drawn += 1
     assert drawn > 300
+
+
+@pytest.mark.parametrize(
+    ("domain", "percent", "log", "value", "text"),
+    [
+        ((0.0, 1.0), True, False, 0.2, "20%"), ((0.9, 1.1), False, True, 0.95, "0.95"),
+        ((-0.6, 1.0), False, False, -0.5, "−0.5"), ((0.0, 4e-7), False, False, 2e-7, "0.0000002"),
+        ((1.0, 1e6), False, True, 1e5, "1e5"), ((1000.0, 3000.0), False, False, 2000.0, "2,000"),
+        ((0.99999, 1.00001), False, False, 0.999995, "0.999995"), ((-1.0, 1.0), False, False, 0.0, "0"),
+    ],
+)  # fmt: skip
+def test_numbers_of_an_axis_are_those_that_stand_there(domain, percent, log, value, text):
+    axis = types.SimpleNamespace(domain=domain, percent=percent, log=log)
+    assert _drawing.shown(value, axis) == text
+
+
+def test_pictures_are_well_formed_and_their_labels_do_not_overlap():
+    for row in rows():
+        found = _pictures.panels(row)
+        if not found:
+            continue
+        picture = ElementTree.fromstring(_pictures.svg(found, _pictures.words(found)))
+        space = "{http://www.w3.org/2000/svg}" if "}" in picture.tag else ""
+        for group in picture.iter(f"{space}g"):
+            texts = [each for each in group.iter(f"{space}text") if each.get("text-anchor") == "middle"]
+            labels = [each for each in texts if each.get("font-size") is None]
+            ends = [(float(each.get("x")), len(each.text) * _drawing._LETTER / 2) for each in labels]
+            assert len(labels) >= 1, row["name"]
+            for (place, half), (after, its) in itertools.pairwise(ends):
+                assert place + half <= after - its, row["name"]
 
 
 def test_populations_and_hypotheses_are_found_in_the_code():
