@@ -31,7 +31,7 @@ ORDER = (
 WITHIN = {
     "engine": ("catalogue", "claims", "problems", "refutations", "ledger", "sources"),
     "workflows": ("records", "studies", "comparisons", "examinations"),
-    "interfaces": ("report", "python", "site", "cli"),
+    "interfaces": ("report", "search", "python", "site", "cli"),
 }
 NEIGHBOURS = {("networks", "solvers")}
 FILES = sorted(SOURCE.rglob("*.py"))

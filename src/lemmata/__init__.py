@@ -1,20 +1,28 @@
 """Deep-learning theory that you can call."""
 
+import importlib
 from typing import Any
 
 from .version import __version__ as __version__
 
-_JOBS = ("study", "Study", "study_model", "ModelStudy", "compare", "Comparison")
+_JOBS = ("study", "Study", "study_model", "ModelStudy", "compare", "Comparison", "show_versions")
+_PARTS = (
+    "architectures", "errors", "estimators", "functions", "kernels", "networks", "solvers", "spectra", "storage",
+    "subjects",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """`lemmata.study`, `study_model`, `compare` and what they return, which import JAX when first asked for."""
+    """The jobs and what they return, and the public subpackages, which import JAX when first asked for."""
     if name in _JOBS:
         from lemmata.interfaces import python
 
         return getattr(python, name)
+    if name in _PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'lemmata' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_JOBS])
+    """The front doors: the jobs, the public subpackages, and the version."""
+    return sorted([*_JOBS, *_PARTS, "__version__"])

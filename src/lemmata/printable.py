@@ -1,6 +1,7 @@
 """Text that can be printed: what is invisible, or reorders what is read, is made visible."""
 
 import dataclasses
+import html
 import re
 from typing import Any
 
@@ -26,6 +27,19 @@ def clean(value: Any, lines: bool = False) -> Any:
         fields = {field.name: clean(getattr(value, field.name), lines) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **fields)
     return value
+
+
+def preformatted(value: object) -> str:
+    """What `print` shows, as HTML in the colours of the page around it: for `_repr_html_` in a notebook.
+
+    Args:
+        value: anything with a string.
+
+    >>> preformatted("a < b")
+    '<pre style="white-space: pre-wrap; background: none; color: inherit">a &lt; b</pre>'
+    """
+    text = html.escape(clean(str(value), lines=True))
+    return f'<pre style="white-space: pre-wrap; background: none; color: inherit">{text}</pre>'
 
 
 def _visible(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The law of docstrings: every example of every module is right, and so are the programs of the README."""
+"""The law of docstrings: every example of every module is right, and so are the programs of README and of the tour."""
 
 import ast
 import doctest
@@ -81,10 +81,15 @@ def test_a_newcomers_program_fits_in_thirty_lines_and_stands_on_the_page(path):
     assert f"]({path.stem}.svg)" in page
 
 
-PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+PAGES = ("README.md", "docs/tour.md")
+PROGRAMS = [
+    program
+    for page in PAGES
+    for program in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.S)
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=range(len(PROGRAMS)))
-def test_the_programs_of_the_readme_run(program):
+def test_the_programs_of_the_readme_and_of_the_tour_run(program):
     with started_in_float32():
         assert printed(program, {})

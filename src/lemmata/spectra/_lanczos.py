@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 from lemmata.answers import Condition, inside, whole
 from lemmata.core import available_bytes, key_from
 from lemmata.errors import DataError, MemoryPlanError, SettingError
+from lemmata.printable import preformatted
 
 from ._krylov import RitzValues, dense, ritz_values, three_term, with_basis
 from ._products import Product, check_product, check_vector
@@ -62,6 +63,9 @@ class LargestEigenvalues:
         if len(self.values) > 1:
             lines.append("then " + ", ".join(f"{value:.6g}" for value in self.values[1:]))
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def largest_eigenvalues(

@@ -15,6 +15,7 @@ from scipy import stats
 from lemmata.answers import inside, whole
 from lemmata.core import key_from
 from lemmata.errors import DataError, SettingError
+from lemmata.printable import preformatted
 
 from ._krylov import dense
 from ._products import Product, check_product, check_vector
@@ -52,6 +53,9 @@ class TraceEstimate:
 
     def __str__(self) -> str:
         return f"trace {self.value:.5g} +- {self.standard_error:.2g}, {self.products} products"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def trace_estimate(

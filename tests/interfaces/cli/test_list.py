@@ -1,0 +1,73 @@
+"""`lemmata list WORDS`: what is printed, in which order, and what is said where not all words are found."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from lemmata.engine.catalogue import rows
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.search import ask, claim_shelf
+
+RUNNER = CliRunner()
+
+
+def listed(*arguments):
+    result = RUNNER.invoke(app, ["list", *arguments])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.parametrize("words", [["neural tangent kernel"], ["neural", "tangent", "kernel"], ["NTK"]])
+def test_words_find_claims_whether_quoted_or_not_and_the_best_is_first(words):
+    names = [row["name"] for row in json.loads(listed("--json", *words).stdout)]
+    known = rows()
+    assert names == [known[place]["name"] for place in ask(claim_shelf(known), " ".join(words)).hits]
+    assert len(names) > 50
+
+
+def test_as_many_as_asked_are_printed_and_all_are_counted():
+    said = listed("neural tangent kernel", "--first", "3").stdout
+    assert said.count("  supported") + said.count("  refuted") + said.count("  vacuous") >= 3
+    number = len(json.loads(listed("--json", "neural tangent kernel").stdout))
+    assert f"The best 3 claims of {number}; `--first 0` prints all." in said
+    assert f"{number} claims." in listed("neural tangent kernel", "--first", "0").stdout
+
+
+def test_filters_hold_beside_words():
+    found = json.loads(listed("--json", "attention", "--verdict", "refuted").stdout)
+    assert found
+    assert {row["status"] for row in found} == {"refuted"}
+
+
+def test_without_all_words_the_counts_are_told_and_the_nearest_are_listed():
+    result = listed("tangent kernel banana")
+    assert "No claim has all words; " in result.stderr
+    assert "have 'tangent kernel', 0 have 'banana'. The nearest are:" in " ".join(result.stderr.split())
+    assert "5 claims." in result.stdout
+
+
+def test_a_typing_error_is_read_as_the_nearest_word_and_said():
+    result = listed("hoefding")
+    assert "hoeffding" in result.stdout
+    assert "No claim has 'hoefding'" in result.stderr
+
+
+def test_a_part_of_a_name_and_a_number_of_a_statement_are_taken_as_they_are():
+    found = json.loads(listed("--json", "approximation.ramps").stdout)
+    assert found
+    assert all("approximation.ramps" in row["name"] for row in found)
+    found = json.loads(listed("--json", "Theorem 4.2").stdout)
+    assert found
+    assert all(any(place.startswith("Theorem 4.2") for place in row["locators"]) for row in found)
+
+
+def test_words_need_no_jax():
+    program = (
+        "import sys; from lemmata.interfaces.cli import app; app(['list', 'tangant'], standalone_mode=False); "
+        "print({'jax', 'scipy', 'altair'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "set()"

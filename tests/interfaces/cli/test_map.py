@@ -93,14 +93,14 @@ def test_the_counts_need_no_jax():
 @pytest.fixture
 def two_pages(monkeypatch):
     """A site of two files, so that writing it takes no time."""
-    monkeypatch.setattr(_build, "site", lambda progress=None: {"index.html": "first", "claims/0001.html": "a claim"})
+    monkeypatch.setattr(_build, "site", lambda *given: {"index.html": "first", "claims/0001.html": "a claim"})
 
 
 def test_a_site_is_replaced_and_nothing_else_is_touched(tmp_path, two_pages, monkeypatch):
     place = tmp_path / "site"
     assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
     (place / "notes.txt").write_text("mine")
-    monkeypatch.setattr(_build, "site", lambda progress=None: {"index.html": "second"})
+    monkeypatch.setattr(_build, "site", lambda *given: {"index.html": "second"})
     result = RUNNER.invoke(app, ["map", "--out", str(place)])
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(place / "index.html")
@@ -177,7 +177,7 @@ def test_a_site_that_was_interrupted_is_finished_by_the_next_run(tmp_path, two_p
     assert (place / "claims" / "0001.html").read_text() == "mine"
     (place / "claims" / "0001.html").unlink()
     (place / "notes.txt").write_text("mine")
-    monkeypatch.setattr(_build, "site", lambda progress=None: {"claims/0002.html": "another"})
+    monkeypatch.setattr(_build, "site", lambda *given: {"claims/0002.html": "another"})
     assert RUNNER.invoke(app, ["map", "--out", str(place)]).exit_code == 0
     files = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
     assert files == {"claims/0002.html", "notes.txt", _build.MANIFEST}, "what the first run wrote is removed"
@@ -211,7 +211,7 @@ SERVED = """
 from pathlib import Path
 from lemmata.interfaces.cli import app
 from lemmata.interfaces.site import _build
-_build.site = lambda progress=None: {"index.html": "<p>served</p>", "claims/0001.html": "a claim"}
+_build.site = lambda *given: {"index.html": "<p>served</p>", "claims/0001.html": "a claim"}
 app(["map", "--serve"])
 """
 

@@ -1,23 +1,45 @@
 """A site of a few claims: what stands on its pages, how they behave in a browser, and what axe says of them."""
 
+import html
+import itertools
+import json
+import pathlib
 import re
+import tomllib
+import types
+import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from lemmata.engine.catalogue import entries, part_of, rows
+from lemmata.engine.catalogue import all_runs, entries, part_of, rows
 from lemmata.engine.sources import chapters
 from lemmata.interfaces.report import number
-from lemmata.interfaces.site import _build, _code, _house, _index, _pictures, _problems, _sources, write_site
+from lemmata.interfaces.search import ask, ask_all
+from lemmata.interfaces.site import (
+    _build,
+    _code,
+    _drawing,
+    _front,
+    _house,
+    _pictures,
+    _problems,
+    _search,
+    _sources,
+    _table,
+    write_site,
+)
 from tests import test_floors
 from tests.interfaces.site.browser import NARROW, WIDE, browser, overflow, violations
 
 KINDS = (
-    "index.html", "claims/0009.html", "claims/0201.html", "claims/0005.html", "subjects/index.html",
+    "index.html", "search.html", "claims.html", "claims/0009.html", "claims/0201.html", "claims/0005.html",
+    "subjects/index.html",
     "subjects/diffusion.html", "subjects/scaling.html", "sources/index.html", "sources/emergence2026.html",
     "sources/foundation2025.html", "sources/li2025incontext.html",
     "house.html", "docs/index.html", "docs/tutorial.html", "docs/kernels.html", "docs/design.html",
     "docs/examples/index.html", "reference/index.html", "reference/kernels.html",
 )  # fmt: skip
+QUERIES = tomllib.loads((pathlib.Path(__file__).parents[1] / "search" / "queries.toml").read_text())["query"]
 KEPT = ("0005", "0002", "0009", "0041", "0105", "0201")
 
 
@@ -57,25 +79,73 @@ def test_axe_would_find_a_picture_without_words_and_text_without_contrast(tmp_pa
         assert {rule for rule, _ in violations(driver)} >= {"image-alt", "color-contrast"}
 
 
+SHOWN = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
+FIRST = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden)[0].cells[0].textContent"
+
+
+def after(driver, said):
+    """Waits until the status of the page says something, which it does once the index is there."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    line = "return document.querySelector('[role=status]').textContent"
+    WebDriverWait(driver, 20).until(lambda driver: said in driver.execute_script(line))
+
+
 def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
     known = few()
-    shown = "return [...document.querySelectorAll('#claims tbody tr')].filter(row => !row.hidden).length"
     with browser() as driver:
-        index = (small / "index.html").as_uri()
+        index = (small / "claims.html").as_uri()
         driver.get(index)
-        assert driver.execute_script(shown) == len(known)
+        assert driver.execute_script(SHOWN) == len(known)
+        assert not driver.execute_script("return 'lemmata' in window"), "the index is loaded when it is asked"
         tools = sum(row["tool"] == "Fourier analysis" for row in known)
         driver.get(f"{index}#tool=Fourier+analysis")
-        assert driver.execute_script(shown) == tools > 0
-        box = driver.find_element("name", "search")
-        box.send_keys("softmax")
-        assert driver.execute_script(shown) == 0
-        assert driver.find_element("id", "found").text == f"0 of {len(known)} claims"
-        assert "search=softmax" in driver.current_url
+        assert driver.execute_script(SHOWN) == tools > 0
+        box = driver.find_element("css selector", "#filters [name=search]")
+        box.send_keys("zebra")
+        after(driver, f"0 of {len(known)} claims")
+        assert "search=zebra" in driver.current_url
         driver.find_element("tag name", "button").click()
-        assert driver.execute_script(shown) == len(known)
-        box.send_keys("laplacian")  # a word of a statement, which the table does not show
-        assert 1 <= driver.execute_script(shown) < len(known)
+        assert driver.execute_script(SHOWN) == len(known)
+        box.send_keys("barron parametre of gausian")
+        after(driver, "the nearest spelling is shown")
+        assert 1 <= driver.execute_script(SHOWN) < len(known)
+        assert "Barron" in driver.execute_script(FIRST)
+
+
+def test_the_search_of_every_page_leads_to_what_it_found(small):
+    with browser() as driver:
+        driver.get((small / "claims" / "0009.html").as_uri())
+        box = driver.find_element("name", "q")
+        box.send_keys("write a claim")
+        box.submit()
+        after(driver, "result")
+        found = driver.execute_script(
+            "return [...document.querySelectorAll('#results a')].slice(0, 5).map(a => a.href)"
+        )
+        assert any("docs/claims.html" in address for address in found)
+        driver.get(f"{(small / 'search.html').as_uri()}?q=tangent+kernel+zebra")
+        after(driver, "Nothing has all words")
+        assert "'tangent kernel'" in driver.find_element("id", "told").text
+        driver.get(f"{(small / 'search.html').as_uri()}?q=kernel_ridge&of=reference")
+        after(driver, "result")
+        assert driver.find_element("css selector", "#results a").text == "kernel_ridge"
+
+
+def test_the_browser_finds_what_the_command_line_finds(small):
+    known = few()
+    typed = [query["typed"] for query in QUERIES] + ["over-parametrised Rényi's", "tagnent kernal", "the", "x", "of of"]
+    own_shelves = _search.all_shelves(known)
+    script = "return arguments[0].map(typed => lemmata.search.askAll(typed))"
+    with browser() as driver:
+        driver.get(f"{(small / 'search.html').as_uri()}?q=kernel")
+        after(driver, "result")
+        for words, found in zip(typed, driver.execute_script(script, typed), strict=True):
+            for shelf in own_shelves:
+                own = ask(shelf, words)
+                there = found["of"][shelf.name]
+                assert [hit["place"] for hit in there["hits"]] == list(own.hits), words
+                assert [hit["place"] for hit in there["near"]] == list(own.near), words
 
 
 def test_the_keyboard_reaches_the_content_first_and_without_scripts_the_table_is_whole(small):
@@ -86,7 +156,7 @@ def test_the_keyboard_reaches_the_content_first_and_without_scripts_the_table_is
         driver.find_element("tag name", "body").send_keys(Keys.TAB)
         assert driver.switch_to.active_element.text == "Skip to the content"
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-        driver.get((small / "index.html").as_uri())
+        driver.get((small / "claims.html").as_uri())
         assert not driver.find_element("id", "filters").is_displayed()
         assert len(driver.find_elements("css selector", "#claims tbody tr")) == len(few())
 
@@ -109,6 +179,28 @@ def test_a_subject_shows_the_picture_of_its_tools(small):
     assert page.count('<img src="../docs/pictures/scaling.svg" alt="Left, losses with the fitted law') == 1
     assert (small / "docs" / "pictures" / "scaling.svg").is_file()
     assert "<img" not in (small / "subjects" / "diffusion.html").read_text(encoding="utf-8")
+
+
+def test_sources_are_listed_by_title_and_lead_to_the_work(small):
+    page = (small / "sources" / "index.html").read_text(encoding="utf-8")
+    titles = re.findall(r'<th scope="row"><a href="\w+\.html">([^<]+)</a></th><td>', page)
+    plain = [re.sub(r"^(A|An|The) |\W", "", html.unescape(title)).lower() for title in titles]
+    assert len(titles) > 20
+    assert plain == sorted(plain)
+    assert '<a href="https://arxiv.org/abs/2506.05200">arXiv:2506.05200</a>' in page
+    own = (small / "sources" / "li2025incontext.html").read_text(encoding="utf-8")
+    assert '<a href="https://arxiv.org/abs/2506.05200">' in own
+    assert "@article{li2025incontext" in own
+
+
+def test_a_claim_can_be_cited_downloaded_and_followed_to_what_it_runs(small):
+    row = next(row for row in few() if row["tag"] == "0201")
+    page = (small / "claims" / "0201.html").read_text(encoding="utf-8")
+    assert "@misc{lemmata-0201," in page
+    assert '<a href="0201.json">' in page
+    assert json.loads((small / "claims" / "0201.json").read_text(encoding="utf-8"))["name"] == row["name"]
+    for name in all_runs()[row["name"]]:
+        assert f"<code>{name}</code>" in page
 
 
 def test_a_source_in_part_says_which_chapters_are_listed(small):
@@ -193,6 +285,36 @@ def test_every_verdict_can_be_drawn_within_its_axis():
     assert drawn > 300
 
 
+@pytest.mark.parametrize(
+    ("domain", "percent", "log", "value", "text"),
+    [
+        ((0.0, 1.0), True, False, 0.2, "20%"), ((0.9, 1.1), False, True, 0.95, "0.95"),
+        ((-0.6, 1.0), False, False, -0.5, "−0.5"), ((0.0, 4e-7), False, False, 2e-7, "0.0000002"),
+        ((1.0, 1e6), False, True, 1e5, "1e5"), ((1000.0, 3000.0), False, False, 2000.0, "2,000"),
+        ((0.99999, 1.00001), False, False, 0.999995, "0.999995"), ((-1.0, 1.0), False, False, 0.0, "0"),
+    ],
+)  # fmt: skip
+def test_numbers_of_an_axis_are_those_that_stand_there(domain, percent, log, value, text):
+    axis = types.SimpleNamespace(domain=domain, percent=percent, log=log)
+    assert _drawing.shown(value, axis) == text
+
+
+def test_pictures_are_well_formed_and_their_labels_do_not_overlap():
+    for row in rows():
+        found = _pictures.panels(row)
+        if not found:
+            continue
+        picture = ElementTree.fromstring(_pictures.svg(found, _pictures.words(found)))
+        space = "{http://www.w3.org/2000/svg}" if "}" in picture.tag else ""
+        for group in picture.iter(f"{space}g"):
+            texts = [each for each in group.iter(f"{space}text") if each.get("text-anchor") == "middle"]
+            labels = [each for each in texts if each.get("font-size") is None]
+            ends = [(float(each.get("x")), len(each.text) * _drawing._LETTER / 2) for each in labels]
+            assert len(labels) >= 1, row["name"]
+            for (place, half), (after, its) in itertools.pairwise(ends):
+                assert place + half <= after - its, row["name"]
+
+
 def test_populations_and_hypotheses_are_found_in_the_code():
     missing = [
         name for name, row in entries().items() if not _code.population_of(name.rpartition(".")[0], row["population"])
@@ -215,51 +337,27 @@ def test_the_map_draws_the_imports_that_the_files_have():
     assert all(floors[room] > floors[other] for room in below for other in below[room])
 
 
-def test_the_index_of_words_finds_what_statements_say():
+def test_the_first_page_and_the_table_stay_small(small):
+    assert len((small / "index.html").read_bytes()) < 60_000
     known = rows()
-    told = [_index._told(row) for row in known]
-    text = str(_index.words(told))
-    index = found_words(text)
-    assert len(index) > 1000
-    assert len(text.encode()) < 60 * len(known)
-    said = [" ".join(row[name] for name in _index._SAID).lower() for row in told]
-    for word, places in index.items():
-        assert places == sorted(set(places))
-        assert all(word in said[place] for place in places), word
-    shown = [" ".join(row[name] for name in _index._SHOWN).lower() for row in told]
-    for word in ("laplacian", "diffusion", "lipschitz", "misprint", "sigma²"):  # all rows that say it are found
-        hits = {place for known, places in index.items() if known.startswith(word) for place in places}
-        meant = {place for place, row in enumerate(said) if re.search(rf"(?<![^\W\d_]){word}", row)}
-        assert meant <= hits | {place for place, row in enumerate(shown) if word in row}, word
-        assert hits <= meant
-    assert "<" not in text
-
-
-def found_words(text):
-    """The index of words, read as its docstring says."""
-    found, word = {}, ""
-    places = re.escape(_index.PLACES)
-    for shared, rest, numbers in re.findall(f"([a-z])([^{places}]*)([{places}]+)", text):
-        word = word[: ord(shared) - ord("a")] + rest
-        row, more, found[word] = -1, 0, []
-        for digit in map(_index.PLACES.index, numbers):
-            if digit >= _index.LAST:
-                more = more * (len(_index.PLACES) - _index.LAST) + digit - _index.LAST + 1
-                continue
-            row, more = row + more * _index.LAST + digit + 1, 0
-            found[word].append(row)
-    return found
-
-
-def test_numbers_of_rows_are_read_as_they_were_written():
-    for value in (0, 1, 51, 52, 700, 831, 832, 5000, 10**6):
-        assert found_words(f"aword{_index._number(value)}") == {"word": [value]}
-
-
-def test_a_thousand_claims_fit_into_the_first_page():
-    known = rows()
-    page, empty = (len(_index.index_page(own).encode()) for own in (known, known[:1]))
+    page, empty = (len(_table.table_page(own).encode()) for own in (known, known[:1]))
     assert (page - empty) / (len(known) - 1) * 1050 + empty < 300_000
+    assert len((small / "search.js").read_bytes()) < 1_500_000
+
+
+def test_the_first_page_names_claims_that_are_there_and_shows_a_picture_for_each_question():
+    by_class = {row["class"]: row for row in rows()}
+    chosen = _front._chosen()
+    assert len(chosen["false"]) == 10
+    for each in chosen["false"]:
+        wrong, right = by_class[each["claim"]], by_class[each["correction"]]
+        assert wrong["status"] == "refuted"
+        assert wrong["passage"], "a passage of a source is accused, and where it stands is known"
+        assert right["status"] == "supported"
+        assert right["corrects"] == wrong["name"]
+    assert all(by_class[name]["kind"] == "own result" for name in chosen["own"])
+    page = _front.front_page(rows())
+    assert page.count("<img ") + page.count("<svg") == len(chosen["question"]) == 4
 
 
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
@@ -268,3 +366,18 @@ def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):
     page = _build.site()["claims/9000.html"]
     assert "NoMore" in page
     assert "no longer in the catalogue" in page
+
+
+OF_PAGES = [query for query in QUERIES if ":" in "".join(query["must"])]
+
+
+@pytest.mark.parametrize("query", OF_PAGES, ids=lambda query: query["typed"].replace(" ", "_"))
+def test_what_people_ask_finds_a_page_or_a_name_among_the_first_five(everything, query):
+    best = [shelf.items[place].name for shelf, place in ask_all(everything, query["typed"])[:5]]
+    for must in query["must"]:
+        assert set(must.split("|")) & set(best), f"{must} is not among {best}"
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return _search.all_shelves(rows())

@@ -16,10 +16,10 @@ WEAK = "weak"
 
 
 def list_claims(
-    part: Annotated[
-        str,
-        typer.Argument(help='Only claims whose name or title contains this text, or of a statement: "Theorem 4.2".'),
-    ] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(help='What the claims are about, in your words, or the number of a statement: "Theorem 4.2".'),
+    ] = None,
     source: Annotated[str, typer.Option(help="The statements of this source in order, with their claims.")] = "",
     loose: Annotated[
         bool, typer.Option("--loose", help="Only claims whose control is loose, with the reason.")
@@ -31,10 +31,13 @@ def list_claims(
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
     subject: Subjects = None,
     runs: Annotated[str, typer.Option(help="Only claims that run this public function: solvers.kernel_ridge.")] = "",
+    first: Annotated[int, typer.Option(min=0, help="With WORDS: print the best N claims; 0 prints all.")] = 20,
     unrun: Annotated[bool, typer.Option("--unrun", help="The public functions that no claim runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
+
+    With WORDS, the best match comes first. Synonyms, other spellings and small typing errors are understood.
 
     Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed. A claim
     is weak where its trials let a statement pass that is a factor 1.25 away, or 0.2 in an exponent.
@@ -42,8 +45,10 @@ def list_claims(
     from lemmata.engine.catalogue import all_runs
     from lemmata.engine.catalogue import rows as all_rows
 
-    from ._console import out, plain
+    from ._console import err, out, plain
+    from ._searched import searched
 
+    part = " ".join(words or [])
     asked = {"tool": tool, "architecture": architecture, "object": about, "verdict": verdict, "kind": kind}
     if source:
         _refuse_beside_a_source({**asked, "subject": subject}, loose)
@@ -55,18 +60,20 @@ def list_claims(
         return
     places = known_subjects(subject, [row["name"] for row in known])
     wanted = {facet: chosen(facet, word, known) for facet, word in asked.items() if word}
-    rows = [row for row in known if matches(row, part) and (not runs or _runs(row, runs))]
-    if part and not rows:
-        words = [word for row in known for word in _words(row)]
-        raise _nothing(part, words, "part of the name or title of a claim, or the number of a statement")
+    rows, told = searched(known, part)
+    rows = [row for row in rows if not runs or _runs(row, runs)]
     rows = [row for row in rows if not places or is_of(places, row["name"])]
     rows = [row for row in rows if all(_has(row, facet, word) for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
     if as_json:
         plain(json.dumps([{**row, "runs": all_runs()[row["name"]]} for row in rows], indent=1))
         return
+    if told:
+        err.print(told, markup=False, highlight=False)
     if wanted.get("verdict") == "refuted":
         rows.sort(key=_accused)
+    more = rows[first:] if part and first else []
+    rows = rows[: len(rows) - len(more)]
     for before, row in zip([None, *rows], rows, strict=False):
         if wanted.get("verdict") == "refuted" and (before is None or _accused(before) != _accused(row)):
             number = sum(_accused(other) == _accused(row) for other in rows)
@@ -74,9 +81,12 @@ def list_claims(
         out.print(f"[bold]{row['name']}[/bold]  {row['status']}{_weakness(row)}{_tightness(row)}", highlight=False)
         said = f"  control: {row['control']['loose']}" if loose else f"  {row['title']}. {row['source']}; {row['kind']}"
         out.print(said, markup=False, highlight=False)
-    for line in counts(rows):
+    for line in counts([*rows, *more]):
         out.print(line, markup=False, highlight=False)
-    out.print(f"{len(rows)} claims. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+    shown = f"{len(rows)} claims"
+    if more:
+        shown = f"The best {shown} of {len(rows) + len(more)}; `--first 0` prints all"
+    out.print(f"{shown}. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
 
 
 _ACCUSED = (
@@ -184,36 +194,6 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
         )
 
 
-def matches(row: dict[str, Any], part: str) -> bool:
-    """Whether a name, a title or a locator fits what was asked for."""
-    if part.lower() in f"{row['name']} {row['title']}".lower():
-        return True
-    return names_statement(row, part)
-
-
-def _words(row: dict[str, Any]) -> list[str]:
-    """What may be meant by a word that is almost one of these."""
-    parts = row["name"].split(".")
-    return [*parts, *"_".join(parts).split("_"), *row["locators"]]
-
-
-def _nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
-    """The error of a list that would be empty, with the nearest words."""
-    known = {word.lower(): word for word in words}
-    near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
-    meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
-
-
-def names_statement(row: dict[str, Any], locator: str) -> bool:
-    """Whether one of the claim's locators is the one asked for, or a part of it: "(58a)" of "(58)"."""
-    wanted = locator.strip().lower()
-    for known in (known.lower() for known in row["locators"]):
-        if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
-            return bool(wanted)
-    return False
-
-
 def counts(rows: list[dict[str, Any]]) -> list[str]:
     """For each status, how many claims of which kind have it."""
     found: dict[str, Counter] = {}
@@ -230,6 +210,7 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
     from lemmata.engine.catalogue import catalogue, entries
 
     from ._console import out, plain
+    from ._searched import nothing
 
     known = catalogue()["sources"]
     if key not in known:
@@ -244,7 +225,7 @@ def _list_source(key: str, part: str, as_json: bool) -> None:
     ]
     if part and not rows:
         words = [row["number"] for row in known[key]]
-        raise _nothing(part, words, "part of the number or title of a statement of the source")
+        raise nothing(part, words, "part of the number or title of a statement of the source")
     if as_json:
         plain(json.dumps(rows, indent=1))
         return

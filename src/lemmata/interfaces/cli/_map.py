@@ -3,7 +3,7 @@
 import json
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,12 @@ def map_catalogue(
     serving: Annotated[
         bool, typer.Option("--serve", help="Show the site on this machine's loopback address until Ctrl-C.")
     ] = False,
+    base_url: Annotated[
+        str, typer.Option(metavar="URL", help="Where the site will stand; adds canonical links, a sitemap and a feed.")
+    ] = "",
+    repository: Annotated[
+        str, typer.Option(metavar="URL", help="The code's repository; claims then link to their code in it.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Write the catalogue and the documentation as a static site that needs no server and no network.
@@ -37,17 +43,19 @@ def map_catalogue(
         raise SettingError(
             "--json with --out or --serve", rule="--json prints the counts", remedy="leave one of them out"
         )
+    from lemmata.interfaces.site import Published, serve
+
+    where = Published(base_url, repository)
     if out is not None and not serving:
-        plain(f"{_written(out)}")
+        plain(f"{_written(out, where)}")
         return
-    from lemmata.interfaces.site import serve
 
     with tempfile.TemporaryDirectory() as place:
-        page = _written(out or Path(place) / "site")
+        page = _written(out or Path(place) / "site", where)
         serve(page.parent, lambda address: plain(f"{address}  (Ctrl-C ends it)"))
 
 
-def _written(directory: Path) -> Path:
+def _written(directory: Path, where: Any) -> Path:
     """The first page of the site, written into a directory that was looked at beforehand."""
     from lemmata.interfaces.site import own_files, write_site
 
@@ -58,4 +66,4 @@ def _written(directory: Path) -> Path:
     own_files(directory)
     prepare_directory(directory, folders=(), files=("index.html",))
     with StageProgress(err) as progress:
-        return write_site(directory, progress)
+        return write_site(directory, progress, where)

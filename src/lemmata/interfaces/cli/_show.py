@@ -115,7 +115,7 @@ def _records(name: str) -> list[dict[str, Any]]:
     """Entries of the catalogue that a name means, or of claims that are found by running code."""
     from lemmata.engine.catalogue import entries
 
-    from ._list import names_statement
+    from ._searched import names_statement
 
     known = entries()
     exact = [name] if name in known else [full for full in known if full.endswith(f".{name}")]

@@ -9,3 +9,4 @@ from ._study import Given as Given
 from ._study import Study as Study
 from ._study import load as load
 from ._study import study as study
+from ._versions import show_versions as show_versions

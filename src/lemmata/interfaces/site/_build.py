@@ -10,23 +10,31 @@ from typing import Any
 
 from lemmata.engine.catalogue import rows, tags
 from lemmata.errors import DataError, SettingError
-from lemmata.files import replace_text
+from lemmata.files import replace_bytes, replace_text
 
 from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
+from ._download import download_files
+from ._front import front_page
 from ._house import house_page
-from ._index import index_page
 from ._pages import claim_address, subject_address
+from ._published import Published, finished
 from ._reference import public_addresses, reference_pages
+from ._search import search_pages
 from ._sources import source_pages
 from ._subjects import subject_pages
+from ._table import table_page
 
 MANIFEST = "lemmata-site.json"
 """The file that names the files of a site, by which the next run knows its own."""
 Progress = Callable[[str, int, int], None]
 
 
-def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage, done, total: None) -> pathlib.Path:
+def write_site(
+    directory: str | pathlib.Path,
+    progress: Progress = lambda stage, done, total: None,
+    where: Published = Published(),  # noqa: B008 (frozen)
+) -> pathlib.Path:
     """Write the whole site into a directory that is empty, does not exist, or holds an earlier site.
 
     Pages that an earlier run wrote, also one that was interrupted, are replaced, and those that are no more are
@@ -35,6 +43,7 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     Args:
         directory: where the site goes.
         progress: called with the stage, the pages done and all pages of the stage.
+        where: the site is published, and its code.
 
     Returns:
         The first page.
@@ -45,7 +54,7 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     """
     directory = pathlib.Path(directory)
     earlier = own_files(directory)
-    pages = site(progress)
+    pages = site(progress, where)
     foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
     if foreign:
         raise SettingError(
@@ -55,7 +64,10 @@ def write_site(directory: str | pathlib.Path, progress: Progress = lambda stage,
     begun = {name: _digest(text) for name, text in pages.items()}
     replace_text(directory / MANIFEST, json.dumps({"written": sorted(earlier), "begun": begun}, indent=0) + "\n")
     for name, text in pages.items():
-        replace_text(directory / name, text)
+        if isinstance(text, bytes):
+            replace_bytes(directory / name, text)
+        else:
+            replace_text(directory / name, text)
     replace_text(directory / MANIFEST, json.dumps(sorted(pages), indent=0) + "\n")
     for name in sorted(earlier - set(pages)):
         (directory / name).unlink(missing_ok=True)
@@ -97,8 +109,8 @@ def own_files(directory: pathlib.Path) -> set[str]:
         ) from error
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+def _digest(text: str | bytes) -> str:
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
 
 
 def _holds(path: pathlib.Path, digest: str) -> bool:
@@ -112,23 +124,27 @@ def _below(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def site(progress: Progress = lambda stage, done, total: None) -> dict[str, str]:
-    """The text of every file of the site, by its address."""
+def site(
+    progress: Progress = lambda stage, done, total: None,
+    where: Published = Published(),  # noqa: B008 (frozen)
+) -> dict[str, str | bytes]:
+    """The content of every file of the site, by its address."""
     known = _told_apart(rows())
     addresses = _addresses(known)
     by_name = {row["name"]: row for row in known}
-    pages = {"site.css": _style(), "index.html": index_page(known), "house.html": house_page(known, addresses)}
+    pages: dict[str, str | bytes] = {"site.css": _style(), "index.html": front_page(known)}
+    pages |= {"claims.html": table_page(known), "house.html": house_page(known, addresses)}
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
-    pages |= reference_pages(addresses) | document_pages(addresses)
+    pages |= reference_pages(addresses) | document_pages(addresses) | search_pages(known) | download_files(known)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
-        pages[claim_address(row)] = claim_page(row, by_name, addresses)
+        pages[claim_address(row)] = claim_page(row, by_name, addresses, where)
     named = {row["class"] for row in known}
     for tag, name in tags().items():
         if name not in named:
             pages[f"claims/{tag}.html"] = withdrawn_page(tag, name)
-    return pages
+    return finished(pages, where, known)
 
 
 def _told_apart(known: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -3,22 +3,28 @@
 import re
 from typing import Any
 
-from lemmata.engine.catalogue import older, told_mutations, told_search, told_walk
+from lemmata.engine.catalogue import all_runs, older, told_mutations, told_search, told_walk
 from lemmata.interfaces.report import number
+from lemmata.version import __version__
 
 from ._code import claim_of, hypotheses_of, module_words, population_of, section_file
 from ._pages import claim_address, page, source_address, subject_address
 from ._pictures import panels, svg, words
 from ._prose import code, docstring, first_sentence, sentence, statement
+from ._published import Published
+from ._works import work
 
 
-def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses: dict[str, str]) -> str:
+def claim_page(
+    row: dict[str, Any], known: dict[str, dict[str, Any]], addresses: dict[str, str], where: Published
+) -> str:
     """The page of a claim.
 
     Args:
         row: the claim's row of the catalogue.
         known: all rows by name.
         addresses: of pages that docstrings name, by those names.
+        where: the site is published, and its code.
     """
     found = panels(row)
     said = words(found)
@@ -26,7 +32,8 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
     population = population_of(row["place"], row["population"])
     own = claim_of(row["place"], row["class"])
     return page(
-        "claim.html", claim_address(row), "index.html", row["title"],
+        "claim.html", claim_address(row), "claims.html", row["title"],
+        about=f"{row['status'].capitalize()}: {row['statement']}",
         row=row,
         statement=statement(row["statement"], link),
         picture=svg(found, said) if found else "",
@@ -44,7 +51,41 @@ def claim_page(row: dict[str, Any], known: dict[str, dict[str, Any]], addresses:
         said=lambda text: sentence(text, link),
         code="" if own is None else code(own.code),
         file=None if own is None else own.file,
+        code_address="" if own is None else where.code(own.file, own.node.lineno),
+        work=work(row["key"]),
+        cited=cited(row, where),
+        runs=[(name, _below(_place(name, addresses))) for name in all_runs().get(row["name"], ())],
     )  # fmt: skip
+
+
+def _place(name: str, addresses: dict[str, str]) -> str | None:
+    """The address of a public name with its subpackage, "solvers.kernel_ridge" or "attention.routed"."""
+    return addresses.get(f"lemmata.{name}") or addresses.get(f"lemmata.subjects.{name}")
+
+
+def cited(row: dict[str, Any], where: Published) -> str:
+    """BibTeX of a claim, with its version, its number and its last verdict.
+
+    Args:
+        row: of the catalogue.
+        where: the site is published.
+    """
+    facts = {
+        "title": f"{{{row['title']}}}", "author": "{The lemmata developers}",
+        "howpublished": f"lemmata {__version__}, claim {row['tag'] or row['name']}",
+        "note": f"{row['name']}; after {row['source']}; last verdict: {row['status']}",
+    }  # fmt: skip
+    if where.base:
+        facts["url"] = f"{where.base}/{claim_address(row)}"
+    lines = "".join(f"  {name} = {{{_latex(text)}}},\n" for name, text in facts.items())
+    return f"@misc{{lemmata-{row['tag'] or row['class']},\n{lines}}}"
+
+
+def _latex(text: str) -> str:
+    """A text with the signs of BibTeX and LaTeX that would end it."""
+    return re.sub(
+        r"[#$%&_^~\\]", lambda sign: {"\\": "", "^": r"\^{}", "~": r"\~{}"}.get(sign[0], "\\" + sign[0]), text
+    )
 
 
 def _below(address: str | None) -> str | None:
@@ -138,4 +179,4 @@ def withdrawn_page(tag: str, name: str) -> str:
         tag: its tag.
         name: the name that its class had.
     """
-    return page("withdrawn.html", f"claims/{tag}.html", "index.html", f"Tag {tag}", tag=tag, name=name)
+    return page("withdrawn.html", f"claims/{tag}.html", "claims.html", f"Tag {tag}", tag=tag, name=name)

@@ -6,6 +6,7 @@ import functools
 import pathlib
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from lemmata.engine.catalogue import part_of
 
@@ -63,6 +64,7 @@ def section_file(place: str) -> str:
     return f"subjects/{place.replace('.', '/')}.py"
 
 
+@functools.cache
 def module_words(file: str) -> str:
     """The docstring of a file of the package; empty where there is none."""
     path = ROOT / file
@@ -225,13 +227,22 @@ def _assigned(body: list[ast.stmt], name: str) -> ast.expr | None:
     return None
 
 
-def imports(path: pathlib.Path) -> set[str]:
+@functools.cache
+def imports(path: pathlib.Path) -> frozenset[str]:
     """The subpackages that a file imports from, by its statements: none by a program within a string."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse(path.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             whole = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             whole = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         found |= {part_of(name) for name in whole if name.startswith(f"{ROOT.name}.")}
-    return found
+    return frozenset(found)
+
+
+def _statements(body: list[Any]) -> Iterator[ast.AST]:
+    """Statements and those within them; expressions, which hold none, are most of a tree and are left out."""
+    for node in body:
+        yield node
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from _statements(getattr(node, name, []))

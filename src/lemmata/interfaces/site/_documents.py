@@ -17,13 +17,13 @@ from ._code import ROOT
 from ._pages import page
 
 GROUPS = {
-    "Learn": ("tutorial",),
+    "Learn": ("tour", "tutorial", "glossary"),
     "How to": ("examples/README", "claims", "empirical", "solvers"),
-    "Explained": ("study", "kernels", "trust", "design"),
+    "Explained": ("study", "model", "kernels", "trust", "design"),
 }
 """The pages in the order in which they are offered; those that no group names stand under "In full"."""
 _OTHERS = "In full"
-_COPIED = (".svg", ".py")
+_COPIED = (".svg", ".py", ".png")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,14 @@ def documents() -> tuple[Document, ...]:
     return tuple(found[name] for name in dict.fromkeys([*order, *found]))
 
 
-def document_pages(addresses: dict[str, str]) -> dict[str, str]:
+def pictures() -> dict[str, bytes]:
+    """The photographs of pages that the documentation has, by their places below `docs/`."""
+    place = folder()
+    found = [] if place is None else sorted(place.glob("pictures/*.png"))
+    return {f"pictures/{path.name}": path.read_bytes() for path in found}
+
+
+def document_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
     """The pages of the documentation, the files that they show, and the first page.
 
     Args:
@@ -81,14 +88,15 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str]:
     named = {name for names in GROUPS.values() for name in names}
     groups.append((_OTHERS, [document for document in documents() if document.name not in named]))
     groups = [(title, own) for title, own in groups if own]
-    pages = {}
+    pages: dict[str, str | bytes] = {f"docs/{name}": picture for name, picture in pictures().items()}
     for document in documents():
         depth = "../" * document.address.count("/")
         link = lambda name, depth=depth: depth + addresses[name] if name in addresses else None
         body, copied = _rendered(document, link)
         pages[document.address] = page(
             "document.html", document.address, "docs/index.html", document.title,
-            body=body, groups=groups, here=document, headings=_headings(document.text),
+            body=body, groups=groups, here=document, headings=[each[:2] for each in sections_of(document) if each[1]],
+            about=document.lead,
         )  # fmt: skip
         pages |= copied
     pages["docs/index.html"] = page(
@@ -97,11 +105,21 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str]:
     return pages
 
 
-def _headings(text: str) -> list[tuple[str, str]]:
-    """Anchors and titles of the second level, for the list at the top of long pages."""
-    outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
-    return [(_anchor(title), re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", title)) for title in
-            re.findall(r"^## (.+)$", outside, re.M)]  # fmt: skip
+def sections_of(document: Document) -> list[tuple[str, str, str]]:
+    """The parts of a page: anchor, heading and text of each section of the second level; the start has no heading."""
+    hidden = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), document.text, flags=re.M | re.S)
+    lines, plain = document.text.split("\n"), hidden.split("\n")
+    starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
+    found = [("", "", "\n".join(lines[: (*starts, len(lines))[0]]))]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        title = lines[start].removeprefix("## ")
+        found.append((_anchor(title), _shown(title), "\n".join(lines[start + 1 : end])))
+    return found
+
+
+def _shown(title: str) -> str:
+    """A heading without its marks."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", title)
 
 
 def _anchor(title: str) -> str:
@@ -109,10 +127,10 @@ def _anchor(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
 
 
-def _rendered(document: Document, link: Callable[[str], str | None]) -> tuple[Markup, dict[str, str]]:
+def _rendered(document: Document, link: Callable[[str], str | None]) -> tuple[Markup, dict[str, str | bytes]]:
     """The body of a page, and the files that it shows or names, by their addresses."""
     markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
-    copied: dict[str, str] = {}
+    copied: dict[str, str | bytes] = {}
     tokens = markdown.parse(document.text)
     for place, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag != "h1":
@@ -153,7 +171,7 @@ def _inline(tokens: Any, place: int, link: Callable[[str], str | None]) -> str:
     return inside if address is None else f'<a href="{escape(address)}">{inside}</a>'
 
 
-def _target(document: Document, target: str, copied: dict[str, str]) -> str:
+def _target(document: Document, target: str, copied: dict[str, str | bytes]) -> str:
     """Where a link of a page leads on the site: to pages by their new names, to copies of pictures and programs."""
     place = folder()
     if place is None or re.match(r"[a-z]+:|#", target):
@@ -168,5 +186,5 @@ def _target(document: Document, target: str, copied: dict[str, str]) -> str:
         return posixpath.relpath(found.address, start) + (f"#{anchor}" if anchor else "")
     file = place / name
     if file.suffix in _COPIED and file.is_file() and not name.startswith(".."):
-        copied[f"docs/{name}"] = file.read_text(encoding="utf-8")
+        copied[f"docs/{name}"] = file.read_bytes() if file.suffix == ".png" else file.read_text(encoding="utf-8")
     return target

@@ -35,7 +35,8 @@ def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
         for room in sorted(below, key=lambda room: (-floors[room], room))
     ]  # fmt: skip
     return page(
-        "house.html", "house.html", "house.html", "The house: what stands on what",
+        "house.html", "house.html", "house.html", "Contributing",
+        about="How to add a claim to lemmata, and which subpackage of the library imports which.",
         picture=_picture(below, floors), rooms=table, subjects=_subjects(known),
         pairs=[({**wrong, "href": claim_address(wrong)}, {**right, "href": claim_address(right)})
                for wrong, right in pairs],
@@ -145,7 +146,7 @@ def _picture(below: dict[str, frozenset[str]], floors: dict[str, int]) -> Markup
     ]
     size = f"0 0 {across} {top * _STEP + height + 12}"
     return Markup(
-        f'<svg class="house" role="group" aria-label="Rooms on their floors; the table below says the same" '
+        f'<svg class="house" role="group" aria-label="Subpackages and their imports; the table below says the same" '
         f'width="{across}" viewBox="{size}">{"".join(lines)}{"".join(boxes)}</svg>'
     )
 

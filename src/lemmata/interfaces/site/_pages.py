@@ -1,6 +1,7 @@
 """What every page shares: templates, addresses, and the parts of the site that its navigation names."""
 
 import functools
+import importlib.resources
 from typing import Any
 
 import jinja2
@@ -10,13 +11,16 @@ from lemmata.interfaces.report import number
 from lemmata.version import __version__
 
 PARTS = (
-    ("index.html", "Claims"), ("subjects/index.html", "Subjects"), ("sources/index.html", "Sources"),
-    ("house.html", "The house"), ("docs/index.html", "Documentation"), ("reference/index.html", "Reference"),
+    ("docs/index.html", "Documentation"), ("claims.html", "Claims"), ("subjects/index.html", "Subjects"),
+    ("sources/index.html", "Sources"), ("reference/index.html", "Reference"), ("house.html", "Contributing"),
 )  # fmt: skip
 """The parts of the site, by the address of their first page."""
+_LONGEST = 200
+HEAD = "<!-- what search engines read -->\n"
+"""The place in the head of a page for what depends on where the site is published."""
 
 
-def page(template: str, address: str, part: str, title: str, **context: Any) -> str:
+def page(template: str, address: str, part: str, title: str, about: str = "", **context: Any) -> str:
     """The text of a page.
 
     Args:
@@ -25,11 +29,29 @@ def page(template: str, address: str, part: str, title: str, **context: Any) -> 
             from disk and below any path.
         part: the first page of the part of the site that it belongs to.
         title: what the page is called.
+        about: one or two sentences that a search engine may show beneath the title; the title where there are none.
         context: what the template shows.
     """
     root = "../" * address.count("/")
     parts = [{"href": root + href, "name": name, "here": href == part} for href, name in PARTS]
-    return _template(template).render(root=root, parts=parts, title=title, version=__version__, **context) + "\n"
+    told = {
+        "title": title,
+        "about": _short(about or title),
+        "address": address,
+        "version": __version__,
+        "head": Markup(HEAD),
+    }
+    return _template(template).render(root=root, parts=parts, **told, **context) + "\n"
+
+
+def _short(text: str) -> str:
+    """A text on one line, and cut between words where it is longer than search engines show.
+
+    >>> _short("one two " * 40)[-12:], len(_short("one two " * 40)) <= _LONGEST
+    ('two one two…', True)
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + "…"
 
 
 @functools.cache
@@ -81,6 +103,12 @@ def subject_address(row: dict[str, Any]) -> str:
     return f"subjects/{row['subject']}.html#{row['place'].rpartition('.')[2]}"
 
 
-def script(text: str) -> Markup:
-    """A script of the site's own, as it is."""
-    return Markup(text)
+@functools.cache
+def script(name: str) -> Markup:
+    """A script of the site's own, as it is.
+
+    Args:
+        name: its file among the templates.
+    """
+    folder = importlib.resources.files("lemmata.interfaces.site").joinpath("templates")
+    return Markup(folder.joinpath(name).read_text(encoding="utf-8"))

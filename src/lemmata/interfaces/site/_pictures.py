@@ -5,23 +5,16 @@ predicted / measured, and the distance of the control; which side the control li
 is not, both places are drawn.
 """
 
-import copy
 import dataclasses
-import functools
-import math
 from typing import Any
 
-import altair as alt
-
-from lemmata.interfaces.report import COLOURS, INK, linear_ticks, number, svg_of, themed, ticks
+from lemmata.interfaces.report import INK, number
 
 from ._code import is_relative
+from ._drawing import drawn
 
-ROWS = ("claim", "control")
 STEPS = "smallest mean step"
 """What is drawn of an order: its prediction is a sign."""
-_WIDTH, _HEIGHT = 290, 52
-_SHADES = {"claim": COLOURS[0], "control": COLOURS[1], "band": COLOURS[2]}
 _FAR = 5.0  # a control that is more spans of the rest away is an arrow at the edge
 
 
@@ -67,17 +60,6 @@ class Panel:
         low, high = min([low, *near]), max([high, *near])
         span = (high - low) or 1.0
         return low - 0.06 * span, high + 0.06 * span
-
-    @property
-    def format(self) -> str:
-        """How numbers stand at the axis."""
-        low, high = self.domain
-        if self.percent:
-            return ".0%"
-        if self.log and (high > 1e5 or low < 1e-4):
-            return ".0e"
-        digits = math.ceil(math.log10(max(abs(low), abs(high)) / (high - low))) + 2
-        return f",.{min(max(digits, 3), 12)}~r"
 
 
 def panels(entry: dict[str, Any]) -> list[Panel]:
@@ -190,70 +172,12 @@ def svg(found: list[Panel], said: str) -> str:
         found: at least one panel.
         said: what they show, for those who do not see them.
     """
-    spec = {**_frame(), "vconcat": [_panel(panel) for panel in found], "spacing": 16}
-    return in_ink(str(svg_of(spec, said, "picture")))
+    return drawn(found, said)
 
 
 def in_ink(picture: str) -> str:
     """A picture whose greys are the colour of the text around it, in both schemes."""
     return picture.replace(INK, "currentColor")
-
-
-def _panel(panel: Panel) -> dict[str, Any]:
-    low, high = panel.domain
-    layers: list[tuple[str, dict[str, Any]]] = []
-    if panel.band != (None, None):
-        first, last = panel.band
-        layers.append(("band", {"from": low if first is None else first, "to": high if last is None else last}))
-    if panel.stated is not None:
-        layers.append(("stated", {"from": panel.stated}))
-    first, middle, last = panel.claim
-    layers += [("interval", {"row": "claim", "from": first, "to": last}), ("point", {"row": "claim", "from": middle})]
-    for value in panel.control:
-        shape = "diamond" if low <= value <= high else "triangle-right" if value > high else "triangle-left"
-        layers.append((shape, {"row": "control", "from": min(max(value, low), high)}))
-    filled = [_filled(role, row, panel) for role, row in layers]
-    return {"layer": filled, "width": _WIDTH, "height": _HEIGHT}
-
-
-def _filled(role: str, row: dict[str, Any], panel: Panel) -> dict[str, Any]:
-    """A layer with its data and its axis; the rest is built by Altair once, which takes longer than drawing it."""
-    low, high = panel.domain
-    layer = copy.deepcopy(_layer(role))
-    layer["data"] = {"values": [row]}
-    across = layer["encoding"]["x"]
-    across["scale"] |= {"type": "log" if panel.log else "linear", "domain": [low, high]}
-    values = ticks(low, high) if panel.log else linear_ticks(low, high)[:: 1 if panel.percent else 2]
-    across["axis"] |= {"title": panel.title, "values": values, "format": panel.format}
-    return layer
-
-
-@functools.cache
-def _frame() -> dict[str, Any]:
-    """The shared configuration."""
-    spec = themed(alt.layer(alt.Chart(alt.Data(values=[])).mark_point()))
-    return {name: spec[name] for name in ("$schema", "config")}
-
-
-@functools.cache
-def _layer(role: str) -> dict[str, Any]:
-    """A layer without data and domain."""
-    base = alt.Chart(alt.Data(values=[]))
-    axis = alt.Axis(labelOverlap="greedy")
-    x = alt.X("from:Q", scale=alt.Scale(nice=False, zero=False, clamp=True), axis=axis)
-    y = alt.Y("row:N", sort=list(ROWS), scale=alt.Scale(domain=list(ROWS)), title=None)
-    if role == "band":
-        made = base.mark_rect(opacity=0.22, color=_SHADES["band"]).encode(x, x2="to")
-    elif role == "stated":
-        made = base.mark_rule(color=INK, strokeDash=[4, 3]).encode(x)
-    elif role == "interval":
-        made = base.mark_rule(strokeWidth=4, color=_SHADES["claim"]).encode(x, y, x2="to")
-    elif role == "point":
-        made = base.mark_point(filled=True, size=75, opacity=1, color=_SHADES["claim"]).encode(x, y)
-    else:
-        mark = base.mark_point(shape=role, size=85, opacity=1, strokeWidth=2, color=_SHADES["control"])  # pyright: ignore
-        made = mark.encode(x, y)
-    return made.to_dict(validate=False)
 
 
 def words(found: list[Panel]) -> str:

@@ -1,13 +1,15 @@
 """A page a source: its statements in order, each with its claims and their verdicts, or the reason for none."""
 
+import re
 from typing import Any
 
 from lemmata.engine.catalogue import PRINTED, counts
 from lemmata.engine.sources import chapters, references, sources, tables
 
-from ._pages import claim_address, page, source_address, work_name
+from ._pages import claim_address, counted, page, source_address, work_name
 from ._problems import entries_of
 from ._prose import sentence
+from ._works import title_of, work
 
 SURVEY = "foundation2025"
 """The key of the survey whose open problems the classification numbers."""
@@ -27,17 +29,24 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
     pages = {
         source_address(key): page(
             "source.html", source_address(key), "sources/index.html", source["name"],
-            source=source, said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
+            about=_about(source), source=source,
+            said=lambda text: sentence(text, link), problems=entries_of(key, known, link),
             references=references(key) if key in sources() else (),
         )
         for key, source in found.items()
     }  # fmt: skip
-    order = sorted(found.values(), key=lambda source: (-source["judged"], source["name"]))
+    order = sorted(found.values(), key=lambda source: re.sub(r"^(A|An|The) |\W", "", source["name"]).lower())
     pages["sources/index.html"] = page(
         "sources.html", "sources/index.html", "sources/index.html", "Sources",
         sources=order, found=counts(), printed=PRINTED, problems=entries_of(SURVEY, known, link), survey=SURVEY,
     )  # fmt: skip
     return pages
+
+
+def _about(source: dict[str, Any]) -> str:
+    """A sentence about a source for search engines."""
+    claims = counted(source["claims"], "claim")
+    return f"{source['who']}: {source['name']}. {claims} of it, each tested by computer, {source['refuted']} refuted."
 
 
 def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
@@ -48,7 +57,9 @@ def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
     reference = own[0]["reference"] if own else key
     return {
         "key": key,
-        "name": _name(own[0]) if own else key,
+        "name": title_of(own[0]) if own else key,
+        "who": work_name(own[0]) if own else "",
+        "work": work(key),
         "reference": reference,
         "listed": table is not None,
         "chapters": chapters(key) if table else (),
@@ -59,15 +70,6 @@ def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:
         "judged": len(statements) - gaps,
         "refuted": sum(row["passage"] is not None for row in own),
     }
-
-
-def _name(row: dict[str, Any]) -> str:
-    """What a work is called: its authors and year, or its title where it has no authors."""
-    name = work_name(row)
-    if not name.startswith("Anonymous"):
-        return name
-    title = row["reference"].partition("). ")[2].partition(". ")[0].partition(":")[0]
-    return f"{title} ({name.rpartition('(')[2]}"
 
 
 def _judging(own: list[dict[str, Any]], number: str) -> list[dict[str, Any]]:

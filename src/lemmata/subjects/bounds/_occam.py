@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, inside
 from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
 
 from ._divergences import kl_upper
 from ._labelled import as_labelled
@@ -48,6 +49,9 @@ class OccamBound:
         found = f"{word}error at most {self.bound:.3f} with probability {1 - self.delta:g}: "
         found += f"{self.error:.3f} on {self.rows} rows, {self.bits:.4g} bits"
         return found + (f"\n- {self.vacuous}" if self.vacuous else "")
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def occam_bound(

@@ -12,6 +12,7 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, positive, probability, whole
 from lemmata.errors import DataError, SettingError
+from lemmata.printable import preformatted
 
 from ._divergences import kl_lower, kl_upper, pac_bayes_budget
 from ._labelled import as_held, as_labelled
@@ -80,6 +81,9 @@ class PacBayesBound:
             f"\n- fails: {condition.name}: {condition.why}" for condition in self.conditions if condition.holds is False
         ]
         return found + (f"\n- {self.vacuous}" if self.vacuous else "") + "".join(failed)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def pac_bayes_bound(

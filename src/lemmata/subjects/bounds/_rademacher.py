@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from lemmata.answers import Condition, inside, positive, whole
 from lemmata.errors import SettingError
 from lemmata.kernels import AbstractKernel, gram
+from lemmata.printable import preformatted
 
 from ._fits import as_fit, check_enough
 from ._labelled import as_rows
@@ -56,6 +57,9 @@ class Rademacher:
         else:
             found = f"at most {self.upper:.4g}: {found}"
         return found + (f"\n- {self.vacuous}" if self.vacuous else "")
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def rademacher(

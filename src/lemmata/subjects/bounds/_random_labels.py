@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, inside, whole
+from lemmata.printable import preformatted
 
 from ._fits import as_fit, check_enough
 from ._labelled import as_labelled
@@ -59,6 +60,9 @@ class RandomLabels:
         if self.memorises:
             found += "\n- vacuous: it fits random labels, so bounds that hold for all rules it can choose say nothing"
         return found
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def random_label_test(

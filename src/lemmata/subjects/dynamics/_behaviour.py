@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Shaped
 
 from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
 
 from ._fine_tuning import Function, fine_tuning_kernels
 
@@ -50,6 +51,9 @@ class KernelBehaviour:
             f"kernel behaviour: {verdict} "
             f"(linearisation error {max(self.linearisation):.2f}, change of the kernel {max(self.change):.2f})"
         )
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def kernel_behaviour(

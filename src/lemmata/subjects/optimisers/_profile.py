@@ -8,6 +8,7 @@ import numpy as np
 import optax
 
 from lemmata.errors import SettingError
+from lemmata.printable import preformatted
 
 from ._maps import deviations
 from ._probes import decay_of, impulse_response, longest_step, stable_curvature, step_shape
@@ -79,6 +80,9 @@ class Profile:
                 f"stable curvature  {stable}",
             ]
         )
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 200, seed: int = 0) -> Profile:

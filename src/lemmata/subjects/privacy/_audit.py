@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
 
 from ._accountants import budgets
 from ._attack import ThresholdAttack, threshold_attack
@@ -58,6 +59,9 @@ class PrivacyAudit:
             return f"{text}: no contradiction"
         delta, lower, upper = self.contradicted
         return f"{text}: BROKEN, at delta = {delta:.2g} eps is at least {lower:.3g} and promised is {upper:.3g}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def privacy_audit(

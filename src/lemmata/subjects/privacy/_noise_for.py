@@ -8,6 +8,7 @@ from scipy import optimize
 
 from lemmata.answers import Condition, positive
 from lemmata.errors import SettingError, SolverError
+from lemmata.printable import preformatted
 
 from ._accountants import FINE, accountants, by_divergences, by_losses, eps_of, sampled_steps
 from ._gaussian import ratio_for
@@ -39,6 +40,9 @@ class NoiseFor:
 
     def __str__(self) -> str:
         return f"noise {self.noise:.5g} for eps <= {self.eps:g} ({self.too_little:.5g} is too little): {self.spent}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:

@@ -5,6 +5,7 @@ import math
 
 from lemmata.answers import Condition, inside, positive, whole
 from lemmata.errors import SettingError
+from lemmata.printable import preformatted
 
 from ._accountants import accountants, by_divergences, by_losses, central_ratio, eps_of, sampled_steps
 from ._gaussian import budget
@@ -62,6 +63,9 @@ class PrivacySpent:
             f"eps = {self.eps:.4g} at delta = {self.delta:g} after {self.steps} steps of noise {self.noise:.4g} "
             f"at rate {self.rate:g} ({beside}); a mean in [0, 1] moves by at most {self.advantage:.4g}{vacuous}"
         )
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> PrivacySpent:

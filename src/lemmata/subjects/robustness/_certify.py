@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from lemmata.answers import Condition, positive
 from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
 
 from ._attack import attack
 from ._inputs import as_point
@@ -71,6 +72,9 @@ class Certificate:
     def __str__(self) -> str:
         told = f"{self.verdict} within {self.radius:g} in {self.norm} ({self.method})"
         return f"{told}: margin at least {self.bound:.4g}, an attack reaches {self.attack.min():.4g}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def certify(

@@ -11,6 +11,7 @@ from scipy import integrate, optimize
 from lemmata.answers import Condition, positive, probability, whole
 from lemmata.core import check_numbers
 from lemmata.errors import DataError, SettingError, ShapeError
+from lemmata.printable import preformatted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,9 @@ class PartitionCertificate:
     def __str__(self) -> str:
         won = f"class {self.label} with {self.counts[self.label]} of {sum(self.counts)} votes"
         return f"{won} survives the change of any {self.rows} training rows"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def partition_certificate(votes: ArrayLike, classes: int | None = None) -> PartitionCertificate:
@@ -142,6 +146,9 @@ class BackdoorReport:
             doubt = "" if all(rule.holds is not False for rule in own.conditions) else "; the bulk is not isotropic"
             lines.append(f"{start}: {found}{doubt}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def spiked_overlap(spike: float, gamma: float) -> float:

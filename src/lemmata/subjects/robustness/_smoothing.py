@@ -12,6 +12,7 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, positive, probability, share_interval, whole
 from lemmata.errors import SettingError, ShapeError
+from lemmata.printable import preformatted
 
 from ._inputs import as_point, check_vector
 from ._scores import scores_of
@@ -80,6 +81,9 @@ class SmoothCertificate:
             return f"abstains: class {self.candidate} in {seen}"
         most = f"at most {self.ceiling:.4g} from {self.n} draws"
         return f"class {self.label} within {self.radius:.4g} in l2 ({most}): {seen}"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def smooth(

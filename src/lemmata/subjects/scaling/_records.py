@@ -4,6 +4,7 @@ import dataclasses
 import math
 
 from lemmata.answers import Condition
+from lemmata.printable import preformatted
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,9 @@ class AbstractFinding:
 
     def __str__(self) -> str:
         return "\n".join([stated(self.value, self.interval, self.level), *(f"- {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def stated(value: float, interval: tuple[float, float], level: float) -> str:

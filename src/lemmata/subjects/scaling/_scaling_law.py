@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 
 from lemmata.answers import Condition, positive
 from lemmata.errors import SettingError
+from lemmata.printable import preformatted
 
 from ._fit import Fit
 from ._numbers import best_data, best_loss, best_size, loss_at
@@ -87,6 +88,9 @@ class ScalingLaw(AbstractFinding):
             said = "" if self.told[name] else "; the data do not tell it"
             lines.append(f"{name}: {stated(value, self.intervals[name], self.level)}{said}")
         return "\n".join([*lines, *(f"- {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
     def extrapolate(self, n: float | int, d: float | int | None = None) -> Extrapolation:
         """The loss of the law at n, and at d where the law has it: not of one noisy run.

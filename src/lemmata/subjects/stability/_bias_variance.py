@@ -11,6 +11,7 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError, SettingError
+from lemmata.printable import preformatted
 
 from ._fits import Fit, check_fit, checked_rows, predictor
 
@@ -85,6 +86,9 @@ class BiasVariance:
         else:
             lines.append(f"noise {self.noise:.4g}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def bias_variance(

@@ -9,6 +9,7 @@ from scipy import stats
 
 from lemmata.answers import Condition, inside, whole
 from lemmata.errors import DataError, ShapeError
+from lemmata.printable import preformatted
 
 from ._fits import Fit, Loss, check_fit, checked_loss, checked_rows, losses_of, predictor
 from ._replace_one import ReplaceOne, replace_one
@@ -70,6 +71,9 @@ class Stability:
             f"one row moves a loss by at least {self.uniform:.4g} (uniform), its own by {self.average:.4g} on average",
         ]
         return "\n".join([*lines, *(f"- {condition}" for condition in self.conditions if condition.holds is False)])
+
+    def _repr_html_(self) -> str:
+        return preformatted(self)
 
 
 def stability(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from lemmata.errors import DataError, LemmataError, file_error
+from lemmata.printable import preformatted
 from lemmata.version import __version__
 
 R = TypeVar("R", bound="StoredRecord")
@@ -43,6 +44,11 @@ class StoredRecord:
             Text that `from_json` reads back as an equal record.
         """
         return json.dumps(plain(dataclasses.asdict(self)), ensure_ascii=False, allow_nan=False, indent=1)  # pyright: ignore
+
+    def _repr_html_(self) -> str:
+        created, version = (getattr(self, name, "") for name in ("created", "lemmata"))
+        names = ", ".join(field.name for field in dataclasses.fields(self))  # pyright: ignore
+        return preformatted(f"The record of {self.about}, by lemmata {version}, {created}\nIt has {names}")
 
     @classmethod
     def from_json(cls: type[R], text: str, name: str | None = None) -> R:

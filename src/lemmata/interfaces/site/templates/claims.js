@@ -1,21 +1,20 @@
-/* Filters and search over the table, from its own cells and the index of words. The address keeps what was chosen. */
-const PLACES = [...Array(94)].map((_, i) => String.fromCharCode(33 + i)).filter((c) => c !== "<" && !/[a-z]/.test(c)).join("");
-const LAST = 52;
+/* Filters and search over the table. The filters read its own cells; the index of the search is loaded when it is asked. */
 const table = document.getElementById("claims");
-const rows = [...table.tBodies[0].rows];
-const index = words(document.getElementById("words").textContent);
+const body = table.tBodies[0];
+const rows = [...body.rows];
 const names = ["subject", "tool", "architecture", "object", "kind", "label", "verdict", "tightness", "source"];
 const work = (text) => (text.match(/^.*?\(\d{4}[a-z]?\)/) || [text])[0];
 const facts = rows.map((row) => {
   const cells = [...row.cells].map((cell) => cell.textContent.trim());
   const own = Object.fromEntries(names.map((name, place) => [name, cells[place + 1]]));
   own.source = work(own.source);
-  own.text = cells.join(" ").toLowerCase();
   return own;
 });
 const form = document.getElementById("filters");
 const found = document.getElementById("found");
 const fields = {};
+const NEAREST = 20;
+let asked = false, index = null;
 
 function field(name, input) {
   const label = document.createElement("label");
@@ -28,7 +27,7 @@ function field(name, input) {
 const search = document.createElement("input");
 search.type = "search";
 search.autocomplete = "off";
-search.placeholder = "words of a statement, a title, a source";
+search.placeholder = "neural tangent kernel";
 field("search", search);
 for (const name of names) {
   const counts = new Map();
@@ -46,45 +45,33 @@ clear.textContent = "Show all";
 clear.addEventListener("click", () => { form.reset(); show(); search.focus(); });
 form.append(clear);
 
-/* The index: what a word shares with the one before it, the rest of it, and its rows by their distances. */
-function words(text) {
-  const found = new Map();
-  let word = "";
-  for (const [, shared, rest, numbers] of text.matchAll(/([a-z])([^!-`{-~]*)([!-`{-~]+)/g)) {
-    word = word.slice(0, shared.charCodeAt(0) - 97) + rest;
-    const places = [];
-    let row = -1, more = 0;
-    for (const digit of numbers) {
-      const value = PLACES.indexOf(digit);
-      if (value >= LAST) more = more * (PLACES.length - LAST) + value - LAST + 1;
-      else {
-        row += more * LAST + value + 1;
-        more = 0;
-        places.push(row);
-      }
-    }
-    found.set(word, places);
-  }
-  return found;
+function load() {
+  asked = true;
+  const element = document.createElement("script");
+  element.src = "search.js";
+  element.onload = () => { index = window.lemmata.search; show(false); };
+  element.onerror = () => { found.textContent = "The index of the search could not be loaded."; };
+  document.head.append(element);
 }
 
-/* The rows in which a word, or one that begins with it, stands: of the table's text and of the index. */
-function meant(word) {
-  const hits = new Set();
-  facts.forEach((fact, place) => { if (fact.text.includes(word)) hits.add(place); });
-  for (const [known, places] of index) if (known.startsWith(word)) for (const place of places) hits.add(place);
-  return hits;
+/* The rows that the words find, the best first, and what is to be said of them; all rows without words. */
+function searched() {
+  const typed = search.value.trim();
+  if (!typed) return [rows.map((_, place) => place), ""];
+  if (!asked) load();
+  if (!index) return [[], "The index is loading …"];
+  const { hits, near, told, mistyped } = index.ask("claims", typed);
+  if (hits.length) return [hits.map((hit) => hit.place), mistyped.length ? `No claim has '${mistyped.join("' or '")}'; the nearest spelling is shown.` : ""];
+  return near.length ? [near.slice(0, NEAREST).map((hit) => hit.place), `No claim has all words; ${told}. The nearest are shown.`] : [[], ""];
 }
 
 function show(write = true) {
-  const sets = search.value.toLowerCase().split(/\s+/).filter(Boolean).map(meant);
-  let shown = 0;
-  rows.forEach((row, place) => {
-    const fits = names.every((name) => !fields[name].value || facts[place][name] === fields[name].value);
-    row.hidden = !(fits && sets.every((set) => set.has(place)));
-    shown += !row.hidden;
-  });
-  found.textContent = `${shown} of ${rows.length} claims`;
+  const [places, said] = searched();
+  const shown = places.filter((place) => names.every((name) => !fields[name].value || facts[place][name] === fields[name].value));
+  for (const row of rows) row.hidden = true;
+  for (const place of shown) rows[place].hidden = false;
+  body.append(...places.map((place) => rows[place]));
+  found.textContent = `${shown.length} of ${rows.length} claims. ${said}`.trim();
   const chosen = new URLSearchParams();
   for (const name in fields) if (fields[name].value) chosen.set(name, fields[name].value);
   if (write) history.replaceState(null, "", "#" + chosen);

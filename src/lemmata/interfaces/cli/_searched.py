@@ -1,0 +1,68 @@
+"""Which claims are meant by words: by the number of a statement, by a name, or by the search that the site has."""
+
+import difflib
+import re
+from typing import Any
+
+from lemmata.errors import UnknownNameError
+from lemmata.interfaces.search import ask, claim_shelf
+
+_NEAREST = 5
+"""How many claims are shown where none has all words."""
+_ALMOST = 0.85  # how alike a misspelt locator is to the right one
+
+
+def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any]], str]:
+    """The claims that are meant, the best first, and a remark where not all words were found as they were typed.
+
+    Args:
+        known: rows of the catalogue.
+        part: the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
+
+    Raises:
+        UnknownNameError: nothing is near.
+    """
+    if not part.strip():
+        return known, ""
+    exact = [row for row in known if names_statement(row, part) or _names(row, part)]
+    if exact:
+        return exact, ""
+    locators = {locator.lower(): locator for row in known for locator in row["locators"]}
+    if difflib.get_close_matches(part.lower(), locators, n=1, cutoff=_ALMOST):
+        raise nothing(part, list(locators.values()), "words of a claim, part of its name, or the number of a statement")
+    found = ask(claim_shelf(known), part)
+    if not found.best:
+        raise nothing(part, [], "words of a claim, part of its name, or the number of a statement")
+    if found.hits:
+        read = " and ".join(f"'{word}'" for word in found.mistyped)
+        said = f"No claim has {read}; the claims with the nearest spelling are listed." if read else ""
+        return [known[place] for place in found.hits], said
+    return [known[place] for place in found.near[:_NEAREST]], f"No claim has all words; {found.told}. The nearest are:"
+
+
+def _names(row: dict[str, Any], part: str) -> bool:
+    """Whether a text with a dot or an underscore is a part of a claim's name."""
+    return bool(re.search(r"[._]", part)) and part.strip().lower() in row["name"]
+
+
+def names_statement(row: dict[str, Any], locator: str) -> bool:
+    """Whether one of the claim's locators is the one asked for, or a part of it: "(58a)" of "(58)"."""
+    wanted = locator.strip().lower()
+    for known in (known.lower() for known in row["locators"]):
+        if wanted in (known, re.sub(r"[a-z]\)$", ")", known)) or known.startswith(f"{wanted},"):
+            return bool(wanted)
+    return False
+
+
+def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
+    """The error of a list that would be empty, with the nearest words.
+
+    Args:
+        part: what was asked for.
+        words: what may have been meant.
+        rule: what may be asked for.
+    """
+    known = {word.lower(): word for word in words}
+    near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")

@@ -1,0 +1,198 @@
+"""Asking a shelf: what has all that was typed, the best first, or what comes nearest and which words found how much."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from ._shelf import Shelf
+from ._terms import phrases, plain, starts, stem, stop, token
+
+_BEGUN, _MISTYPED = 0.7, 0.5  # what a term counts that only begins with the word, or is a slip away from it
+_LITERAL = 0.5  # what the words of a phrase count beside its meaning
+_FURTHER = 0.85  # what each further thing of a group counts
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """What a shelf has for some words.
+
+    Args:
+        words: what was understood, in parts: "tangent kernel", "atention".
+        hits: places of the things that have all parts, the best first.
+        near: places of those that have some, the best first.
+        counts: for each part how many things have it.
+        mistyped: words that stand nowhere, and were read as what is nearest.
+        scores: of all these places.
+    """
+
+    words: tuple[str, ...]
+    hits: tuple[int, ...]
+    near: tuple[int, ...]
+    counts: tuple[int, ...]
+    mistyped: tuple[str, ...]
+    scores: dict[int, float]
+
+    @property
+    def best(self) -> tuple[int, ...]:
+        """The hits, and after them what comes nearest."""
+        return self.hits + self.near
+
+    @property
+    def told(self) -> str:
+        """Why nothing has all words: how many things have each part."""
+        some = [
+            f"{count} {'has' if count == 1 else 'have'} '{word}'"
+            for word, count in zip(self.words, self.counts, strict=True)
+        ]
+        return ", ".join(some)
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A part of what was typed.
+
+    Args:
+        typed: as it was written.
+        terms: a thing has the part if it has one of these.
+        words: the words of a phrase, which count a little beside what the phrase means.
+    """
+
+    typed: str
+    terms: tuple[str, ...]
+    words: tuple[str, ...] = ()
+
+
+def ask(shelf: Shelf, typed: str) -> Found:
+    """What a shelf has for what someone typed.
+
+    Args:
+        shelf: where to look.
+        typed: words.
+    """
+    parts = understood(shelf, typed)
+    scores = [_scores(shelf, part) for part in parts]
+    total: dict[int, list[float]] = {}
+    for found in scores:
+        for place, score in found.items():
+            total.setdefault(place, []).append(score)
+    whole = {place: sum(found) for place, found in total.items() if len(found) == len(parts)}
+    some = {place: sum(found) for place, found in total.items() if place not in whole}
+    counts = tuple(map(len, scores))
+    words = tuple(part.typed for part in parts)
+    mistyped = tuple(word for word in plain(typed) if word not in stop() and mended(shelf, stem(word)) != stem(word))
+    hits, near = ordered(shelf, whole), ordered(shelf, some)
+    return Found(words, tuple(hits), tuple(near), counts, mistyped, {**hits, **near})
+
+
+def ask_all(shelves: Sequence[Shelf], typed: str) -> list[tuple[Shelf, int]]:
+    """The things of all shelves for what someone typed: those that have all words, then the others, the best first.
+
+    Args:
+        shelves: where to look.
+        typed: words.
+    """
+    found = [(shelf, ask(shelf, typed)) for shelf in shelves]
+    hits = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.hits]
+    near = [(-each.scores[place], shelf, place) for shelf, each in found for place in each.near]
+    return [(shelf, place) for part in (hits, near) for _, shelf, place in sorted(part, key=lambda told: told[0])]
+
+
+def ordered(shelf: Shelf, scores: dict[int, float]) -> dict[int, float]:
+    """The best first, and each further one of a group a little later, so that no section fills the first screen."""
+    seen: dict[str, int] = {}
+    found = {}
+    for place in sorted(scores, key=lambda place: (-scores[place], place)):
+        group = shelf.items[place].group
+        found[place] = scores[place] * _FURTHER ** seen.get(group, 0)
+        seen[group] = seen.get(group, 0) + 1
+    return {place: found[place] for place in sorted(found, key=lambda place: (-found[place], place))}
+
+
+def understood(shelf: Shelf, typed: str) -> list[Part]:
+    """The parts of what was typed.
+
+    A word that stands nowhere is read as the nearest one that does, so that phrases with a slip are phrases.
+
+    Args:
+        shelf: whose words are known.
+        typed: words.
+    """
+    words = plain(typed)
+    stems = [stem(word) if word in stop() else mended(shelf, stem(word)) for word in words]
+    found: list[Part] = []
+    place = 0
+    for start, end, numbers in (*phrases(stems), (len(stems), len(stems), ())):
+        for word, each in zip(words[place:start], stems[place:start], strict=True):
+            found += [Part(word, (each,))] if word not in stop() or len(words) == 1 else []
+        if numbers:
+            own = tuple(
+                each for each, word in zip(stems[start:end], words[start:end], strict=True) if word not in stop()
+            )
+            found.append(Part(" ".join(words[start:end]), tuple(token(number) for number in numbers), own))
+        place = end
+    return found
+
+
+def _scores(shelf: Shelf, part: Part) -> dict[int, float]:
+    """How much each thing is about a part: by the best of its terms, and a little by the words of a phrase."""
+    found: dict[int, float] = {}
+    for option in part.terms:
+        for place, score in _of_term(shelf, option):
+            found[place] = max(found.get(place, 0.0), score)
+    for word in part.words:
+        for place, score in _of_term(shelf, word):
+            if place in found:
+                found[place] += _LITERAL * score / len(part.words)
+    return found
+
+
+def _of_term(shelf: Shelf, option: str) -> list[tuple[int, float]]:
+    found = []
+    for term, factor in meant(shelf, option):
+        places = shelf.found(term)
+        rarity = factor * shelf.rarity(len(places))
+        found += [(place, rarity * level) for place, level in places]
+    return found
+
+
+def mended(shelf: Shelf, term: str) -> str:
+    """A term as it is where it is known, begins a known one or starts a phrase; else the commonest that is nearest."""
+    if term in starts():
+        return term
+    near = meant(shelf, term)
+    if not near or near[0][1] != _MISTYPED:
+        return term
+    return max(near, key=lambda pair: len(shelf.found(pair[0])))[0]
+
+
+def meant(shelf: Shelf, term: str) -> list[tuple[str, float]]:
+    """The known terms that a term may mean: itself; else those that begin with it; else those a slip away."""
+    if term in shelf.postings or term.startswith("~"):
+        return [(term, 1.0)] if term in shelf.postings else []
+    begun = [known for known in shelf.postings if len(term) > 2 and known.startswith(term)]
+    if begun:
+        return [(known, _BEGUN) for known in begun]
+    most = 0 if len(term) < 4 else 1 if len(term) < 8 else 2
+    far = {known: slips(term, known, most) for known in shelf.postings if most and known[0] != "~"}
+    least = min(far.values(), default=most + 1)
+    return [(known, _MISTYPED) for known, slip in far.items() if slip == least <= most]
+
+
+def slips(one: str, other: str, most: int) -> int:
+    """Letters to change, add, leave out or exchange with the next one; more than `most` where there are more.
+
+    >>> slips("kernal", "kernel", 2), slips("tagnent", "tangent", 1), slips("ridge", "attention", 1)
+    (1, 1, 2)
+    """
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before, row = [], list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        earlier, before, row = before, row, [i]
+        for j, b in enumerate(other, 1):
+            least = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and b == one[i - 2]:
+                least = min(least, earlier[j - 2] + 1)
+            row.append(least)
+        if min(row) > most:
+            return most + 1
+    return min(row[-1], most + 1)

@@ -1,0 +1,44 @@
+"""A shelf that was made once and kept in the user's cache, until a text on it or a rule of the search changes."""
+
+import contextlib
+import hashlib
+import importlib.resources
+import json
+from collections.abc import Sequence
+
+from lemmata.errors import FileError
+from lemmata.files import replace_text
+
+from ._shelf import Item, Shelf, shelf
+
+
+def kept_shelf(name: str, items: Sequence[Item]) -> Shelf:
+    """The shelf of some things, out of the user's cache where it is there.
+
+    Args:
+        name: what they are.
+        items: they, each with the same fields.
+    """
+    import platformdirs
+
+    path = platformdirs.user_cache_path("lemmata", appauthor=False) / f"search-{name}.json"
+    key = _key(items)
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept["key"] == key:
+            return Shelf(name, tuple(items), dict(kept["postings"]))
+    found = shelf(name, items)
+    with contextlib.suppress(FileError):  # where nothing can be kept it is made again
+        replace_text(path, json.dumps({"key": key, "postings": found.postings}, ensure_ascii=False))
+    return found
+
+
+def _key(items: Sequence[Item]) -> str:
+    """What changes with a text, a weight, or a file of the search."""
+    digest = hashlib.sha256()
+    for file in sorted(importlib.resources.files("lemmata.interfaces.search").iterdir(), key=lambda file: file.name):
+        if file.name.endswith((".py", ".toml")):
+            digest.update(file.read_bytes())
+    for item in items:
+        digest.update(repr(item.fields).encode())
+    return digest.hexdigest()

@@ -1,0 +1,111 @@
+"""A shelf: things that can be found, and for each term the things that have it, with how much they are about it."""
+
+import collections
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from ._terms import counted
+
+LEVELS = 15
+"""How finely the share of a term in a thing is told."""
+_HALF = 3.0  # the weighted count at which a thing has half of what a term can give
+_LENGTH = 0.5  # how much of a field's length counts against it
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """A thing that can be found.
+
+    Args:
+        name: what it is called by programs: a claim's name, a page's.
+        title: what people read.
+        address: its page on the site.
+        about: a few words that stand beside the title.
+        group: what it is a part of: a claim's section, a page.
+        fields: its texts, each with its weight.
+    """
+
+    name: str
+    title: str
+    address: str
+    about: str
+    group: str
+    fields: tuple[tuple[float, str], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shelf:
+    """Things of one kind, and their terms.
+
+    Args:
+        name: what its things are: "claims".
+        items: they, in their order.
+        postings: for each term the things that have it, as `packed` writes them.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    postings: dict[str, str]
+
+    def found(self, term: str) -> list[tuple[int, int]]:
+        """The places of the things that have a term, each with a level from 1 to `LEVELS`."""
+        return unpacked(self.postings.get(term, ""))
+
+    def rarity(self, number: int) -> float:
+        """How much a term tells that some number of things have: 1 for one thing, less for more."""
+        return math.log(1 + len(self.items) / max(number, 1)) / math.log(1 + len(self.items))
+
+
+def packed(found: Sequence[tuple[int, int]]) -> str:
+    """Places and levels in one line: how far each place is from the one before it, sixteenfold, and its level.
+
+    >>> packed([(0, 15), (40, 3)]), unpacked("f hv")
+    ('f hv', [(0, 15), (40, 3)])
+    """
+    before, parts = 0, []
+    for place, level in found:
+        parts.append(_base36((place - before) * (LEVELS + 1) + level))
+        before = place
+    return " ".join(parts)
+
+
+def unpacked(line: str) -> list[tuple[int, int]]:
+    """What `packed` has written."""
+    place, found = 0, []
+    for part in line.split():
+        step, level = divmod(int(part, 36), LEVELS + 1)
+        place += step
+        found.append((place, level))
+    return found
+
+
+def _base36(value: int) -> str:
+    digits = ""
+    while value:
+        value, digit = divmod(value, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return digits
+
+
+def shelf(name: str, items: Sequence[Item]) -> Shelf:
+    """The shelf of some things.
+
+    Args:
+        name: what they are.
+        items: they, each with the same fields.
+    """
+    told = [[(weight, counted([text])) for weight, text in item.fields] for item in items]
+    fields = max((len(each) for each in told), default=0)
+    sizes = [[sum(found.values()) for _, found in each] for each in told]
+    usual = [sum(size[place] for size in sizes) / len(sizes) or 1.0 for place in range(fields)]
+    postings: dict[str, list[tuple[int, int]]] = collections.defaultdict(list)
+    for number, (each, size) in enumerate(zip(told, sizes, strict=True)):
+        weights: dict[str, float] = collections.defaultdict(float)
+        for place, (weight, found) in enumerate(each):
+            share = weight / (1 - _LENGTH + _LENGTH * size[place] / usual[place])
+            for term, count in found.items():
+                weights[term] += share * count
+        for term, weight in weights.items():
+            postings[term].append((number, max(1, round(LEVELS * weight / (weight + _HALF)))))
+    return Shelf(name, tuple(items), {term: packed(found) for term, found in sorted(postings.items())})

@@ -1,0 +1,130 @@
+"""Words as they are indexed: one spelling, without endings; phrases that mean one thing are one term.
+
+The script of the site does the same, line by line (`search.js`); a test holds the two against each other.
+"""
+
+import functools
+import importlib.resources
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+FILES = ("search.js", "search_words.toml")
+"""What of the search the site is given: its script and what it knows of words."""
+_WORD = re.compile("[a-z0-9α-ω]+")
+_JOINED = re.compile(r"\b(over|under|non|pre|semi|multi|hyper|self)-(?=[a-z]{4})")
+_SPELLINGS = (
+    (re.compile(r"^parameteri"), "parametri"), (re.compile(r"^overparameteri"), "overparametri"),
+    (re.compile(r"is(e|ed|es|er|ers|ing|ation|ations)$"), r"iz\1"), (re.compile(r"ys(e|ed|es|ing)$"), r"yz\1"),
+    (re.compile(r"(.{3})our(s|ed|ing|hood)?$"), r"\1or\2"), (re.compile(r"(.{3})tre(s?)$"), r"\1ter\2"),
+)  # fmt: skip
+_ENDINGS = (
+    (re.compile("(sse|che|she|xe|zze)s$"), r"\1"), (re.compile("(.{2})ies$"), r"\1y"),
+    (re.compile("([^suia])s$"), r"\1"), (re.compile("(.{4})ness$"), r"\1"), (re.compile("(.{4})ly$"), r"\1"),
+    (re.compile("(.*[aeiouy].*[^e])ing$|(.{2,}[^e])ed$"), None), (re.compile("(.{3}[st])ion$"), r"\1"),
+    (re.compile("(.{2}at)or$"), r"\1"), (re.compile("(.{3}t)ive$"), r"\1"), (re.compile("iz(at|er)$"), "iz"),
+    (re.compile("(.{3})e$"), r"\1"), (re.compile("(.{3})y$"), r"\1i"),
+)  # fmt: skip
+
+
+@functools.cache
+def facts() -> dict[str, Any]:
+    """What the search knows of words: `stop`, `same` and `meaning`."""
+    file = importlib.resources.files("lemmata.interfaces.search").joinpath(FILES[1])
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def stop() -> frozenset[str]:
+    """Words that find nothing."""
+    return frozenset(facts()["stop"].split())
+
+
+@functools.cache
+def stem(word: str) -> str:
+    """A word without its ending, in one spelling.
+
+    >>> [stem(word) for word in ("generalisation", "generalizes", "labelled", "kernels", "matrices")]
+    ['generaliz', 'generaliz', 'label', 'kernel', 'matrix']
+    """
+    word = facts()["same"].get(word, word)
+    for pattern, spelling in _SPELLINGS:
+        word = pattern.sub(spelling, word)
+    for pattern, ending in _ENDINGS:
+        if ending is not None:
+            word = pattern.sub(ending, word)
+        elif match := pattern.match(word):
+            word = match[1] or match[2]
+            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sz":
+                word = word[:-1]
+    return word
+
+
+def plain(text: str) -> list[str]:
+    """The words of a text, small, without accents, apostrophes and the hyphens of prefixes.
+
+    >>> plain("Over-parametrised: Rényi's KL")
+    ['overparametrised', 'renyi', 'kl']
+    """
+    small = unicodedata.normalize("NFKD", text.replace("’", "'")).lower()
+    small = "".join(sign for sign in small if not unicodedata.combining(sign))
+    return _WORD.findall(_JOINED.sub(r"\1", re.sub(r"(?<=\w)'s\b", "", small)))
+
+
+@functools.cache
+def meanings() -> dict[tuple[str, ...], tuple[int, ...]]:
+    """The phrases that mean one thing, as stems, with the numbers of their lists."""
+    found: dict[tuple[str, ...], list[int]] = {}
+    for number, entry in enumerate(facts()["meaning"]):
+        for phrase in entry["phrases"]:
+            numbers = found.setdefault(tuple(stem(word) for word in plain(phrase)), [])
+            numbers += [number] * (number not in numbers)
+    return {phrase: tuple(numbers) for phrase, numbers in found.items()}
+
+
+@functools.cache
+def starts() -> dict[str, int]:
+    """The first stems of phrases, each with the number of words of its longest phrase."""
+    found: dict[str, int] = {}
+    for phrase in meanings():
+        found[phrase[0]] = max(found.get(phrase[0], 0), len(phrase))
+    return found
+
+
+def phrases(stems: list[str]) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Where phrases stand among stems, the longest first at each place, none within another: start, end, numbers."""
+    place = 0
+    while place < len(stems):
+        longest = min(starts().get(stems[place], 0), len(stems) - place)
+        size = next((n for n in range(longest, 0, -1) if tuple(stems[place : place + n]) in meanings()), 0)
+        if size:
+            yield place, place + size, meanings()[tuple(stems[place : place + size])]
+        place += size or 1
+
+
+def token(number: int) -> str:
+    """The term that stands for a list of phrases."""
+    return f"~{number}"
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text: stems of its words, and a term for each phrase that means what others do.
+
+    >>> terms("the neural tangent kernel of ReLU")
+    ['neural', 'tangent', 'kernel', 'relu', '~0']
+    """
+    words = plain(text)
+    stems = [stem(word) for word in words]
+    kept = [each for each, word in zip(stems, words, strict=True) if word not in stop()]
+    return kept + [token(number) for _, _, numbers in phrases(stems) for number in numbers]
+
+
+def counted(texts: Iterable[str]) -> dict[str, int]:
+    """How often each term is in some texts."""
+    found: dict[str, int] = {}
+    for text in texts:
+        for each in terms(text):
+            found[each] = found.get(each, 0) + 1
+    return found

@@ -1,0 +1,82 @@
+"""The first page: what lemmata answers, and what was found with it."""
+
+import functools
+import importlib.resources
+import tomllib
+from typing import Any
+
+from markupsafe import Markup
+
+from lemmata.engine.catalogue import counts
+
+from ._documents import pictures
+from ._pages import claim_address, page
+from ._pictures import panels, svg, words
+from ._prose import sentence
+
+_NEWEST = 6
+
+
+@functools.cache
+def _chosen() -> dict[str, Any]:
+    file = importlib.resources.files("lemmata.interfaces.site").joinpath("front.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def questions() -> list[dict[str, str]]:
+    """The questions that people come with: what they ask, the command, what it prints, and the page that says more."""
+    return _chosen()["question"]
+
+
+def front_page(known: list[dict[str, Any]]) -> str:
+    """The page.
+
+    Args:
+        known: rows of the catalogue.
+    """
+    by_class = {row["class"]: row for row in known}
+    pairs = [
+        (_told(by_class[each["claim"]], each["printed"]), _told(by_class[each["correction"]], each["instead"]))
+        for each in _chosen()["false"]
+        if each["claim"] in by_class and each["correction"] in by_class
+    ]
+    own = [_told(by_class[name]) for name in _chosen()["own"] if name in by_class]
+    return page(
+        "index.html", "index.html", "index.html", "Learning theory for your data and your model",
+        about=ABOUT, lead=ABOUT, questions=[(each, _picture(each, by_class)) for each in questions()],
+        pairs=pairs, own=own, newest=[_told(row) for row in newest(known)[:_NEWEST]], found=counts(),
+    )  # fmt: skip
+
+
+ABOUT = (
+    "lemmata tells you how many rows of data you need and how far you can trust a trained model, each answer as a "
+    "number with an interval. It also tests statements of deep-learning theory by computer and shows which are false."
+)
+"""What lemmata is for, in two sentences."""
+
+
+def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The claims that came last, by their tags, the last one first.
+
+    Args:
+        known: rows of the catalogue.
+    """
+    return sorted((row for row in known if row["tag"]), key=lambda row: int(row["tag"]), reverse=True)
+
+
+def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
+    return {**row, "href": claim_address(row), "said": sentence(words or row["title"])}
+
+
+def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
+    """The picture of a question: a file of the documentation, or that of a claim."""
+    if question["picture"] in pictures():
+        size = 'width="1120" height="700" loading="lazy"'
+        return Markup('<a href="docs/{0}"><img src="docs/{0}" alt="{1}" {2}></a>').format(
+            question["picture"], question["alt"], Markup(size)
+        )
+    row = by_class.get(_chosen()["pictured"])
+    if row is None:
+        return Markup("")
+    found = panels(row)
+    return Markup(svg(found, words(found)))

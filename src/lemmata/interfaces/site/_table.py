@@ -1,0 +1,35 @@
+"""The table of all claims, readable as it is; its script filters and searches it."""
+
+from typing import Any
+
+from lemmata.engine.catalogue import PRINTED, TIGHTNESS, counts
+
+from ._pages import claim_address, page, script, work_name
+
+_MARKS = {"refuted": "r", "failed": "r", "supported": ""}
+"""What colours a row's verdict, where it is not the usual one."""
+
+
+def table_page(known: list[dict[str, Any]]) -> str:
+    """The page with the table of all claims.
+
+    Args:
+        known: rows of the catalogue.
+    """
+    return page(
+        "claims.html", "claims.html", "claims.html", "The catalogue of claims",
+        about=f"{len(known)} results of deep-learning theory that a machine can check, each with its last verdict.",
+        rows=[_told(row) for row in known], found=counts(), printed=PRINTED, script=script("claims.js"),
+    )  # fmt: skip
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the table shows it: its source without the note."""
+    return {
+        **row,
+        "href": claim_address(row),
+        "subject": row["subject"].replace("_", " "),
+        "tightness": row["tightness"] if row["tightness"] != TIGHTNESS[-1] else "",
+        "source": ", ".join([work_name(row), *row["locators"]]),
+        "mark": _MARKS.get(row["status"], "w"),
+    }

@@ -1,0 +1,75 @@
+"""Works of the bibliography: their titles, their links, and their BibTeX, from the entry's own facts."""
+
+import dataclasses
+import functools
+import re
+from typing import Any
+
+from pybtex.database import BibliographyData, Entry
+from pybtex.richtext import Text
+
+from lemmata.engine.claims import bibliography
+
+ARXIV = re.compile(r"(?:\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?")
+"""An identifier of arXiv: 2304.12465, or cs/0411099 as it was before 2007."""
+DOI = re.compile(r"10\.\d{4,9}/\S+")
+_FIELDS = ("journal", "howpublished", "note", "volume")
+
+
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """A work as its entry tells it.
+
+    Args:
+        key: of the entry.
+        title: as plain text.
+        link: of its DOI or arXiv identifier; empty where the entry has neither.
+        called: what the link is called: "doi:10.1/2", "arXiv:2304.12465"; empty without one.
+        bibtex: the entry.
+    """
+
+    key: str
+    title: str
+    link: str
+    called: str
+    bibtex: str
+
+
+@functools.cache
+def work(key: str) -> Work | None:
+    """The work of a key; None where it is not in lemmata's bibliography."""
+    entry = bibliography().get(key)
+    if entry is None:
+        return None
+    called = identifier(entry)
+    site, _, name = called.partition(":")
+    link = {"doi": "https://doi.org/", "arXiv": "https://arxiv.org/abs/", "": ""}[site] + name
+    bibtex = BibliographyData({key: entry}).to_string("bibtex").strip()
+    return Work(key, _plain(dict(entry.fields or {}).get("title", "Untitled")), link, called, bibtex)
+
+
+def identifier(entry: Entry) -> str:
+    """The DOI of an entry, or else its arXiv identifier, wherever it stands; empty where it has neither.
+
+    Args:
+        entry: of the bibliography.
+    """
+    fields = {name.lower(): value for name, value in dict(entry.fields or {}).items()}
+    if doi := DOI.search(fields.get("doi", "")):
+        return f"doi:{doi[0]}"
+    if ARXIV.fullmatch(fields.get("eprint", "")):
+        return f"arXiv:{fields['eprint']}"
+    for name in _FIELDS:
+        if found := re.search(rf"arXiv:\s*({ARXIV.pattern})", fields.get(name, "")):
+            return f"arXiv:{found[1]}"
+    return ""
+
+
+def title_of(row: dict[str, Any]) -> str:
+    """The title of the work that a claim is from; its reference where the work is not in the bibliography."""
+    found = work(row["key"])
+    return row["reference"] if found is None else found.title
+
+
+def _plain(latex: str) -> str:
+    return str(Text.from_latex(latex)).replace("\N{EN DASH}", "-")

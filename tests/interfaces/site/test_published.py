@@ -1,0 +1,130 @@
+"""Links to works, the catalogue to download, and what a site has when it is published under an address."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from pybtex.database import parse_string
+from typer.testing import CliRunner
+
+from lemmata.engine.catalogue import rows
+from lemmata.engine.claims import bibliography
+from lemmata.errors import SettingError
+from lemmata.interfaces.cli import app
+from lemmata.interfaces.site import Published, _build, _claims, _download, _pages, _published, _works
+
+BASE = "https://example.org/lemmata"
+
+
+@pytest.mark.parametrize("key", sorted(bibliography()))
+def test_an_identifier_in_the_bibliography_has_its_form_and_becomes_a_link(key):
+    entry = bibliography()[key]
+    fields = {name.lower(): value for name, value in entry.fields.items()}
+    named = " ".join(fields.get(name, "") for name in ("doi", "eprint", *_works._FIELDS))
+    found = _works.work(key)
+    if "doi" in fields:
+        assert _works.DOI.fullmatch(fields["doi"])
+    if "eprint" in fields:
+        assert _works.ARXIV.fullmatch(fields["eprint"])
+    if "doi" in fields or "eprint" in fields or re.search(r"arxiv:|doi:", named, re.I):
+        assert re.fullmatch(r"https://(doi\.org/10\.\S+|arxiv\.org/abs/\S+)", found.link), named
+    else:
+        assert found.link == "", "no identifier is invented"
+    (again,) = parse_string(found.bibtex, "bibtex").entries
+    assert again == key
+
+
+@pytest.mark.parametrize(
+    ("text", "called"),
+    [
+        ("doi = {10.1214/21-AOS2133}, journal = {arXiv:2304.12465}", "doi:10.1214/21-AOS2133"),
+        ("eprint = {2209.10652}", "arXiv:2209.10652"), ("howpublished = {arXiv:cs/0411099}", "arXiv:cs/0411099"),
+        ("journal = {arXiv preprint arXiv:2304.12465v2}", "arXiv:2304.12465v2"), ("journal = {arXiv preprint}", ""),
+        ("journal = {Nature}, volume = {2304}", ""),
+    ],
+)  # fmt: skip
+def test_the_identifier_of_an_entry_is_found_where_it_stands(text, called):
+    (entry,) = parse_string(f"@article{{key, title = {{T}}, {text}}}", "bibtex").entries.values()
+    assert _works.identifier(entry) == called
+
+
+def test_the_catalogue_can_be_downloaded_whole():
+    known = rows()
+    files = _download.download_files(known)
+    assert [row["name"] for row in json.loads(files["catalogue.json"])["claims"]] == [row["name"] for row in known]
+    table = list(csv.DictReader(io.StringIO(files["catalogue.csv"])))
+    assert [row["title"] for row in table] == [row["title"] for row in known]
+    assert [row["status"] for row in table] == [row["status"] for row in known]
+    assert json.loads(files["claims/0009.json"])["tag"] == "0009"
+
+
+def test_the_metadata_say_what_the_files_hold():
+    files = _download.download_files(rows())
+    told = json.loads(files["croissant.json"])
+    assert told["conformsTo"] == "http://mlcommons.org/croissant/1.0"
+    for file in told["distribution"]:
+        assert file["sha256"] == hashlib.sha256(files[file["contentUrl"]].encode()).hexdigest()
+    (records,) = told["recordSet"]
+    columns = [field["source"]["extract"]["column"] for field in records["field"]]
+    assert columns == next(csv.reader(io.StringIO(files["catalogue.csv"])))
+    assert {field["source"]["fileObject"]["@id"] for field in records["field"]} == {"catalogue.csv"}
+
+
+def test_every_claim_can_be_cited():
+    for row in rows():
+        entries = parse_string(_claims.cited(row, Published(BASE)), "bibtex").entries
+        ((key, entry),) = entries.items()
+        assert key == f"lemmata-{row['tag']}"
+        assert entry.fields["url"].startswith(f"{BASE}/claims/")
+        assert row["status"] in entry.fields["note"]
+
+
+def two(known):
+    return {"index.html": _pages.page("missing.html", "index.html", "", "First & last", base=""), "site.css": ""}
+
+
+def test_an_address_brings_canonical_links_a_map_and_a_feed():
+    known = rows()
+    found = _published.finished(two(known), Published(BASE + "/"), known)
+    assert f'<link rel="canonical" href="{BASE}/">' in found["index.html"]
+    assert f'content="{BASE}/docs/pictures/' in found["index.html"]
+    assert '<meta name="description" content="First &amp; last">' in found["index.html"]
+    assert f'<base href="{BASE}/">' in found["404.html"]
+    assert "canonical" not in found["404.html"]
+    places = ElementTree.fromstring(found["sitemap.xml"])
+    assert [place[0].text for place in places] == [f"{BASE}/"]
+    assert f"Sitemap: {BASE}/sitemap.xml" in found["robots.txt"]
+    items = ElementTree.fromstring(found["feed.xml"]).findall("channel/item")
+    assert len(items) == _published._FED
+    tags = [item.find("link").text for item in items]
+    assert tags == sorted(tags, reverse=True), "the newest first"
+    assert len({item.find("guid").text for item in items}) == len(items)
+
+
+def test_without_an_address_nothing_names_one():
+    found = _published.finished(two(rows()), Published(), rows())
+    assert set(found) == {"index.html", "site.css", "404.html", "favicon.svg", "robots.txt"}
+    assert _pages.HEAD not in found["index.html"]
+    assert "canonical" not in found["index.html"]
+    assert "http" not in found["robots.txt"]
+
+
+def test_a_claims_code_is_linked_at_the_version_of_the_package():
+    assert Published(repository="https://example.org/r/").code("subjects/a.py", 3) == (
+        f"https://example.org/r/blob/v{_published.__version__}/src/lemmata/subjects/a.py#L3"
+    )
+    assert Published().code("subjects/a.py", 3) == ""
+
+
+@pytest.mark.parametrize("address", ["example.org", "ftp://example.org", "https://example.org/?a=b", "javascript:x"])
+def test_an_address_that_is_none_is_refused(address, tmp_path, monkeypatch):
+    with pytest.raises(SettingError, match="https://HOST/PATH"):
+        Published(address)
+    monkeypatch.setattr(_build, "site", lambda *given: {"index.html": "first"})
+    done = CliRunner().invoke(app, ["map", "--out", str(tmp_path / "site"), "--base-url", address])
+    assert done.exit_code == 2
+    assert "--base-url" in done.stderr
