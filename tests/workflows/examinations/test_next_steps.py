@@ -139,3 +139,17 @@ def test_the_answer_the_page_and_the_record_say_it(tmp_path):
     page = found.report(tmp_path).read_text()
     assert "What to do next" in page
     assert "<b>one</b>" not in page
+
+
+def test_hardly_an_error_does_not_say_that_confidence_is_too_low():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(320, 2))
+    x[:, 0] += 0.5 * np.sign(x[:, 0])
+    y = (x[:, 0] > 0).astype(int)
+    model = LogisticRegression(C=0.05).fit(x[:120], y[:120])
+    found, _, trained = actions(model, x[:120], y[:120], (x[120:], y[120:]))
+    assert trained.task.errors(trained.model.outputs(x[120:]), trained.task.encode(y[120:])).sum() < 5
+    assert "temperature" not in found
+    doubtful = np.where(rng.random(320) < 0.1, 1 - y, y)
+    found, _, _ = actions(model.fit(x[:120], doubtful[:120]), x[:120], doubtful[:120], (x[120:], doubtful[120:]))
+    assert found["temperature"].factor < 1

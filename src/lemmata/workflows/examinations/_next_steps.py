@@ -45,6 +45,7 @@ _TRYING = 150  # steps of the descent to another decay, which begins at the copy
 _SURE = 2.5  # standard errors by which left-out losses must fall
 _SAME = 0.02  # of predictions that the copy may change before anything is done
 _FEWEST = 50  # held-out rows, without which an effect is not measured
+_ERRORS = 5  # that a half of the held-out rows must have to say that confidence is too low
 _NOTHING = 1e-12
 _WORTH = 0.02  # of the error or loss: smaller gains are no reason to do anything
 
@@ -183,7 +184,10 @@ def _in_words(trained: Trained, factor: float) -> str:
 
 
 def _temperature(trained: Trained) -> Iterator[Action]:
-    """Logits divided by a number that one half of the held-out rows gives, judged on the other half."""
+    """Logits divided by a number that one half of the held-out rows gives, judged on the other half.
+
+    A number below 1 makes every error dearer. A half with hardly an error does not know the price, and gives none.
+    """
     if not trained.task.probable or trained.task.is_language or not _measurable(trained):
         return
     f, y = _held(trained)
@@ -192,6 +196,8 @@ def _temperature(trained: Trained) -> Iterator[Action]:
         return
     first = np.random.default_rng(trained.seed).permutation(len(f)) < len(f) // 2
     t = temperature(f[first], y[first])
+    if t < 1 and trained.task.errors(f[first], y[first]).sum() < _ERRORS:
+        return
     losses = trained.task.losses(f[~first], y[~first]), trained.task.losses(f[~first] / t, y[~first])
     effect = _effect("log loss", *losses)
     if _worth([effect]) >= _WORTH:
