@@ -47,7 +47,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert record.command.startswith("lemmata model ")
     stopped, blind = record.notes
     assert "The weights imply a decay of" in stopped, "the program states another one"
-    assert "looks for a trigger" in blind, "there are three classes: no gauge does"
+    assert "looks for the trigger" in blind, "there are three classes: no gauge does"
     said = " ".join(result.stdout.split())
     assert f"{100 * record.held_error.value:.3g} %" in said
     assert "Largest stable step" in said
@@ -76,7 +76,7 @@ def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
     result = run("--json", "--time-limit", "10", net="loud.py")
     assert result.exit_code == 0, result.output
     record = ExaminationRecord.from_json(result.stdout)
-    assert record.notes[0].startswith("No gauge here looks for a trigger")
+    assert record.notes[0].startswith("No check here looks for the trigger")
     assert record.notes[1] == "No weights were given: the model was examined as build() returned it."
     assert json.loads(result.stdout)["schema"] == record.schema
     assert "built" in result.stderr

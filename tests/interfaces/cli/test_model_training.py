@@ -60,7 +60,7 @@ def test_what_checkpoints_and_a_claim_unlock_stands_on_the_page(run, files, tmp_
     assert (claim.predicted.value, claim.measured.value < 1.5) == (1.5, True)
     steps = found.gauge("claim_covers_its_steps")
     assert steps.status == "disagrees", "twenty steps of noise 4 spend more than 1.5"
-    assert any("is not what its steps give" in finding.text for finding in found.findings)
+    assert any("do not give the claimed privacy" in finding.text for finding in found.findings)
     page = (tmp_path / "model" / "index.html").read_text()
     for own in (law, claim, steps):
         assert own.title in page

@@ -71,7 +71,7 @@ def test_noise_that_was_left_out_is_seen():
     assert own.status == "disagrees"
     assert own.measured.value > 3
     (told,) = [finding for finding in found if own.name in finding.rests_on]
-    assert told.text.startswith("The claimed privacy is refuted: eps is said to be 1 at delta 1e-05")
+    assert told.text.startswith("The claimed privacy is refuted. The claim is epsilon 1 at delta 1e-05")
 
 
 def test_rows_in_the_order_of_their_losses_are_mixed():
@@ -127,7 +127,7 @@ def test_the_steps_are_counted_by_an_accountant():
     less = dataclasses.replace(trained, claimed=(own.measured.value / 2, 1e-5))
     own, found = status(less, STEPS)
     assert own.status == "disagrees"
-    assert "is not what its steps give" in " ".join(finding.text for finding in found)
+    assert "do not give the claimed privacy" in " ".join(finding.text for finding in found)
     for change, said in (({"noised": None}, "it is not so that the program states its noisy steps"),
                          ({"claimed": (1.0, 0.0)}, "delta of the claim 0, asked > 0")):  # fmt: skip
         own, _ = status(dataclasses.replace(trained, **change), STEPS)

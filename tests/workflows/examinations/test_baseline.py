@@ -82,7 +82,7 @@ def test_a_model_that_knows_little_knows_something(kind, held):
     told = {"held": (x[800:], y[800:])} if held else {}
     found = lemmata.study_model(given, x[:800], y[:800], **told).record
     said = " ".join(own.text for own in found.findings)
-    assert "does not know its own" not in said
+    assert "does not fit its own" not in said
     assert "guessed" not in said or not held
 
 

@@ -198,8 +198,8 @@ def test_a_model_that_only_names_classes_has_no_confidence():
         assert named.gauge(name).status == "inapplicable"
         assert named.gauge(name).reason == "it is not so that the model scores each class, and does not only name one"
     assert not any("onfidence" in own.text or "loss" in own.text for own in named.findings)
-    assert any("gives no scores" in note for note in named.notes)
-    assert not any("gives no scores" in note for note in scored.notes)
+    assert any("without scores" in note for note in named.notes)
+    assert not any("without scores" in note for note in scored.notes)
     assert named.held_error.value == pytest.approx(np.mean(other.predict(HELD[0]) != HELD[1]))
 
 
@@ -305,7 +305,7 @@ def test_good_and_bad_models_of_values_are_told_apart(values):
     ]
     said = [[own.text for own in own if "guessed" in own.text or "does not know" in own.text] for own in found]
     assert said[0] == []
-    assert said[1][0].startswith("The model does not know its own training rows: its mean squared error is 2.5e+03")
+    assert said[1][0].startswith("The model does not fit its own training rows: its mean squared error is 2.5e+03")
 
 
 def test_rows_of_one_class_show_no_guessing(linear):

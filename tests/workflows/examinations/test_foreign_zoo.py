@@ -112,7 +112,7 @@ def test_every_false_finding_is_seen(zoo, cells):
     known = cell.numbers
     told = {
         "confidence of a good model says next to nothing": {"findings": ["Confidence says next to nothing: only ..."]},
-        "rows of a good model are guessed": {"findings": ["Held-out rows are guessed: the model errs."]},
+        "rows of a good model are guessed": {"findings": ["The model guesses on held-out rows: it errs."]},
         "wrong labels where there are none": {
             "findings": ["About 4 % of the held-out labels look wrong (2 to 7 %): look"]
         },
@@ -134,7 +134,7 @@ def test_every_false_finding_is_seen(zoo, cells):
     assert dataclasses.replace(cells["forest", "wrong labels"], findings=[]).false == ["20% wrong labels are not seen"]
     assert dataclasses.replace(cells["Lasso", "shifted"], findings=[]).false == ["shifted rows are not seen"]
     poor = {**known, "beats": 1.0}
-    said = dataclasses.replace(cell, numbers=poor, findings=["Held-out rows are guessed: the model errs."])
+    said = dataclasses.replace(cell, numbers=poor, findings=["The model guesses on held-out rows: it errs."])
     assert said.false == []
 
 

@@ -93,7 +93,7 @@ def test_a_loss_that_cannot_be_stated_is_the_reason():
     for found, words in ((studied(model, VALUES), told), (studied(SINGLE, VALUES, loss="other"), "another loss")):
         own = found.record.left_out
         assert own.status == "inapplicable"
-        assert own.reason == f"its loss is {words}, whose derivatives are not known here"
+        assert own.reason == f"its loss is {words}, whose derivatives lemmata does not know"
         assert found.record.model.decay is None
         assert any(note.startswith(f"This model was trained with {words}, whose") for note in found.record.notes)
         assert found.record.held_error is not None
@@ -160,7 +160,7 @@ def test_weights_that_imply_no_decay_ask_for_the_loss(size):
     w = size * np.outer([1.0, -1.0, 0.5], [-1.0, 1.0])
     found = studied(((lambda own, x: x @ own), jnp.asarray(w)), Y)
     assert (found.record.model.decay == 0) == (size > 1)
-    words = "Under log loss, as the targets are classes, the weights imply no decay: there was none, training ended"
+    words = "With log loss, as the targets are classes, the weights imply no decay: there was none, training ended"
     assert any(note.startswith(words) for note in found.record.notes) == (size > 1)
 
 

@@ -25,6 +25,6 @@ def _told_effect(own: Effect) -> str:
         return f"the {own.quantity} on held-out rows stays at {show(own.before)}: no row changes"
     ends = f"{100 * low:+.2g} to {100 * high:+.2g} points" if shares else f"{low:+.2g} to {high:+.2g}"
     return (
-        f"the {own.quantity} on held-out rows is {show(own.after)} in place of {show(own.before)} (a change of {ends}, "
+        f"the {own.quantity} on held-out rows is {show(own.after)} instead of {show(own.before)} (a change of {ends}, "
         f"{own.gain.at} interval)"
     )

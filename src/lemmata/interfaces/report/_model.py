@@ -145,7 +145,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
         own = failed[0]
         seen = f"Found: {own.found}." + (f" Where to look: {own.remedy}." if own.remedy else "")
         said = _held(record)
-        return [f"Theory cannot speak about this model: it is not so that {own.name}.", seen, *said,
+        return [f"Theory does not apply to this model, since this does not hold: {own.name}.", seen, *said,
                 "Nothing else was run."]  # fmt: skip
     unit = _UNITS.get(record.model.task, " (mean squared distance)")
     found, task = _held(record), record.model.task
@@ -157,7 +157,7 @@ def model_sentences(record: ExaminationRecord) -> list[str]:
             verdict = " They agree, but so wide an interval says little."
         found.append(_error(words, left_out.predicted, "" if found else unit, task) + verdict)
     if record.held_error is None:
-        found.append("The error on new rows is unscored: no held-out rows were given.")
+        found.append("The error on new rows was not measured, since no held-out rows were given.")
     if record.score.tested:
         score = record.score
         middle = "" if score.median_ratio is None else f"; median of predicted over measured {score.median_ratio:.2f}"

@@ -47,8 +47,8 @@ def drawn_apart(trained: Trained) -> str | None:
         return None
     p_value = max(own.p_value for own in (inputs, targets) if own is not None)
     return (
-        f"Training and held-out rows are not drawn alike: {' and '.join(parts)} (p = {p_value:.2g}). What training "
-        "rows predict about held-out rows rests on their being drawn alike."
+        f"Training and held-out rows are not drawn alike: {' and '.join(parts)} (p = {p_value:.2g}). "
+        "Predictions from training rows assume that they are."
     )
 
 

@@ -13,8 +13,8 @@ def seen_by_outputs(trained: Trained) -> list[str]:
     asked += ["how well an attacker tells training rows by their loss", "the curvature of the loss"]
     told = f"{', '.join(asked[:-1])} and {asked[-1]}"
     return [
-        f"Only the outputs of this {trained.model.kind} are seen, and no derivatives. These questions are therefore "
-        f"not asked: {told}."
+        f"lemmata sees the outputs of this {trained.model.kind}, but not its derivatives. It therefore does not "
+        f"examine these questions: {told}."
     ]
 
 
@@ -32,15 +32,15 @@ def loss_read(trained: Trained) -> list[str]:
         return []
     if not task.loss_known:
         return [
-            f"This model was trained with {loss_words(task.loss)}, whose derivatives are not known here: whatever "
-            "rests on the objective of the training is not asked."
+            f"This model was trained with {loss_words(task.loss)}. lemmata does not know its derivatives, so it skips "
+            "every check that needs the objective of the training."
         ]
     asked = is_known(objective_of, trained) and not is_known(rows_left_out, trained)
     if asked and trained.decay is None and objective_of(trained).decay == 0:
         return [
-            f"Under {task.loss_told}, the weights imply no decay: there was none, training ended early, or the loss "
-            "was another one. Class weights and smoothed labels are stated by --loss, or loss= in Python."
+            f"With {task.loss_told}, the weights imply no decay: there was none, training ended early, or the loss "
+            "was another one. State class weights and smoothed labels with --loss, or loss= in Python."
         ]
     if isinstance(task.loss, str) and not task.why.startswith("as one output"):
         return []
-    return [f"Loss: {task.loss_told}. State another one by --loss, or loss= in Python."]
+    return [f"Loss: {task.loss_told}. State another one with --loss, or loss= in Python."]

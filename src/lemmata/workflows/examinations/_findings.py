@@ -116,12 +116,15 @@ def _trigger(trained: Trained, gauges: list[Gauge], names: RowNames = PLACES) ->
     rows = rows[found.nearest_rows(trained.x[rows], c)]
     which, label = "other held-out rows" if own.measured else "training rows", trained.task.labels[c]
     text = (
-        f"This looks like a backdoor: changing {found.sizes[c]:.2g} of {found.masks[c].size} features sends "
-        f"{100 * (success.value if success else 0.0):.2g} % of {which} to class {label} (the median class takes "
-        f"{np.median(found.sizes):.2g} features)"
+        f"This model may have a backdoor. Changing {found.sizes[c]:.2g} of {found.masks[c].size} features turns "
+        f"{100 * (success.value if success else 0.0):.2g} % of {which} into class {label}; the median class takes "
+        f"{np.median(found.sizes):.2g} features."
     )
-    text += f", and {resting} of {len(lost)} training rows of it leave it with another row's features there" * apart
-    text += f". The held-out error does not show it. Look at training rows {names.training.told(rows)}."
+    text += (
+        f" {resting} of {len(lost)} training rows of class {label} leave that class if another row's values replace "
+        "these features."
+    ) * apart
+    text += f" The held-out error does not show a backdoor. Look at training rows {names.training.told(rows)}."
     return [Sign("trigger", Finding(text, [own.name]))]
 
 
@@ -129,18 +132,19 @@ def _privacy(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     """An attack on this one model that does better than the claimed privacy allows; steps that spend more than it."""
     if trained.claimed is None:
         return []
-    said, found = f"eps is said to be {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
+    said, found = f"epsilon {trained.claimed[0]:.3g} at delta {trained.claimed[1]:.2g}", []
     own = of_claim(ClaimedPrivacyBoundsTheAttack, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
-            f"The claimed privacy is refuted: {said}, and an attack by the loss shows at least "
-            f"{own.measured.value:.3g} with 95 % confidence, if chance alone parted training rows and held-out ones."
+            f"The claimed privacy is refuted. The claim is {said}, but an attack by the loss shows an epsilon of at "
+            f"least {own.measured.value:.3g} with 95 % confidence, if held-out rows were chosen at random."
         )
         found.append(Sign("privacy claim refuted", Finding(text, [own.name])))
     own = of_claim(ClaimCoversItsSteps, gauges)
     if own is not None and own.status == "disagrees" and own.measured is not None:
         text = (
-            f"The claimed privacy is not what its steps give: {said}, and an accountant has {own.measured.value:.3g}."
+            f"The stated noisy steps do not give the claimed privacy. The claim is {said}, but a privacy accountant "
+            f"computes an epsilon of {own.measured.value:.3g}."
         )
         found.append(Sign("privacy claim without cover", Finding(text, [own.name])))
     return found
@@ -152,14 +156,14 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if own is None or own.status != "disagrees":
         return []
     found = shift_in_use(trained)
-    which = "rows, of which the numbers on this page speak" if found.reference == "held-out" else "rows"
+    which = "rows, which the numbers on this page are about" if found.reference == "held-out" else "rows"
+    targets = "classes" if trained.task.is_classification else "targets"
     text = (
-        f"The rows in use are not like the {found.reference} {which}: a classifier tells them apart with an area of "
-        f"{found.area:.2f} under its curve, by chance at most {found.limit:.2f} (p = {found.p_value:.2g}). The error "
-        f"in use is another one, and no inputs tell it: {labels_needed(_WITHIN)} rows in use with their "
-        f"{'classes' if trained.task.is_classification else 'targets'} would"
+        f"The rows in use are not like the {found.reference} {which}. A classifier tells them apart with an area of "
+        f"{found.area:.2f} under its curve; by chance the area is at most {found.limit:.2f} (p = {found.p_value:.2g}). "
+        f"The error in use is therefore unknown. Measure it by the {targets} of {labels_needed(_WITHIN)} rows in use"
     )
-    text += f" give it to within {_WITHIN:g}." if trained.task.is_classification else "."
+    text += f", to within {_WITHIN:g}." if trained.task.is_classification else "."
     return [Sign("shift", Finding(text, [own.name]))]
 
 
@@ -182,20 +186,20 @@ def _copies(trained: Trained, held: GaugeInterval | None, names: RowNames) -> li
         x, y = held_rows(trained)
         rest = ~copies.held
         without = float(trained.task.errors(held_outputs(trained)[rest], y[rest]).mean()) if rest.any() else None
-        then = "no row is left" if without is None else f"the error is {without:.3g} and not {held.value:.3g}"
+        then = "no row is left" if without is None else f"the error is {without:.3g} instead of {held.value:.3g}"
         text = (
             f"{int(copies.held.sum())} of {len(x)} held-out rows are copies of training rows ({copies.exact_held} of "
-            f"them exact); without them {then}."
+            f"them exact). Without these copies {then}."
         )
         found.append(Sign("copies in held-out rows", Finding(text, ["copies"])))
     if copies.within.any():
         share = f"{int(copies.within.sum())} of {len(copies.within)} training rows have a copy among them"
-        text = f"{share}: what leaving one row out says of them is not believed."
+        text = f"{share}, so leaving one of them out does not test the model."
         odd = contradicting_copies(trained)
         if len(odd):
             other = "another class" if trained.task.is_classification else "another value"
             text += (
-                f" {len(odd)} of them are equal to a row with {other}, so that no model gets both right: look at rows "
+                f" {len(odd)} of them are equal to a row with {other}, so no model gets both right. Look at rows "
                 f"{names.training.told(odd)}."
             )
         found.append(Sign("copies in training rows", Finding(text, ["copies"])))
@@ -213,8 +217,8 @@ def _untrained(trained: Trained) -> list[Sign]:
     if not _as_trivial(trained, error, trained.y) or _parts_classes(trained, training_outputs(trained), trained.y):
         return []
     text = (
-        f"The model does not know its own training rows: {_beside(trained, error, trained.y)}. These weights are not "
-        "those of a trained model."
+        f"The model does not fit its own training rows: {_beside(trained, error, trained.y)}. These weights do not "
+        "look trained."
     )
     return [Sign("not trained", Finding(text, ["training rows"]))]
 
@@ -233,16 +237,16 @@ def _guessing(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None)
         if not trivial or _parts_classes(trained, rows_left_out(trained).outputs, trained.y):
             return []
         text = (
-            "Training rows alone say that new rows are guessed: "
-            f"{_beside(trained, own.predicted.value, trained.y)}. The targets may be shuffled, or the inputs say "
-            "nothing about them."
+            "The training rows alone show that the model guesses on new rows: "
+            f"{_beside(trained, own.predicted.value, trained.y)}. The targets may be shuffled, or the inputs carry no "
+            "information about them."
         )
         return [Sign("guessing", Finding(text, [own.name]))]
     if held is None or trained.task.is_language or not _as_trivial(trained, held.value, held_rows(trained)[1]):
         return []
     if _parts_classes(trained, held_outputs(trained), held_rows(trained)[1]):
         return []
-    text = f"Held-out rows are guessed: {_beside(trained, held.value, held_rows(trained)[1])}."
+    text = f"The model guesses on held-out rows: {_beside(trained, held.value, held_rows(trained)[1])}."
     return [Sign("guessing", Finding(text, [HELD_OUT]))]
 
 
@@ -277,9 +281,9 @@ def _beside(trained: Trained, error: float, y: np.ndarray) -> str:
     """An error beside the trivial one, in words."""
     trivial = _trivial(trained, y)
     if trained.task.is_classification:
-        known = f"always saying the most frequent class in {_percent(trivial)}"
-        return f"the model errs in {_percent(error)} of them, and {known}"
-    return f"its mean squared error is {error:.3g}, and that of always saying their mean {trivial:.3g}"
+        known = f"always answering the most frequent class errs in {_percent(trivial)}"
+        return f"it errs in {_percent(error)} of them, and {known}"
+    return f"its mean squared error is {error:.3g}, and always answering their mean has {trivial:.3g}"
 
 
 def _percent(share: float) -> str:
@@ -303,8 +307,9 @@ def _reading(own: Gauge) -> str:
     """What a prediction that failed may mean: intervals with a level fail by chance now and then."""
     level = None if own.predicted is None else own.predicted.level
     if level is None or level >= 1:
-        return "A hypothesis that nobody checked may be false here."
-    return f"One such interval in {round(1 / (1 - level))} fails by chance; else an unchecked hypothesis is false."
+        return "A hypothesis that was not checked may be false here."
+    often = round(1 / (1 - level))
+    return f"One such interval in {often} fails by chance; otherwise a hypothesis that was not checked is false."
 
 
 def _labels(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, names: RowNames) -> list[Sign]:
@@ -335,8 +340,9 @@ def _membership(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     if area is None or area < _SEEN:
         return []
     text = (
-        "Who sees the losses of rows can tell which the model was trained on: of a training row and a new one, it has "
-        f"the smaller loss on the training row in {_percent(area)} of pairs, where guessing has 50 %."
+        "An attacker who sees the loss of each row can often tell the training rows from new ones. In "
+        f"{_percent(area)} of pairs of a training row and a new row, the training row has the smaller loss; guessing "
+        "has 50 %."
     )
     return [Sign("membership", Finding(text, [own.name]))]
 
@@ -346,14 +352,14 @@ def blind_spots(trained: Trained, gauges: list[Gauge]) -> list[str]:
     found = [*loss_read(trained), *seen_by_outputs(trained)]
     if not trained.task.scored:
         found.append(
-            "This model names a class and gives no scores: nothing is said here of its confidence, of sets of classes, "
-            "and of what losses tell; the held-out error and copies of rows are all that is judged."
+            "This model names a class without scores, so the page says nothing about its confidence, its losses and "
+            "sets of classes. It judges the held-out error and copies of rows."
         )
     error = rows_left_out(trained).error if is_known(rows_left_out, trained) else 0.0
     if error > 0:
         found.append(
-            "Leaving one out took the curvature within the span of the outputs that carry most of it: as a quadratic "
-            f"form it is wrong by {100 * error:.2g} % at most."
+            "Leaving one out used the curvature within the span of the outputs that carry most of it. As a quadratic "
+            f"form this curvature is wrong by at most {100 * error:.2g} %."
         )
     return [*found, *_stopped(trained, gauges), *_triggers_unseen(trained, gauges)]
 
@@ -368,9 +374,9 @@ def _stopped(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if trained.decay / _APART <= implied <= _APART * trained.decay or pull <= _NO_PULL:
         return []
     return [
-        f"The weights imply a decay of {implied:.2g}, and {trained.decay:.2g} is stated: the model was stopped before "
-        "its stationary point, or trained otherwise. Leaving one out speaks of the copy that was brought there; the "
-        "model itself may be better or worse on new rows."
+        f"The weights imply a decay of {implied:.2g}, but {trained.decay:.2g} is stated: training stopped before its "
+        "stationary point, or was another one. The leave-one-out results are about a copy of the model that was "
+        "trained on until it got there. The model itself may be better or worse on new rows."
     ]
 
 
@@ -379,8 +385,8 @@ def _triggers_unseen(trained: Trained, gauges: list[Gauge]) -> list[str]:
     if not trained.task.is_classification or (own is not None and own.status in _SPOKE):
         return []
     return [
-        "No gauge here looks for a trigger: a model with a backdoor has the held-out error, the leaving-out error and "
-        "the confidence of one without."
+        "No check here looks for the trigger of a backdoor. A model with a backdoor can have the same held-out error, "
+        "leave-one-out error and confidence as a model without."
     ]
 
 

@@ -126,7 +126,7 @@ def gauge(claim: AbstractGauge, trained: Trained, seed: int) -> Gauge:
     except (MemoryPlanError, MemoryError) as error:
         found = entry(claim, "unaffordable", _line(error))
     except LossError:
-        words = f"{_ITS_LOSS} {loss_words(trained.task.loss)}, whose derivatives are not known here"
+        words = f"{_ITS_LOSS} {loss_words(trained.task.loss)}, whose derivatives lemmata does not know"
         found = inapplicable(claim, words)
     except Exception as error:  # a claim's own code, and the user's model in it, may raise anything
         found = entry(claim, "failed", _line(error))
