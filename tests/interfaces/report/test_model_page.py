@@ -132,7 +132,7 @@ def test_without_held_rows_the_sentences_begin_with_what_is_known(tmp_path):
 
 def test_a_failed_check_is_said_first_with_its_remedy(tmp_path):
     words = Page(text_of(failed(), tmp_path)).unfolded
-    said = "it is not so that classes are in the order of the outputs. Found: error 0.9. Where to look: labels=(1, 0)."
+    said = "does not hold: classes are in the order of the outputs. Found: error 0.9. Where to look: labels=(1, 0)."
     assert said in words
     assert "What theory predicted" not in words
 

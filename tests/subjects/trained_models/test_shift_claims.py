@@ -84,7 +84,7 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
-    assert "404 rows in use with their classes would give it to within 0.05." in texts["shift"]
+    assert "Measure it by the classes of 404 rows in use, to within 0.05." in texts["shift"]
     assert "predictions that failed" not in texts
 
 

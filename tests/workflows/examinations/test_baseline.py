@@ -96,7 +96,7 @@ def test_a_model_that_is_worse_than_one_answer_is_told(sign):
     held = (x[200:], y[200:])
     record = run_examination(read_trained((model, w), x[:200], y[:200], held=held))
     assert record.baseline.beaten is (sign > 0)
-    assert any("not so that classes are in the order" in line for line in model_sentences(record)) is (sign < 0)
+    assert any("does not hold: classes are in the order" in line for line in model_sentences(record)) is (sign < 0)
     assert ("worse than that" in " ".join(model_sentences(record))) is (sign < 0), "though nothing else was run"
 
 
@@ -212,9 +212,7 @@ def test_copies_with_another_target_are_named(values):
     y[[72, 75]] = y[[72, 75]] + 1.0 if values else 1 - y[[72, 75]]
     (found,) = [own.text for own in lemmata.study_model(quiet.fit(x, y), x, y).record.findings if "copy" in own.text]
     what = "value" if values else "class"
-    told = (
-        f"4 of them are equal to a row with another {what}, so that no model gets both right: look at rows 2, 5, 72, 75"
-    )
+    told = f"4 of them are equal to a row with another {what}, so no model gets both right. Look at rows 2, 5, 72, 75"
     assert told in found
 
 

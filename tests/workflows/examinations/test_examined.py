@@ -150,7 +150,7 @@ def test_no_held_rows_and_few_of_them(linear):
         assert by_name[STEP] in SPOKE, "it needs no held-out rows"
         assert "failed" not in by_name.values()
         assert by_name["conformal_coverage"] not in SPOKE
-        assert ("unscored" in found.answer) == (count == 0)
+        assert ("was not measured" in found.answer) == (count == 0)
         assert ExaminationRecord.from_json(record.to_json()) == record
 
 
@@ -159,7 +159,7 @@ def test_held_rows_that_are_training_rows_are_found(linear):
     findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
     assert findings[0].text.startswith("40 of 160 held-out rows are copies of training rows (40 of them exact)")
     findings = lemmata.study_model(linear, *TRAIN, held=TRAIN, decay=0.02).record.findings
-    assert findings[0].text.endswith("without them no row is left.")
+    assert findings[0].text.endswith("Without these copies no row is left.")
 
 
 def test_without_derivatives_only_what_needs_none_speaks():
@@ -230,7 +230,7 @@ def test_every_interval_says_its_level(linear):
 def test_a_decay_that_the_weights_contradict_is_said(linear):
     told = lambda decay: lemmata.study_model(linear, *TRAIN, held=HELD, decay=decay).record.notes
     assert not any("imply a decay" in note for note in told(0.02))
-    assert any("The weights imply a decay of 0.02, and 0.05 is stated" in note for note in told(0.05))
+    assert any("The weights imply a decay of 0.02, but 0.05 is stated" in note for note in told(0.05))
 
 
 def test_leaving_out_is_exact_for_ridge_regression(values):
@@ -303,7 +303,7 @@ def test_good_and_bad_models_of_values_are_told_apart(values):
         lemmata.study_model(model, x, y + shift, held=(new, aim + shift)).record.findings
         for model, shift in ((Ridge(1.0).fit(x, y + 50), 50.0), (Ridge(1.0).fit(x, y), 50.0))
     ]
-    said = [[own.text for own in own if "guessed" in own.text or "does not know" in own.text] for own in found]
+    said = [[own.text for own in own if "guesses" in own.text or "does not fit" in own.text] for own in found]
     assert said[0] == []
     assert said[1][0].startswith("The model does not fit its own training rows: its mean squared error is 2.5e+03")
 

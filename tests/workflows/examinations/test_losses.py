@@ -95,7 +95,7 @@ def test_a_loss_that_cannot_be_stated_is_the_reason():
         assert own.status == "inapplicable"
         assert own.reason == f"its loss is {words}, whose derivatives lemmata does not know"
         assert found.record.model.decay is None
-        assert any(note.startswith(f"This model was trained with {words}, whose") for note in found.record.notes)
+        assert any(note.startswith(f"This model was trained with {words}. lemmata does") for note in found.record.notes)
         assert found.record.held_error is not None
 
 
@@ -108,14 +108,14 @@ def test_a_loss_that_cannot_be_stated_is_the_reason():
 )
 def test_a_model_seen_by_its_outputs_says_what_is_not_asked(model, y, tmp_path):
     found = studied(model, y)
-    (note,) = (own for own in found.record.notes if own.startswith("Only the outputs"))
+    (note,) = (own for own in found.record.notes if own.startswith("lemmata sees the outputs of this"))
     assert type(model).__name__ in note
     assert "the error that training rows alone predict" in note
     assert ("which training labels are wrong" in note) == (y is Y)
     asked = model.__class__.__name__ == "CalibratedClassifierCV"
     assert found.record.model.loss.startswith("none is asked for" if asked else "the pinball loss")
-    assert "Only the outputs of this" in found.report(tmp_path).read_text()
-    assert not any("Only the outputs" in own for own in studied(SINGLE, Y, decay=0.01).record.notes)
+    assert "lemmata sees the outputs of this" in found.report(tmp_path).read_text()
+    assert not any("lemmata sees the outputs" in own for own in studied(SINGLE, Y, decay=0.01).record.notes)
 
 
 def test_your_own_call_may_give_what_the_outputs_stand_for():

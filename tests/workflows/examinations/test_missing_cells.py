@@ -79,6 +79,6 @@ def build():
     run = lambda name: CliRunner().invoke(app, ["model", name, "rows.csv", "--held", "new.csv", "--out", "found"])
     found = run("net.py")
     assert found.exit_code == 0, found.output
-    assert "Only the outputs of this function are seen" in " ".join(found.output.split())
+    assert "lemmata sees the outputs of this function" in " ".join(found.output.split())
     refused = run("line.py")
     assert refused.exit_code == 2
