@@ -48,15 +48,15 @@ class Facts(TypedDict, total=False):
     held: Annotated[
         Any,
         Fact(
-            "rows and targets, or documents, that training has not seen",
-            "without them predictions are not scored",
+            "held-out rows with their targets, or held-out documents",
+            "without them, no prediction is compared with a measurement",
             "--held FILE",
         ),
     ]
     labels: Annotated[
         tuple[Any, ...] | None,
         Fact(
-            "the class of each output, where whole numbers from 0 or the sorted classes are not it",
+            "the class of each output, if the outputs are not the sorted classes or whole numbers from 0",
             "",
             "labels in the program",
         ),
@@ -65,7 +65,7 @@ class Facts(TypedDict, total=False):
         float | None,
         Fact(
             "weight decay: delta in mean loss + (delta/2) |theta|²",
-            "without it, as the weights imply",
+            "without it, lemmata infers it from the weights",
             "--decay NUMBER (0, if there was none)",
             "the decay of the weights is stated as 0",
         ),
@@ -73,17 +73,17 @@ class Facts(TypedDict, total=False):
     loss: Annotated[
         Any,
         Fact(
-            "the loss that was trained with",
+            "the training loss",
             '"log", "squared", "huber WIDTH", "poisson" or "other"; after "log" perhaps ", smoothed by SHARE" and '
-            '", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights. Without it, as '
-            "outputs, targets and the estimator say",
+            '", weights CLASS=WEIGHT ..." or ", weights balanced"; or a mapping of classes to weights. Without it, lemmata '
+            "infers the loss from outputs, targets and the estimator",
             "--loss TEXT, or loss in the program",
         ),
     ]
     start: Annotated[
         Any,
         Fact(
-            "the model at the parameters that training began with",
+            "the model with its initial parameters, before training",
             "",
             "--start FILE",
             "the parameters that training began with are given",
@@ -92,7 +92,7 @@ class Facts(TypedDict, total=False):
     fit: Annotated[
         Callable[..., Any] | None,
         Fact(
-            "how to train again",
+            "a function that trains the model again",
             "fit(x, y, seed) or fit(x, y, seed, start=None), which returns a model",
             "def fit(x, y, seed) in the program",
             "fit, which trains afresh, is given",
@@ -101,7 +101,7 @@ class Facts(TypedDict, total=False):
     rate: Annotated[
         float | None,
         Fact(
-            "the step of the gradient descent on all rows that trained the model",
+            "the learning rate, if full-batch gradient descent trained the model",
             "",
             "--rate NUMBER",
             "the rate of descent is given",
@@ -109,12 +109,12 @@ class Facts(TypedDict, total=False):
     ]
     deployed: Annotated[
         Any,
-        Fact("rows that the model meets in use, without targets", "", "--deploy FILE", "rows in use are given"),
+        Fact("rows on which the model is used, without targets", "", "--deploy FILE", "rows in use are given"),
     ]
     checkpoints: Annotated[
         tuple[Any, ...],
         Fact(
-            "the model at earlier times of its training, in their order",
+            "earlier checkpoints of the training, in order",
             "",
             "--checkpoint FILE, repeated",
             "checkpoints",
@@ -124,7 +124,7 @@ class Facts(TypedDict, total=False):
     claimed: Annotated[
         tuple[float, float] | None,
         Fact(
-            "the differential privacy that the training is said to have",
+            "the differential privacy that is claimed for the training",
             "(epsilon, delta)",
             "--epsilon NUMBER",
             "a privacy of the training is claimed",
@@ -143,7 +143,7 @@ class Facts(TypedDict, total=False):
     corrected: Annotated[
         Any,
         Fact(
-            "right targets of the training rows, where somebody has looked at them",
+            "corrected targets of the training rows",
             "",
             "--corrected COLUMN or FILE",
             "corrected labels are given",
@@ -151,12 +151,12 @@ class Facts(TypedDict, total=False):
     ]
     padding: Annotated[
         int | None,
-        Fact("the token that fills documents up", "-1 is padding always", "padding in the program"),
+        Fact("the token that pads documents", "-1 is always padding", "padding in the program"),
     ]
     scale: Annotated[
         float | None,
         Fact(
-            "the largest size of an input, where all inputs have one unit",
+            "the largest size of an input, if all inputs have the same unit",
             "255 for pixels, say",
             "scale in the program",
         ),
@@ -164,13 +164,13 @@ class Facts(TypedDict, total=False):
     sizes: Annotated[
         tuple[Any, ...],
         Fact(
-            "models of other sizes, trained alike on the same rows",
+            "models of other sizes, trained in the same way on the same rows",
             "in any order",
             "sizes() in the program, and --size FILE, repeated, for their weights",
             default=(),
         ),
     ]
-    seed: Annotated[int, Fact("the seed of all that is chosen at random", "", "--seed NUMBER", default=0)]
+    seed: Annotated[int, Fact("the random seed", "", "--seed NUMBER", default=0)]
 
 
 def _read() -> dict[str, tuple[Any, Fact]]:

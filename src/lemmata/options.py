@@ -205,30 +205,30 @@ class ModelOptions:
     """
 
     weights: Annotated[str | None, "Parameters by name in a safetensors file, put into what build() returns."] = None
-    held: Annotated[str | None, f"{_what('held')}, in a file as DATA."] = None
-    split: Annotated[str | None, "Or: the column of DATA that says held or test of them."] = None
+    held: Annotated[str | None, f"{_what('held')}: a file like DATA."] = None
+    split: Annotated[str | None, "Instead of --held: a column of DATA that says held or test for held-out rows."] = None
     target: Annotated[str | None, "The column to predict; default y, target or label."] = None
-    decay: Annotated[float | None, f"{_what('decay')}; else the program's, or as weights imply."] = None
+    decay: Annotated[float | None, f"{_what('decay')}. Default: the program's, or inferred from weights."] = None
     loss: Annotated[str | None, f"{_what('loss')}: {FACTS['loss'].note.partition('; or a mapping')[0]}."] = None
-    start: Annotated[str | None, f"{_what('start')}, in a safetensors file."] = None
+    start: Annotated[str | None, f"{_what('start')}: a safetensors file."] = None
     rate: Annotated[float | None, f"{_what('rate')}."] = None
-    deploy: Annotated[str | None, f"{_what('deployed')}, in a file as DATA; a target is not read."] = None
-    checkpoint: Annotated[tuple[str, ...], f"{_what('checkpoints')}: a safetensors file each; repeatable."] = ()
+    deploy: Annotated[str | None, f"{_what('deployed')}: a file like DATA. Targets are ignored."] = None
+    checkpoint: Annotated[tuple[str, ...], f"{_what('checkpoints')}: a safetensors file. Repeatable."] = ()
     size: Annotated[
         tuple[str, ...],
-        f"{_what('sizes')}: a safetensors file for each that sizes() of the program returns; repeatable.",
+        f"{_what('sizes')}: a safetensors file for each model that sizes() in the program returns. Repeatable.",
     ] = ()
     corrected: Annotated[
-        str | None, f"{_what('corrected')}: a column of DATA, or a file with as many rows in their order."
+        str | None, f"{_what('corrected')}: a column of DATA, or a file with the same rows in the same order."
     ] = None
-    epsilon: Annotated[float | None, f"{_what('claimed')}: its epsilon."] = None
-    delta: Annotated[float, "Its delta."] = 1e-5
+    epsilon: Annotated[float | None, f"{_what('claimed')}: epsilon."] = None
+    delta: Annotated[float, "The delta that goes with --epsilon."] = 1e-5
     require: Annotated[
-        tuple[str, ...], 'A condition, "held.error<0.1" say; exit code 1 where one does not hold; repeatable.'
+        tuple[str, ...], 'A condition such as "held.error<0.1". If it does not hold, the exit code is 1. Repeatable.'
     ] = ()
-    time_limit: Annotated[
-        float, "Seconds after which nothing more is begun, at least 10; inf for no limit. The plan is cut to them."
-    ] = EXAMINATION
+    time_limit: Annotated[float, "Start nothing more after this many seconds, at least 10. inf: no limit."] = (
+        EXAMINATION
+    )
     seed: Annotated[int, f"{_what('seed')}."] = 0
 
     def __post_init__(self) -> None:

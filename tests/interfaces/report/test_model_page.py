@@ -185,7 +185,7 @@ def test_the_held_out_error_is_the_first_row_and_silence_is_one_folded_line(tmp_
     words = Page(text).unfolded
     assert not any(f"Theory {i}: why" in words for i in range(9))
     fold = text[text.index('id="silent"') :]
-    assert re.search(r"<summary>(.*?) <span", fold).group(1) == "5 gauges say nothing here"
+    assert re.search(r"<summary>(.*?) <span", fold).group(1) == "5 checks say nothing here"
     assert all(f"Theory {i}: why" in fold for i in range(9))
     place = {i: own.title for i, own in enumerate(record.gauges)}
     assert [place[int(i)] for i in re.findall(r'href="#gauge-(\d+)"', fold)] == [own.title for own in (*quiet, empty)]
@@ -214,7 +214,7 @@ def test_gauges_are_grouped_by_what_they_wait_for():
     assert said == [f"{titles[2]}: c"]  # a start alone would not make it speak
     assert waiting == [("--start FILE", [titles[0], titles[3]]), ("--start FILE and --rate NUMBER", [titles[1]])]
     page = model_page(record)
-    assert "3 more gauges would speak, if given what they wait for" in page
+    assert "3 more checks run if you add what they need" in page
 
 
 def tables():

@@ -39,14 +39,14 @@ def _model(
 ) -> None:
     """What does theory predict about this trained model, and did it come true?
 
-    Theory by theory: whether its hypotheses hold for this model and these rows, the number that it predicts from
-    training rows and weights (or from a half of the held-out rows, about the other half), the number that is measured
-    by another route, and what it leaves unexplained.
+    Each check takes one result of theory. It tests whether the hypotheses hold for this model and these rows. It
+    predicts a number from the training rows and the weights, or from one half of the held-out rows for the other half.
+    It measures that number in another way, and says whether the two agree and what stays unexplained.
 
-    Writes DIR/model/index.html, DIR/model/rows.csv (what is known of each row) and DIR/model.json, and prints the
-    answer. Exit code 0; 1 where a condition of --require does not hold; 2 where the input is refused; 3 where the model
-    is no function of one row, or its classes are in another order, and nothing else was run; 130 after Ctrl-C, with
-    what was finished written.
+    Writes DIR/model/index.html, DIR/model/rows.csv (a line for each row of data) and DIR/model.json, and prints the
+    answer. Exit code 0; 1 if a condition of --require does not hold; 2 if the input is refused; 3 if the output for a
+    row depends on other rows or the classes are in another order, and nothing else was run; 130 after Ctrl-C, with
+    finished results written.
     """
     from ._console import err
 
@@ -124,7 +124,10 @@ def _print(console: Any, record: ExaminationRecord) -> None:
     silent, waiting = silence(record)
     for title, lines in (
         ("Says nothing here:", silent),
-        ("More gauges would speak:", [f"with {what}: {'; '.join(titles)}" for what, titles in waiting]),
+        (
+            "More checks run if you add what they need:",
+            [f"with {what}: {'; '.join(titles)}" for what, titles in waiting],
+        ),
     ):
         if lines:
             console.print(title, style="dim")
