@@ -4,6 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -196,6 +197,8 @@ def test_an_examination_says_which_column_and_which_class_are_apart():
     assert "x[:, 1, 2] is 1." in text
     assert "standard deviations smaller" in text
     assert "class 2 is" in text
+    assert "column 'f' is 1." in drawn_apart(trained, tuple("abcdef"))
+    assert "x[:, 1, 2] is 1." in drawn_apart(trained, ("one", "two")), "names of other columns"
     plain = read_trained((model, jnp.ones((6, 3))), x[:150], y[:150], held=(x[150:300], y[150:300]))
     assert drawn_apart(plain) is None
 
@@ -237,3 +240,13 @@ def test_targets_of_another_spread_are_told_by_it():
     y[300:] += y[:300].mean() - y[300:].mean()
     text = drawn_apart(read_trained(lambda x: x[:, :1], x[:300], y[:300], held=(x[300:], y[300:])))
     assert f"the target has {y[300:].std() / y[:300].std():.2g} times the spread in held-out rows" in text
+
+
+def test_the_column_that_has_changed_is_called_as_in_the_frame():
+    rng = np.random.default_rng(4)
+    table = pl.DataFrame(rng.normal(size=(400, 3)), schema=["age", "dose", "weight"])
+    y = (table["age"] > 0).cast(int)
+    moved = table[200:].with_columns(pl.col("dose") + 2)
+    model = LogisticRegression().fit(table[:200], y[:200])
+    found = lemmata.study_model(model, table[:200], y[:200], held=(moved, y[200:])).record.findings
+    assert any("column 'dose' is 2 standard" in own.text for own in found)

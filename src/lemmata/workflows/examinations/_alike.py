@@ -1,6 +1,7 @@
 """Are training and held-out rows drawn alike? Every prediction from training rows about new ones rests on that."""
 
 import dataclasses
+import math
 
 import numpy as np
 from jaxtyping import Float
@@ -31,11 +32,18 @@ class Unlike:
     spread: float
 
 
-def drawn_apart(trained: Trained) -> str | None:
-    """In which column, and which class, held-out rows differ from training rows, in words; None where they do not."""
+def drawn_apart(trained: Trained, columns: tuple[str, ...] | None = None) -> str | None:
+    """In which column, and which class, held-out rows differ from training rows, in words; None where they do not.
+
+    Args:
+        trained: the model with its rows.
+        columns: names of the inputs; None where they have none.
+    """
     inputs, targets, parts = unlike_inputs(trained), unlike_targets(trained), []
     if inputs is not None:
         name = f"x[:, {', '.join(map(str, np.unravel_index(inputs.column, trained.x.shape[1:])))}]"
+        if columns is not None and len(columns) == math.prod(trained.x.shape[1:]):
+            name = f"column {columns[inputs.column]!r}"
         parts.append(_moved(name, inputs))
     if targets is not None and trained.task.is_classification:
         shares = [100 * float(y[:, targets.column].mean()) for y in (held_rows(trained)[1], trained.y)]

@@ -82,7 +82,7 @@ def signs(trained: Trained, gauges: list[Gauge], held: GaugeInterval | None, nam
         *_trigger(trained, gauges, names),
         *_privacy(trained, gauges),
         *_shift(trained, gauges),
-        *_drawn_apart(trained),
+        *_drawn_apart(trained, names),
         *_worse_than_one_answer(trained, held),
         *_copies(trained, held, names),
         *_untrained(trained),
@@ -167,9 +167,9 @@ def _shift(trained: Trained, gauges: list[Gauge]) -> list[Sign]:
     return [Sign("shift", Finding(text, [own.name]))]
 
 
-def _drawn_apart(trained: Trained) -> list[Sign]:
+def _drawn_apart(trained: Trained, names: RowNames) -> list[Sign]:
     """Held-out rows that differ from training rows in inputs, or in how frequent classes are."""
-    text = None if trained.held is None else drawn_apart(trained)
+    text = None if trained.held is None else drawn_apart(trained, names.columns)
     return [] if text is None else [Sign("rows drawn apart", Finding(text, [HELD_OUT]))]
 
 
