@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from lemmata.errors import ShapeError
 from lemmata.subjects.trained_models import read_model, read_trained
 from lemmata.workflows.examinations import run_examination
 
@@ -148,3 +149,27 @@ def test_a_function_that_fixes_its_precision_is_examined_and_says_so(kind):
     wrong = lambda w, x: low(jnp.tanh(low(x @ w["a"])) @ low(jax.lax.stop_gradient(w["b"])))
     record = run_examination(read_trained((wrong, weights), *TRAIN, held=HELD))
     assert any(check.holds is False for check in record.preflight), "a wrong derivative is no rounding"
+
+
+def test_a_state_in_float32_takes_its_parameters_in_float32():
+    """As the loops of Flax have it: `lax.scan` refuses a state whose type a step changes."""
+
+    def function(w, x):
+        step = lambda state, part: (jnp.tanh(part[:, None] * w["a"] + state @ w["b"]), None)
+        state, _ = jax.lax.scan(step, jnp.zeros((len(x), 4), "float32"), x.T)
+        return state @ w["c"]
+
+    draw = lambda key, shape: 0.5 * jax.random.normal(jax.random.key(key), shape, "float32")
+    weights = {"a": draw(1, (4,)), "b": draw(2, (4, 4)), "c": draw(3, (4, 2))}
+    with pytest.raises(TypeError, match="carry"):
+        function(jax.tree.map(lambda leaf: leaf.astype("float64"), weights), jnp.asarray(TRAIN[0], "float64"))
+    record = run_examination(read_trained((function, weights), *TRAIN, held=HELD))
+    assert [check for check in record.preflight if check.holds is False] == []
+    assert not [own.title for own in record.gauges if own.status == "failed"]
+    (check,) = [check for check in record.preflight if check.name.startswith("derivatives")]
+    assert "the model rounds inside" in check.found
+    model = read_model((function, weights))
+    np.testing.assert_allclose(model.in_double().outputs(X), model.outputs(X), atol=1e-6)
+    broken = lambda w, x: x @ w["a"] + None
+    with pytest.raises(ShapeError, match="NoneType"):
+        read_model((broken, {"a": jnp.ones((6, 2))})).in_double().outputs(X)

@@ -27,6 +27,7 @@ from ._trained import Trained
 _WIDEST = 2048
 _MARK = 7  # rows of a batch by which values that depend on the rows are known from parameters
 _BODIES = ("jaxpr", "call_jaxpr")
+_REPEATED = ("scan", "while", "cond")
 _LOOSE = 1e-3
 _LIKE_RELU = ("Tanh", "Hardtanh", "ReLU6", "Softshrink")  # slope at most 1, 0 at 0
 
@@ -146,6 +147,9 @@ def _of_jax(model: JaxModel, shape: tuple[int, ...]) -> tuple[ReluNetwork, bool]
 
 
 def _bodies(step: Any) -> list[ClosedJaxpr]:
+    """The functions that a step calls once; those of loops and branches are read by nobody here."""
+    if step.primitive.name in _REPEATED:
+        return []
     return [step.params[name] for name in _BODIES if isinstance(step.params.get(name), ClosedJaxpr)]
 
 

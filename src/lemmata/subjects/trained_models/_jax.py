@@ -41,7 +41,20 @@ class JaxModel(AbstractModel):
     def _own_call(self, theta: jax.Array, x: jax.Array) -> Any:
         """What the user's own function gives."""
         # one split, whose derivative is one concatenation: that of a slice is a vector of P numbers for each layer
-        return self.f(jax.tree.unflatten(self.tree, self._arrays(theta)), x)
+        return self._of_arrays(self._arrays(theta), x)
+
+    def _of_arrays(self, arrays: list[jax.Array], x: jax.Array) -> Any:
+        """The same, of the layers as arrays.
+
+        A function with a state in float32, as loops of Flax have, takes no parameters in float64: it gets float32.
+        """
+        try:
+            return self.f(jax.tree.unflatten(self.tree, arrays), x)
+        except TypeError:
+            if all(own.dtype != jnp.float64 for own in arrays):
+                raise
+            *arrays, x = (own.astype(jnp.float32) if own.dtype == jnp.float64 else own for own in (*arrays, x))
+            return self.f(jax.tree.unflatten(self.tree, arrays), x)
 
     def _arrays(self, theta: jax.Array) -> list[jax.Array]:
         parts = jax.lax.split(theta, [layer.size for layer in self.layers])
@@ -156,7 +169,7 @@ def _jacobian(model: JaxModel, theta: Any, x: Any) -> jax.Array:
 
 @eqx.filter_jit
 def _matrix_factors(model: JaxModel, theta: Any, x: Any) -> dict[int, tuple[jax.Array, jax.Array]]:
-    call = lambda own, rows: model._read(model.f(jax.tree.unflatten(model.tree, own), rows))
+    call = lambda own, rows: model._read(model._of_arrays(own, rows))
     return matrix_factors(call, model._arrays(theta), x)
 
 

@@ -18,7 +18,7 @@ from lemmata.subjects.trained_models._trained_networks import TrainedNetworks, s
 from ._gauge import AbstractGauge
 from ._leave_one_out import leaving_out_bytes, rows_left_out
 from ._outputs import held_rows
-from ._polish import polished_copy
+from ._polish import objective_of, polished_copy
 from ._refit import refits_of
 from .leaving_out import predicted_share
 from .start import at_start, begun, kernel_errors
@@ -28,6 +28,7 @@ ABOUT = {"tool": "statistics", "architecture": "any", "object": "generalisation"
 _HALVES = 8
 _REFITS = 4
 _FACTOR = 2.0
+_ARRIVED = 1e-2
 
 
 def trainable(problem: Trained) -> list[Hypothesis]:
@@ -131,8 +132,19 @@ class EffectOfOneRow(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        rows = Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")
-        return [rows, *stationary(problem)]
+        found = [Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")]
+        found += stationary(problem)
+        if _all_hold(found) and objective_of(problem).decay > 0:
+            found.append(
+                Hypothesis(
+                    "gradient where the descent ended, in units of that of the decay",
+                    polished_copy(problem).residual,
+                    "<=",
+                    _ARRIVED,
+                    "else a descent without a row goes on where this one ended, and not for its sake",
+                )
+            )
+        return found
 
     def predict(self, problem: Trained) -> Array:
         rows, task = shown_rows(problem), problem.task
