@@ -71,3 +71,10 @@ def test_words_need_no_jax():
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_near_misses_are_told_beside_json_too():
+    said = listed("--json", "grokking banana")
+    assert json.loads(said.stdout)
+    assert "No claim has all words" in " ".join(said.stderr.split())
+    assert listed("--json", "grokking").stderr == ""

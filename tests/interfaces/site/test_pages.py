@@ -358,6 +358,8 @@ def test_the_first_page_names_claims_that_are_there_and_shows_a_picture_for_each
     assert all(by_class[name]["kind"] == "own result" for name in chosen["own"])
     page = _front.front_page(rows())
     assert page.count("<img ") + page.count("<svg") == len(chosen["question"]) == 4
+    assert page.count("The work would be right if") == 10
+    assert "Claim G.1, as printed" in page, "an accusation names the place of the words"
 
 
 def test_a_withdrawn_claim_keeps_its_address(tmp_path, monkeypatch):

@@ -70,3 +70,15 @@ def test_what_cannot_be_answered_is_refused():
     for planted in (np.zeros(400, bool), np.ones(400, bool), np.ones(3, bool)):
         with pytest.raises(ShapeError, match="some and not all"):
             label_doubts(f, y).area(planted)
+
+
+def test_many_rows_are_judged_by_a_part_of_them_and_all_are_judged():
+    f, y, hit = (np.concatenate(parts) for parts in zip(*(rows(seed, 0.1) for seed in range(100)), strict=True))
+    assert len(f) > 25_000
+    doubts = label_doubts(f, y)
+    assert doubts.fitted == 20_000
+    assert 0.9 * doubts.low <= 0.1 <= 1.1 * doubts.high  # ends lie on a grid
+    assert doubts.high - doubts.low < 0.03
+    assert doubts.wrong.shape == doubts.own.shape == (len(f),)
+    assert doubts.area(hit) > 0.8
+    assert label_doubts(f[:300], y[:300]).fitted == 300

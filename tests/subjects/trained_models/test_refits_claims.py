@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from lemmata.engine.claims import examine
-from lemmata.subjects.trained_models import is_known, keep, per_row, read_trained, rows_left_out
+from lemmata.subjects.trained_models import is_known, keep, per_row, polished_copy, read_trained, rows_left_out
 from lemmata.subjects.trained_models.leaving_out import HeldOutErrorFromTrainingRows
 from lemmata.subjects.trained_models.membership import found_members
 from lemmata.subjects.trained_models.per_row import MedianRatioOfRowEffects, OrderOfRowEffects, newton_effects
@@ -192,3 +192,19 @@ def test_losses_that_tie_leave_the_value_in_its_interval(ties):
     assert low <= value <= high
     if ties == 40:
         assert high == 1.0  # nothing parts a threshold of 0 from them
+
+
+def test_effects_of_rows_ask_for_a_stationary_point():
+    """A descent that ended early goes on without the row: what it then finds is not the effect of the row."""
+    x = RNG.normal(size=(40, 3))
+    y = (x @ RNG.normal(size=(3, 3))).argmax(1)
+    fitted = LogisticRegression(C=0.5, fit_intercept=False, tol=1e-10, max_iter=5000).fit(x, y)
+    problem = read_trained((linear, jnp.asarray(fitted.coef_.T)), x, y, decay=0.05)
+    there = polished_copy(problem)
+    assert there.residual < 1e-3
+    for residual, status in ((there.residual, "unscored"), (0.3, "inapplicable")):
+        keep(polished_copy, problem, dataclasses.replace(there, residual=residual))
+        for claim in (EffectOfOneRow(), OrderOfRowEffects(), MedianRatioOfRowEffects()):
+            found = gauge(claim, problem, 0)
+            assert found.status == status
+            assert ("gradient where the descent ended" in found.reason) == (residual == 0.3)

@@ -65,11 +65,11 @@ def list_claims(
     rows = [row for row in rows if not places or is_of(places, row["name"])]
     rows = [row for row in rows if all(_has(row, facet, word) for facet, word in wanted.items())]
     rows = [row for row in rows if not loose or row["control"]["loose"]]
+    if told:
+        err.print(told, markup=False, highlight=False)
     if as_json:
         plain(json.dumps([{**row, "runs": all_runs()[row["name"]]} for row in rows], indent=1))
         return
-    if told:
-        err.print(told, markup=False, highlight=False)
     if wanted.get("verdict") == "refuted":
         rows.sort(key=_accused)
     more = rows[first:] if part and first else []

@@ -36,7 +36,7 @@ def front_page(known: list[dict[str, Any]]) -> str:
     """
     by_class = {row["class"]: row for row in known}
     pairs = [
-        (_told(by_class[each["claim"]], each["printed"]), _told(by_class[each["correction"]], each["instead"]))
+        (_printed(by_class[each["claim"]], each["printed"]), _told(by_class[each["correction"]], each["instead"]))
         for each in _chosen()["false"]
         if each["claim"] in by_class and each["correction"] in by_class
     ]
@@ -66,6 +66,11 @@ def newest(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _told(row: dict[str, Any], words: str = "") -> dict[str, Any]:
     return {**row, "href": claim_address(row), "said": sentence(words or row["title"])}
+
+
+def _printed(row: dict[str, Any], said: str) -> dict[str, Any]:
+    """A refuted claim in plain words, with what would make its source right, from the passage that it accuses."""
+    return _told(row, said) | {"right_if": sentence(row["passage"]["right_if"])}
 
 
 def _picture(question: dict[str, str], by_class: dict[str, dict[str, Any]]) -> Markup:
