@@ -72,13 +72,28 @@ def test_what_cannot_be_answered_is_refused():
             label_doubts(f, y).area(planted)
 
 
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_the_ends_of_an_interval_are_those_of_the_likelihood_ratio(share):
+    """Against a loop over shares and temperatures; ends lie inside by a step of the grid at most, a factor 1.122."""
+    f, y, _ = (np.concatenate(parts) for parts in zip(*(rows(seed, share) for seed in range(25)), strict=True))
+    doubts = label_doubts(f, y)
+    q = lambda t: (softmax(f / t, axis=1) * y).sum(1)
+    known = {t: q(t) for t in np.linspace(0.85, 1.15, 31)}
+    best = lambda e: max(np.log((1 - e) * own + e * (1 - own) / 4).sum() for own in known.values())
+    grid = doubts.share * np.linspace(0.3, 1.9, 161)
+    values = np.array([best(e) for e in grid])
+    inside = grid[values >= values.max() - 3.8415 / 2]
+    assert 0.98 * inside[0] <= doubts.low <= 1.14 * inside[0]
+    assert inside[-1] / 1.14 <= doubts.high <= 1.02 * inside[-1]
+
+
 def test_many_rows_are_judged_by_a_part_of_them_and_all_are_judged():
     f, y, hit = (np.concatenate(parts) for parts in zip(*(rows(seed, 0.1) for seed in range(100)), strict=True))
     assert len(f) > 25_000
     doubts = label_doubts(f, y)
     assert doubts.fitted == 20_000
-    assert 0.9 * doubts.low <= 0.1 <= 1.1 * doubts.high  # ends lie on a grid
-    assert doubts.high - doubts.low < 0.03
+    assert doubts.low <= hit.mean() <= doubts.high
+    assert 0.005 < doubts.high - doubts.low < 0.03, "no interval is a point of the grid"
     assert doubts.wrong.shape == doubts.own.shape == (len(f),)
     assert doubts.area(hit) > 0.8
     assert label_doubts(f[:300], y[:300]).fitted == 300

@@ -7,9 +7,10 @@ e (1 - q)/(C - 1) over that sum, at its own label.
 """
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import optimize, stats
 from scipy.special import softmax
 
@@ -17,6 +18,7 @@ from lemmata.errors import ShapeError
 
 _SHARES = np.concatenate([[0.0], np.geomspace(1e-3, 0.9, 60)])
 _TEMPERATURES = (-3.0, 4.0)
+_FEWEST = 5  # shares that an interval holds, or the grid is made finer around its middle
 _ENOUGH = 20_000
 """Rows that the share and the temperature are fitted to, at most."""
 
@@ -86,13 +88,31 @@ def label_doubts(f: Float[np.ndarray, "n C"], y: Float[np.ndarray, "n C"]) -> La
         found: optimize.OptimizeResult = optimize.minimize_scalar(loss, bounds=_TEMPERATURES, method="bounded")  # pyright: ignore
         return -float(found.fun), float(found.x)
 
-    rows = [profile(share) for share in _SHARES]
-    values = np.array([value for value, _ in rows])
+    shares, values, slopes = _profiled(_SHARES, profile)
+    inside = _kept(values)
+    if len(inside) < _FEWEST and values.argmax() > 0:  # many rows leave less open than the grid shows
+        ends = shares[max(inside[0] - 1, 0)], shares[min(inside[-1] + 1, len(shares) - 1)]
+        around = np.geomspace(max(ends[0], shares[1] / 10), ends[1], len(shares))
+        finer = zip((shares, values, slopes), _profiled(around, profile), strict=True)
+        shares, values, slopes = (np.append(coarse[0], fine) for coarse, fine in finer)
     best = int(values.argmax())
-    inside = np.flatnonzero(values >= values[best] - stats.chi2.ppf(0.95, 1) / 2)
-    own, other, whole = _likelihoods(f, y, rows[best][1], float(_SHARES[best]))
-    ends = float(_SHARES[inside[0]]), float(_SHARES[inside[-1]])
-    return LabelDoubts(float(_SHARES[best]), *ends, float(values[best] - values[0]), other / whole, own, len(part_f))
+    inside = _kept(values)
+    own, other, whole = _likelihoods(f, y, slopes[best], float(shares[best]))
+    ends = float(shares[inside[0]]), float(shares[inside[-1]])
+    return LabelDoubts(float(shares[best]), *ends, float(values[best] - values[0]), other / whole, own, len(part_f))
+
+
+def _profiled(
+    shares: Float[np.ndarray, " g"], profile: Callable[[float], tuple[float, float]]
+) -> tuple[Float[np.ndarray, " g"], Float[np.ndarray, " g"], Float[np.ndarray, " g"]]:
+    """Shares, the best log likelihood at each, and log T there."""
+    found = np.array([profile(float(share)) for share in shares])
+    return shares, found[:, 0], found[:, 1]
+
+
+def _kept(values: Float[np.ndarray, " g"]) -> Int[np.ndarray, " k"]:
+    """Places of the shares that a likelihood-ratio test at 5 % does not reject."""
+    return np.flatnonzero(values >= values.max() - stats.chi2.ppf(0.95, 1) / 2)
 
 
 def _likelihoods(
