@@ -10,13 +10,17 @@ import posixpath
 import re
 from typing import NamedTuple
 
+from markupsafe import Markup
+
 from ._code import ROOT
 from ._markdown import Link, anchor, rendered, without_marks
-from ._pages import page, script
+from ._pages import page
 
+GALLERY = "examples/README"
+"""The page that lists programs; `_gallery` shows it."""
 GROUPS = {
     "Learn": ("tour", "tutorial", "glossary"),
-    "How to": ("examples/README", "claims", "empirical", "solvers"),
+    "How to": (GALLERY, "claims", "empirical", "solvers"),
     "Explained": ("study", "model", "kernels", "trust", "design"),
 }
 """The pages in the order in which they are offered; those that no group names stand under "In full"."""
@@ -139,11 +143,13 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
     """
     pages: dict[str, str | bytes] = {f"docs/{name}": picture for name, picture in pictures().items()}
     for document in documents():
+        if document.name == GALLERY:
+            continue
         pages |= _page_of(document, None, addresses)
         for section in document.sections[1:] if document.in_parts else ():
             pages |= _page_of(document, section, addresses)
     pages["docs/index.html"] = page(
-        "documents.html", "docs/index.html", "docs/index.html", "Documentation", groups=_groups()
+        "documents.html", "docs/index.html", "docs/index.html", "Documentation", groups=page_groups()
     )
     return pages
 
@@ -155,26 +161,47 @@ def _page_of(document: Document, section: Section | None, addresses: dict[str, s
         text = document.sections[0].text if document.in_parts else document.text
     else:
         text = f"## {section.title}\n{section.text}"
-    titles = {f"{other.name}.md": other.title for other in documents()}
-    text = re.sub(r"\[([\w/]+\.md)\]", lambda found: f"[{titles.get(found[1], found[1])}]", text)
     copied: dict[str, str | bytes] = {}
-    depth = "../" * address.count("/")
-    link: Link = lambda name: depth + addresses[name] if name in addresses else None
-    body = rendered(text, link, lambda target: _target(document, address, target, copied), raised=section is not None)
+    body = words_of(document, text, address, addresses, copied, raised=section is not None)
     parts = document.sections[1:] if document.in_parts else ()
     place = parts.index(section) if section else -1
     title = f"{section.title}: {document.title}" if section else document.title
     made = page(
         "document.html", address, "docs/index.html", title,
-        body=body, groups=_groups(), here=document, section=section, parts_here=parts,
+        body=body, groups=page_groups(), here=document, section=section,
         before=parts[place - 1] if place > 0 else None, after=parts[place + 1] if place + 1 < len(parts) else None,
-        about=section.lead if section else document.lead, script_here=script("copy.js"),
+        about=section.lead if section else document.lead,
     )  # fmt: skip
     return {address: made, **copied}
 
 
+def words_of(
+    document: Document,
+    text: str,
+    address: str,
+    addresses: dict[str, str],
+    copied: dict[str, str | bytes] | None = None,
+    raised: int = 0,
+) -> Markup:
+    """A text as HTML.
+
+    Args:
+        document: the page of the documentation that it stands on.
+        text: Markdown.
+        address: of the page on the site that shows it.
+        addresses: of pages that code in backticks names, by those names.
+        copied: receives the files that it shows or names, by their addresses.
+        raised: levels by which headings are raised.
+    """  # fmt: skip
+    titles = {f"{other.name}.md": other.title for other in documents()}
+    text = re.sub(r"\[([\w/]+\.md)\]", lambda found: f"[{titles.get(found[1], found[1])}]", text)
+    depth, files = "../" * address.count("/"), {} if copied is None else copied
+    link: Link = lambda name: depth + addresses[name] if name in addresses else None
+    return rendered(text, link, lambda target: _target(document, address, target, files), raised)
+
+
 @functools.cache
-def _groups() -> list[tuple[str, list[Document]]]:
+def page_groups() -> list[tuple[str, list[Document]]]:
     """The groups of pages, each with its title."""
     known = {document.name: document for document in documents()}
     groups = [(title, [known[name] for name in names if name in known]) for title, names in GROUPS.items()]

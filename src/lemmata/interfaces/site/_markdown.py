@@ -86,13 +86,25 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
 
 
 def _listing(token: Token, printed: bool) -> str:
-    """Code in colours; plain text otherwise, as the output of a program where it is one."""
+    """Code in colours, and plain text otherwise, as the output of a program where it is one."""
     language = _LANGUAGES.get(token.info.strip())
     if language is None:
         kind = ' class="output"' if printed else ""
         return f'<pre{kind} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
     found = highlight(token.content, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
     return f'<pre class="code" tabindex="0"><code>{found}</code></pre>\n'
+
+
+def listing(code: str, language: str) -> Markup:
+    """Code in colours.
+
+    >>> print(listing("x = 1", "python"))
+    <pre class="code" tabindex="0"><code><span class="n">x</span> <span class="o">=</span> <span class="mi">1</span>
+    </code></pre>
+    <BLANKLINE>
+    """
+    found = highlight(code, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
+    return Markup(f'<pre class="code" tabindex="0"><code>{found}</code></pre>\n')
 
 
 def _words(text: str) -> str:
