@@ -182,12 +182,13 @@ class AbstractTableSteps(Claim[Training]):
 
 
 class ReluWidth(AbstractTableWidth):
-    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Let lambda, with 0 < lambda
-    < 1, be the smallest eigenvalue of the network's own kernel <x, y> (pi - angle(x, y)) / (2 pi) at the training
-    inputs. A ReLU network of width n² log(n) / lambda² can be trained to an error of 0.05.
+    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
+    (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to
+    an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error in time.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
+    4, ..., 128 from which on training reaches this error in time.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -197,13 +198,13 @@ class ReluWidth(AbstractTableWidth):
 
 
 class ExponentialWidth(AbstractTableWidth):
-    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Let lambda,
-    with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y> exp(sigma² |x + y|² / 2) at the
-    training inputs, where sigma is the standard deviation of the initial weights. An exponential network of width n²
-    log²(n) / lambda² can be trained to an error of 0.05.
+    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
+    <x, y> exp(sigma² |x + y|² / 2) at the training inputs, where sigma is the standard deviation of the initial
+    weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
-    ..., 128 from which on training reaches this error in time.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
+    4, ..., 128 from which on training reaches this error in time.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -213,10 +214,10 @@ class ExponentialWidth(AbstractTableWidth):
 
 
 class SoftmaxWidth(AbstractTableWidth):
-    """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Let lambda, with 0 <
-    lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y> exp(sigma² <x, y>) at the training
-    inputs, where sigma is the standard deviation of the initial weights. A softmax network of width n² log²(n) /
-    lambda² can be trained to an error of 0.05.
+    """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie
+    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
+    exp(sigma² <x, y>) at the training inputs, where sigma is the standard deviation of the initial weights. A softmax
+    network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
     outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches
@@ -230,9 +231,10 @@ class SoftmaxWidth(AbstractTableWidth):
 
 
 class ReluSteps(AbstractTableSteps):
-    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Let lambda, with 0 < lambda
-    < 1, be the smallest eigenvalue of its tangent kernel at infinite width. Gradient descent reaches an error of 0.05
-    in n² log(n / error) / lambda² steps of size lambda / n². The width in this test is 128.
+    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at infinite width.
+    Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n². The width in
+    this test is 128.
     """
 
     title = "Descent fits a ReLU network in n² log(n / error) / lambda² steps"
@@ -242,10 +244,10 @@ class ReluSteps(AbstractTableSteps):
 
 
 class ExponentialSteps(AbstractTableSteps):
-    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Let lambda,
-    with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at infinite width. Gradient descent reaches
-    an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n², up to the factor n^o(1) that is left
-    out. The width in this test is 128.
+    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
+    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²,
+    up to the factor n^o(1) that is left out. The width in this test is 128.
     """
 
     title = "Descent fits an exponential network in n² log(n / error) / lambda² steps"
@@ -255,9 +257,10 @@ class ExponentialSteps(AbstractTableSteps):
 
 
 class SoftmaxSteps(AbstractTableSteps):
-    """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Let lambda,
-    with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at infinite width. Gradient descent reaches
-    an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / (m n²). The width in this test is 128.
+    """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
+    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
+    lambda / (m n²). The width in this test is 128.
 
     The theorem has a factor exp(16 B) in the step and in the number of steps. This factor is part of the n^o(1) that
     is left out.
@@ -270,11 +273,11 @@ class SoftmaxSteps(AbstractTableSteps):
 
 
 class WidthsAlike(Claim[Training]):
-    """Train a ReLU, an exponential and a softmax network on the same data, with the same initial weights. The training
-    time of each network depends on its own lambda, where lambda is the smallest eigenvalue of its tangent kernel at
-    infinite width. For each network, find the smallest width that suffices. These widths are almost the same: in
-    geometric mean, the widths of the ReLU and the exponential network are between half and twice the width of the
-    softmax network.
+    """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
+    initial weights. The training time of each network depends on its own lambda, where lambda is the smallest
+    eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices. These
+    widths are almost the same: in geometric mean, the widths of the ReLU and the exponential network are between half
+    and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
     is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.

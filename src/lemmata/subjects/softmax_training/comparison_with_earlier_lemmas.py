@@ -127,15 +127,15 @@ _LOGARITHMS = (1e2, 1e4, 1e6, 1e8)
 
 
 class ReluPerturbation(Claim[RandomUnits]):
-    """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have n >=
-    2 inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0} /
-    m, where # counts units. Let every unit move by at most R, which changes the weights between W~ and W. With
-    probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
+    """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have
+    n >= 2 inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0,
+    <w_r, x_j> >= 0} / m, where # counts units. Let every unit move by at most R, which changes the weights between W~
+    and W. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A unit can switch on or off at an input only if its logit there is within R of 0. This has a probability below 0.8
-    R, and a Chernoff bound gives the result.
+    A unit can switch on or off at an input only if its logit there is within R of 0. This has a probability below
+    0.8 R, and a Chernoff bound gives the result.
     """
 
     title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"

@@ -125,17 +125,18 @@ class AbstractSteps(Claim[Training]):
 
 class TrainingReachesError(AbstractLoss):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda =
-    lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let B = max(10 sigma sqrt(log(n k /
-    delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After T = 2 log(n k / error) / (m eta
-    lambda) steps of gradient descent, with probability at least 1 - delta,
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let
+    lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After
+    T = 2 log(n k / error) / (m eta lambda) steps of gradient descent, with probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
-    This holds for errors in (0, 0.1); the test uses 0.05. The source asks for a width m = Omega(lambda^-2 n² k² exp(18
-    B) log²(n k / delta)). The width in the test is 128, and the statement holds all the same. T is 10^10 and more, too
-    many steps to run. lemmata therefore measures the loss after the same flow time T m eta = 2 log(n k / error) /
-    lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is about these steps.
+    This holds for errors in (0, 0.1); the test uses 0.05. The source asks for a width
+    m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The width in the test is 128, and the statement holds all
+    the same. T is 10^10 and more, too many steps to run. lemmata therefore measures the loss after the same flow time
+    T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is about
+    these steps.
     """
 
     title = "Gradient descent trains a softmax network to any error"
@@ -146,8 +147,8 @@ class TrainingReachesError(AbstractLoss):
 class WidthThatSuffices(AbstractWidth):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of the limit of its tangent kernel H at infinite width. Let B = max(10 sigma sqrt(log(n
-    k / delta)), 1), where delta is the failure probability. A width of
+    be the smallest eigenvalue of the limit of its tangent kernel H at infinite width. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the failure probability. A width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
@@ -183,8 +184,8 @@ class StepsThatSuffice(AbstractSteps):
 class OneOutputReachesError(AbstractLoss):
     """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the
     symmetric initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the
-    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2. After T =
-    2 log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
+    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2. After
+    T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -200,8 +201,8 @@ class OneOutputReachesError(AbstractLoss):
 class OneOutputWidth(AbstractWidth):
     """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the
     smallest eigenvalue of the limit of its tangent kernel at infinite width. Let delta be the failure probability, and
-    let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to |F - Y|²
-    <= 0.05 in the time of the corollary's T steps.
+    let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
+    |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. The
     test therefore has more points than columns. The width is measured as for several outputs.
@@ -228,8 +229,8 @@ class LongStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
     and lambda_max(H*) be the smallest and the largest eigenvalue of its tangent kernel H* at initialisation. The
-    contraction of Lemma E.2 holds for a first step of length 1 / (m lambda_max(H*)), in place of lambda / (10 m n² k²
-    exp(16 B)):
+    contraction of Lemma E.2 holds for a first step of length 1 / (m lambda_max(H*)), in place of
+    lambda / (10 m n² k² exp(16 B)):
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 

@@ -99,8 +99,9 @@ class PredictionPerturbation(Claim[Flow]):
     second term, read as at least 1. This factor is not needed. The size of the cross kernel, which the source hides in
     O(.), is needed.
 
-    The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of |F_nn -
-    Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| is at most eps_H / lambda times as much.
+    The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
+    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| is at most eps_H / lambda times as
+    much.
     """
 
     title = "A softmax network predicts like its kernel regression if the kernel moves little"

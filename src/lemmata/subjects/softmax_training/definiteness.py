@@ -58,8 +58,8 @@ class PositiveDefinite(Claim[KernelPoints]):
 
         1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)),   i, q = 1, ..., n,
 
-    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|) prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) /
-    |x_i - x_j|.
+    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|) prod_(j != i)
+    (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
     """
 
     title = "The softmax tangent kernel is positive definite at distinct, nonzero inputs"
@@ -85,9 +85,9 @@ class PositiveDefinite(Claim[KernelPoints]):
 
 
 class SingularWhereRepeated(Claim[KernelPoints]):
-    """Let x_i be n inputs of which one is 0, or of which two are equal. Consider the matrix with the entries <x_i,
-    x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with weights of standard
-    deviation sigma. The smallest eigenvalue of this matrix is 0.
+    """Let x_i be n inputs of which one is 0, or of which two are equal. Consider the matrix with the entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with weights of
+    standard deviation sigma. The smallest eigenvalue of this matrix is 0.
 
     The claim is tested as 1 + lambda_min / lambda_max = 1, up to rounding. Half of the sampled problems have a zero
     input, and the other half a repeated input.
