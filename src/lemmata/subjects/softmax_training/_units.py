@@ -53,7 +53,7 @@ class AbstractPart(Claim[RandomUnits]):
     population = RandomLayers()
     relation = AtMost(delta=DELTA)
     unexplained = (
-        "the concentration of sums over units, because B bounds the largest logit, with a larger C = 10 than needed"
+        "how sums over units concentrate: B bounds the largest logit instead, and its C = 10 is larger than needed"
     )
     reading = READING
     traced = False  # so that the draw is compiled once for all parts

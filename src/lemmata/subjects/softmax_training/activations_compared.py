@@ -200,7 +200,7 @@ class ReluWidth(AbstractTableWidth):
 class ExponentialWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
     targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
-    <x, y> exp(sigma² |x + y|² / 2) at the training inputs, where sigma is the standard deviation of the initial
+    <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial
     weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
@@ -216,7 +216,7 @@ class ExponentialWidth(AbstractTableWidth):
 class SoftmaxWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie
     in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
-    exp(sigma² <x, y>) at the training inputs, where sigma is the standard deviation of the initial weights. A softmax
+    exp(sigma² <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A softmax
     network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
@@ -276,7 +276,7 @@ class WidthsAlike(Claim[Training]):
     """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
     initial weights. The training time of each network depends on its own lambda, where lambda is the smallest
     eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices. These
-    widths are almost the same: in geometric mean, the widths of the ReLU and the exponential network are between half
+    widths are almost the same. In geometric mean, the widths of the ReLU and the exponential network are between half
     and twice the width of the softmax network.
 
     The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2

@@ -40,7 +40,8 @@ class GradientBound(Claim[Training]):
     control = Control(
         "the gradient is at most sqrt(n k) |F - Y|, without exp(3 B)",
         lambda bound, problem: bound / jnp.exp(3 * problem.bound),
-        loose="exp(3 B) bounds m times the largest share, which is smaller by 10^6, so no control is near",
+        loose="exp(3 B) bounds m times the largest share, which is smaller by 10^6, so no control is close to "
+        "the bound",
     )
     controls = "the gradient of every unit"
     unexplained = "the size of B, because the largest share is far below exp(2 B + 2 R) / m"
@@ -78,7 +79,7 @@ class StepBound(Claim[Training]):
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are shorter by 10^37, so no control is near",
+        loose="eta is so small that steps are shorter by 10^37, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of B, which makes steps far shorter than the bound"
@@ -112,7 +113,9 @@ class InitialLoss(Claim[Training]):
     source = Source("gu2024softmax", "Lemma D.3")
     population = PushedUnits()
     relation = AtMost()
-    control = Control("at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1]))
+    control = Control(
+        "the residual is at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1])
+    )
     controls = "the loss of the network before training"
     unexplained = "nothing"
     reading = "the constant that O(.) hides is 1"

@@ -100,8 +100,8 @@ class WeightsStayNear(Claim[Training]):
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
-    The claim is tested at the end of coarse training, when the loss has almost vanished and the units are farthest,
-    after one more step of size eta. The source sums gradients over tau = 0 to infinity.
+    The claim is tested after one more step of size eta at the end of coarse training. By then the loss has almost
+    vanished and the units are farthest. The source sums gradients over tau = 0 to infinity.
     """
 
     title = "The weights of a softmax network stay within D of their initialisation"
@@ -111,7 +111,7 @@ class WeightsStayNear(Claim[Training]):
     control = Control(
         "every unit moves by at most |F(0) - Y| / (2 m)",
         lambda bound, problem: 0.5 * jnp.linalg.norm(problem.y) / problem.width,
-        loose="4 exp(3 B) is above 80, and units move by less than |F(0) - Y| / m, so no control is near",
+        loose="4 exp(3 B) is above 80, and units move by less than |F(0) - Y| / m, so no control is close to the bound",
     )
     controls = "how far the weights move in training"
     unexplained = "the factor exp(3 B)"
@@ -208,12 +208,12 @@ class LossInductionClosed(AbstractLossInduction):
 
 class GradientStaysSmall(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Descent takes
-    steps eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2, where lambda > 0 is the
-    smallest eigenvalue of the tangent kernel at initialisation and B = max(10 sigma sqrt(log(n k / delta)), 1) is the
-    bound on the logits. Let D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)),
-    and let the weights be within D of the initialisation at tau. Then with probability 1 - delta the step from tau + 1
-    moves every unit by at most
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
+    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size
+    eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let D = 4 exp(3 B) sqrt(n k)
+    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be within D of the
+    initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """
@@ -225,7 +225,7 @@ class GradientStaysSmall(Claim[Training]):
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are shorter by 10^15, so no control is near",
+        loose="eta is so small that steps are shorter by 10^15, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of exp(16 B) in eta, which makes steps far shorter than the bound"

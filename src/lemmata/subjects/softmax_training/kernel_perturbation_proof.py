@@ -38,7 +38,7 @@ _SCALES = Drawn(
 )
 
 
-_LOOSE = "powers of exp(B) are at least 148 where 1 is enough, so no control is near"
+_LOOSE = "powers of exp(B) are at least 148, but 1 is enough, so no control is close to the bound"
 
 
 @jax.jit
@@ -201,9 +201,9 @@ class SecondAverageTerm(AbstractTermBound):
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
     control = _share(1e-3)
     unexplained = (
-        "its small size: the term is linear in R with the factor 0.0022 R/m² at sigma = 0.05, since "
-        "<v_lr, S - S~> = <a_l, S~ - S> does not depend on r, and it multiplies sum_r <v_lr, S_i> S_ir "
-        "S_jr, which is 0 at equal shares"
+        "its size, which is linear in R and only 0.0022 R/m² at sigma = 0.05. The reason is that <v_lr, "
+        "S - S~> = <a_l, S~ - S> does not depend on r. It multiplies sum_r <v_lr, S_i> S_ir S_jr, which "
+        "is 0 at equal shares"
     )
 
 

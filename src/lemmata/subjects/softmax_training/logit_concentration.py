@@ -21,7 +21,9 @@ from ._units import AbstractPart, exponential_change, part
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "inequality"}
 
-_SPARE = "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1, so no control is near"
+_SPARE = (
+    "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1, so no control is close to the bound"
+)
 
 
 class LogitBound(AbstractPart):

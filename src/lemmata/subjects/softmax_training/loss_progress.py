@@ -217,7 +217,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=along_smallest_eigenvector)
     relation = AtMost(delta=DELTA)
     control = Control(
-        "the progress is at least 1.9 m eta lambda |F - Y|²: C_1 <= -1.9 m eta lambda |F - Y|²",
+        "C_1 <= -1.9 m eta lambda |F - Y|²",
         lambda bound, problem: 3.8 * bound,
     )
     controls = "the term of a descent step that makes progress"

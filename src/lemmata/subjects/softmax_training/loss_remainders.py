@@ -142,7 +142,7 @@ class CurvatureTerm(Claim[Training]):
     control = Control(
         "C_2 <= m eta² R |F - Y|² for weights that moved by R",
         lambda bound, problem: bound * problem.farthest / (2 * problem.size**2 * jnp.exp(9 * problem.bound)),
-        loose="n² k² exp(9 B) is above 7 * 10^4, and C_2 has no such factor, so no control is near",
+        loose="n² k² exp(9 B) is above 7 * 10^4, and C_2 has no such factor, so no control is close to the bound",
     )
     controls = "what a step adds to the loss through the curvature of the exponential"
     unexplained = "the powers of n k exp(B)"
@@ -188,7 +188,8 @@ class ChangeTerm(Claim[Training]):
     control = Control(
         "the bound holds without k² exp(16 B)",
         lambda bound, problem: bound / (len(problem.sign) ** 2 * jnp.exp(16 * problem.bound)),
-        loose="exp(16 B) is above 10^6 for every sigma, and the change has no such factor, so no control is near",
+        loose="exp(16 B) is above 10^6 for every sigma, and the change has no such factor, so no control is "
+        "close to the bound",
     )
     controls = "how far a step moves the outputs"
     unexplained = "the powers of k exp(B)"

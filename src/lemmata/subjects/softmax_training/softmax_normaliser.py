@@ -64,7 +64,7 @@ class InverseDenominatorChange(AbstractPart):
     control = Control(
         "the change is at most R exp(-sigma²/2)/m, with the inverse mean of an exponential for exp(3B + 2R)",
         lambda bound, problem: problem.radius / problem.width * jnp.exp(-(problem.sigma**2) / 2),
-        loose="exp(3B) is at least 20, but means of exponentials are near 1, so no control is near",
+        loose="exp(3B) is at least 20, but means of exponentials are near 1, so no control is close to the bound",
     )
     controls = "the change of the inverse of the denominator"
 
@@ -94,7 +94,7 @@ class ShareBound(AbstractPart):
     control = Control(
         "a share is at most exp(B/10)/m, with C = 1 and a denominator of m",
         lambda bound, problem: jnp.exp(problem.bound / CONSTANT) / problem.width,
-        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is near",
+        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is close to the bound",
     )
     controls = "the largest share"
     trivial = 1.0  # a share is at most 1
@@ -122,7 +122,7 @@ class MovedShareBound(AbstractPart):
     control = Control(
         "a share is at most exp(B/10 + R)/m, with C = 1 and a denominator of m",
         lambda bound, problem: jnp.exp(problem.bound / CONSTANT + problem.radius) / problem.width,
-        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is near",
+        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is close to the bound",
     )
     controls = "the largest share after the units have moved"
     trivial = 1.0  # a share is at most 1
@@ -151,7 +151,7 @@ class ShareChange(AbstractPart):
     control = Control(
         "the change is at most 2 R/m, the first order of one unit against the others at equal shares",
         lambda bound, problem: jnp.asarray(2 * problem.radius / problem.width),
-        loose="exp(4B) is at least 54, but 2 is enough, so no control is near",
+        loose="exp(4B) is at least 54, but 2 is enough, so no control is close to the bound",
     )
     controls = "the change of a share"
     trivial = 1.0  # shares lie between 0 and 1
@@ -182,7 +182,7 @@ class AverageChange(AbstractPart):
     control = Control(
         "the change is at most 0.98 R, less than moving half of the units each way attains",
         lambda bound, problem: jnp.asarray(0.98 * problem.radius),
-        loose="exp(4B) is at least 54, but 1 is enough, so no control is near",
+        loose="exp(4B) is at least 54, but 1 is enough, so no control is close to the bound",
     )
     controls = "the change of an average over units"
     trivial = 2.0  # averages of z lie between -1 and 1

@@ -222,7 +222,7 @@ class EigenvalueFromBelow(Claim[SphereKernel]):
     mean over 16 draws.
     """
 
-    title = "A lower bound on the mean smallest eigenvalue of the softmax kernel on the sphere"
+    title = "A lower bound on the softmax kernel's mean smallest eigenvalue on the sphere"
     source = _SOURCE
     stated = Kind.OWN
     population = SphereKernels(d=64, n=8)
