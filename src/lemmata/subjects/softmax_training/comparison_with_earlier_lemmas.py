@@ -1,12 +1,13 @@
-"""Softmax beside ReLU and exponential units, when all units move by R; and what (n d)^(2 + o(1)) is.
+"""Softmax units compared with ReLU and exponential units if all units move by R, and the meaning of (n d)^(2 + o(1)).
 
-This theory controls the change of the tangent kernels of two-layer networks of m units, of entries <x_i, x_j> times
+This theory is about two-layer networks of m units for which every w_r moves by at most R. It bounds the change of
+their tangent kernels. These kernels have the entries <x_i, x_j> times
 
-    (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>,
+    (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>
 
-for ReLU, exponential and softmax units, when every w_r moves by at most R: at most 2 R n and 3 R n^(1 + o(1)) in
-earlier work, R n^(1 + o(1)) here. It assumes inputs in the unit ball. It leaves unexplained why training would be as
-bad.
+for ReLU, exponential and softmax units in this order. The changes are at most 2 R n and 3 R n^(1 + o(1)) in earlier
+work, and R n^(1 + o(1)) here. The theory assumes inputs in the unit ball. It does not explain why training would be as
+bad as these worst moves.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Coupling: how far a trained softmax network is from the regression with its tangent kernel at initialisation.
 
-This theory controls the distance, at every time of the gradient flow, by how far the kernel moves. It assumes a
-positive definite kernel that moves by less than half of its smallest eigenvalue, and the symmetric initialisation; it
-leaves unexplained how far the kernel moves, and the distance to the kernel of infinite width. All bounds hold on [0, T]
-with the largest movements on [0, T], which is how trials with a last record speak about them.
+This theory bounds the distance at every time of the gradient flow by how far the kernel moves. It assumes the
+symmetric initialisation and a positive definite kernel that moves by less than half of its smallest eigenvalue. It
+does not explain how far the kernel moves, or how far the kernel of infinite width is. All bounds hold on [0, T] with
+the largest movements on [0, T]. Trials that end at a last record test them in this form.
 """
 
 import jax

@@ -1,10 +1,10 @@
 """When the softmax tangent kernel is positive definite: lambda > 0 and its causes.
 
-The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory controls the smallest
-eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>): it is positive exactly where no input is 0 and no input
-stands twice, and it is bounded below by the distances between inputs and their norms. So the hypothesis has a cause
-that can be checked and named. It leaves unexplained the true size of lambda, which falls fast with the number of inputs
-in few dimensions.
+The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory is about the smallest
+eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalue is positive exactly if no input is 0 and no
+input occurs twice. The distances between inputs and their norms bound it from below. If the hypothesis fails, its
+cause can therefore be checked and named. The theory does not explain the true size of lambda, which falls fast with
+the number of inputs in few dimensions.
 """
 
 import jax

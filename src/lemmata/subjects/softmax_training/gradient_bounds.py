@@ -1,11 +1,11 @@
 """How large the gradient of a softmax network is.
 
-This theory controls the gradient of every unit, at initialisation and as long as no unit has moved by more than R: with
-it, how far one step goes. It assumes inputs in the unit ball and the logit bound B; it leaves unexplained the factor
-exp(3 B), which is a bound on the largest share and is the reason that the steps it allows are tiny.
+This theory bounds the gradient of every unit, at initialisation and as long as no unit has moved by more than R. The
+gradient says how far one step goes. The theory assumes inputs in the unit ball and the logit bound B. It does not
+explain the factor exp(3 B), which bounds the largest share and makes the steps that the theory allows tiny.
 
 The network is F_l(x) = m <a_l, softmax(W' x)> for outputs l = 1, ..., k, with hidden weights W of shape (d, m) and
-signs a_l; it is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.
+signs a_l. It is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.
 """
 
 import jax.numpy as jnp

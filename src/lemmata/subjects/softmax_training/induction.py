@@ -1,13 +1,13 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory controls training at the step eta = lambda / (10 m n² k² exp(16 B)): as long as the displacement D that the
-gradients allow is below the radius R in which the tangent kernel keeps half of its smallest eigenvalue, every step
-contracts the loss. D < R is a hypothesis that can be met: with sigma so small that B = 1, nearly orthogonal inputs
-and small targets it asks for a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². It leaves unexplained why training
-works at steps 10^8 times longer and widths 10^6 times smaller.
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). D is the displacement that the
+gradients allow, and R is the radius in which the tangent kernel keeps half of its smallest eigenvalue. As long as D is
+below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B = 1, inputs are
+nearly orthogonal and targets are small. It then asks for a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². The
+theory does not explain why training works at steps 10^8 times longer and widths 10^6 times smaller.
 
-States at time tau are reached by coarse descent, and the steps that are judged have the size of the theory. Losses
-fall by a part in 10^9 a step, so relative decreases are compared, which are computed without cancellation.
+The tests reach states at time tau by coarse descent, and then take steps of the theory's size. Losses fall by a part
+in 10^9 per step. The tests therefore compare relative decreases, which are computed without cancellation.
 """
 
 import equinox as eqx

@@ -1,12 +1,12 @@
-"""The softmax tangent kernel of infinite width: the limit of H, how H nears it, and when it is positive definite.
+"""The softmax tangent kernel of infinite width: the limit of H, how H approaches it, and when it is positive definite.
 
-This theory controls H at the symmetric initialisation. As m grows, H tends to the identity over outputs times
+This theory is about H at the symmetric initialisation. As m grows, H tends to the identity over outputs times
 
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
-with fluctuations of size m^(-1/2) and a bias of size 1/m that is known. So lambda = lambda_min(H) of the convergence
-theorems is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The
-theory assumes units drawn in pairs; it leaves unexplained what training does to H.
+with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The theory
+assumes units drawn in pairs. It does not explain what training does to H.
 """
 
 import jax

@@ -1,11 +1,11 @@
 """How far training moves the tangent kernel of a softmax network: the second order of what a lemma allows.
 
-This theory controls |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
-that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal weights
-and opposite signs: to first order they move oppositely, H depends on signs only through products of two, and both the
-change of H and that of the normalisation cancel within the pair. What is left is of second order, m^(-2). The theory
-assumes targets of a size that does not grow with m; it leaves unexplained asymmetric initialisations, whose kernels
-move more.
+This theory is about |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
+that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal
+weights and opposite signs. To first order they move in opposite directions, and H depends on signs only through
+products of two. The change of H and that of the normalisation therefore cancel within the pair, and a second-order
+change m^(-2) remains. The theory assumes targets of a size that does not grow with m. It does not explain asymmetric
+initialisations, whose kernels move more.
 """
 
 import equinox as eqx

@@ -1,9 +1,10 @@
-"""How far the tangent kernel of a softmax network moves when every hidden unit moves by at most R.
+"""How far the tangent kernel of a softmax network moves if every hidden unit moves by at most R.
 
-This theory controls H of Definition 3.6 entry by entry: its change is at most proportional to R, with a constant that
-depends on the bound B of the logits alone. It assumes inputs in the unit ball, normal weights, signs a_lr and R < 0.01.
-It leaves unexplained the constant: the source has exp(10 B); 21 exp(2 B) is proved below, and the worst moves found
-here change an entry by 2 R. Nor does it say why training would move units in the worst direction.
+This theory bounds the change of H of Definition 3.6 entry by entry. The change is at most proportional to R, with a
+constant that depends only on the bound B of the logits. The theory assumes inputs in the unit ball, normal weights,
+signs a_lr and R < 0.01. It does not explain the constant. The source has exp(10 B) and 21 exp(2 B) is proved below,
+but the worst moves found here change an entry by 2 R. It does not explain either why training would move units in the
+worst direction.
 """
 
 import jax

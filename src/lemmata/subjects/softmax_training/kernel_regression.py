@@ -1,9 +1,9 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory controls the kernel regression that a trained network is compared with: its features, its coefficients, and
-its predictions at every time of training. It assumes nothing but a positive definite kernel; it leaves unexplained how
-far a network is from this regression, which is the subject of `coupling`. Times are those of the flow
-dF/dt = -m H (F - Y); the kernel of k outputs at n points has k n rows.
+This theory is about the kernel regression that a trained network is compared with: its features, its coefficients and
+its predictions at every time of training. It assumes only a positive definite kernel. It does not explain how far a
+network is from this regression, which is the subject of `coupling`. Times are those of the flow dF/dt = -m H (F - Y).
+The kernel of k outputs at n points has k n rows.
 """
 
 from collections.abc import Sequence

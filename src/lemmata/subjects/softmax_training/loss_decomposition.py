@@ -1,9 +1,8 @@
-"""One step of descent on a softmax network, taken apart.
+"""One step of descent on a softmax network as a sum of terms.
 
-This theory controls the change of the loss in one step, exactly: four terms, of which two are of first order in the
-step and add up to -2 m eta v' H v, v = vec(F - Y), whatever the weights are. It assumes nothing but a step; it leaves
-unexplained how large the terms are, which is the subject of
-`loss_progress` and `loss_remainders`.
+This theory gives the exact change of the loss in one step. It has four terms, of which two are of first order in the
+step. For all weights, these two add up to -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a step
+is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and `loss_remainders`.
 """
 
 import equinox as eqx

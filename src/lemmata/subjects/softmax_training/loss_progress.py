@@ -1,9 +1,10 @@
 """The term of a step that makes progress.
 
-This theory controls C_1, the part of a step's change of the loss in which the numerator of the softmax moves, by the
-tangent kernel H at the current weights, and H by its smallest eigenvalue at initialisation. The source needs random
-signs and a width above lambda^-2 for C_1 and for C_0; the two sum to -2 m eta v' H v, v = vec(F - Y), at every width.
-It leaves unexplained the radius R in which H keeps half of lambda: H moves far less.
+This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
+bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue at initialisation. The
+source needs random signs and a width above lambda^-2 for C_1 and for C_0. Their sum is -2 m eta v' H v,
+v = vec(F - Y), at every width. The theory does not explain the radius R in which H keeps half of lambda, because H
+moves far less.
 """
 
 import jax

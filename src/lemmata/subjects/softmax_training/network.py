@@ -1,8 +1,9 @@
 """The two-layer softmax network: its outputs, gradient and tangent kernel.
 
-This theory controls the first-order behaviour of F(x)_l = m <a_l, S(x)>, S(x) the softmax of (<w_1, x>, ..., <w_m, x>),
-in its trained weights W: the gradient of squared loss, and the matrix H of inner products of gradients, which decides
-how fast descent moves every output. It holds at every W, trained or not; it leaves unexplained how H moves in training.
+This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W, where S(x) is the
+softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
+gradients, which decides how fast descent moves every output. It holds at every W, trained or not. It does not explain
+how H moves in training.
 """
 
 import equinox as eqx

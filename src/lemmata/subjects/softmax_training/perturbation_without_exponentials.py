@@ -1,19 +1,20 @@
 """How far the softmax tangent kernel moves with its units, without exponentials of logits.
 
-This theory controls the change of H of Definition 3.6 when every unit moves by at most R < 0.01: sharp to the first
-order for an entry, and for all entries with probability 1 - delta at most 17 R n k exp(sigma²), where Lemma 5.1 has
-exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). A bound on the largest of all logits was used there, where only
-a mean over units enters. It assumes units in pairs; it leaves unexplained that training moves them less badly.
+This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
+is sharp to the first order. For all entries it is, with probability 1 - delta, at most 17 R n k exp(sigma²), while
+Lemma 5.1 has exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on the largest of
+all logits, although only a mean over units is needed. The theory assumes units in pairs. It does not explain that
+training moves the units less badly.
 
-Proof. Logits move by delta_ir = <v_r, x_i>, so S_ir becomes S_ir exp(delta_ir)/Z_i, exp(-R) <= Z_i <= exp(R), and
-eps_i = <a_l, S_i> becomes at most 2 tanh(R/2) <= R from 0. With p_r = S_ir S_jr, P their sum, p' = p after the move,
-|p' - p| <= (exp(4R) - 1) p, s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
+Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
+eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' = p
+after the move, so that |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
 
     sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
 
-as sum_r p_r a_lr = 0: at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
-sum_r <v_r, beta_r x_i + gamma_r x_j>, beta_r = p_r s_r - (sum p s) S_ir, gamma alike with S_jr, and log Z_i is within
-R²/2 of <S_i, delta_i>: together the rest is at most 19 R² P.
+because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
+sum_r <v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir, and gamma alike with S_jr. As log Z_i is
+within R²/2 of <S_i, delta_i>, the rest is at most 19 R² P in all.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """The speed of predictions in training, of a softmax network and of the regression with its first kernel.
 
-This theory controls how fast a prediction changes under gradient flow: by the residuals of the training points, seen
-through the tangent kernel, that of the moment for the network and that of the initialisation for the regression. It
-assumes nothing but differentiability; it leaves unexplained what the difference of the two adds up to, which is the
-subject of `coupling`.
+This theory says how fast a prediction changes under gradient flow. The speed is the residuals of the training points,
+multiplied by the tangent kernel. For the network this is the kernel at the current weights, and for the regression the
+kernel at initialisation. The theory assumes only differentiability. It does not explain what the difference of the two
+speeds adds up to, which is the subject of `coupling`.
 """
 
 import jax

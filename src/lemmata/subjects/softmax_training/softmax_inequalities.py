@@ -1,8 +1,8 @@
-"""Elementary facts that the analysis of softmax networks rests on.
+"""Elementary facts on which the analysis of softmax networks rests.
 
-This theory controls single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
-roots, exponentials and geometric series. It assumes arguments near 0, except where a series is used near 1. It leaves
-unexplained how loose the steps are together: constants multiply.
+This theory gives single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
+roots, exponentials and geometric series. It assumes arguments near 0, except for a series that is used near 1. It does
+not explain how loose the steps are together, although their constants multiply.
 """
 
 import math

@@ -1,10 +1,11 @@
 """The softmax of random hidden units: its denominator and its shares, before and after every unit has moved by R.
 
-This theory controls the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
-bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It leaves unexplained the
-normalisation: sums are bounded term by term at the largest term, so that each step costs a factor exp(B) where the
-mean of an exponential would do; a share changes by less than 2 R S_ir exp(2 R) and <z, S_i> by less than R, whatever B.
-The source's probability is 1 - delta/poly(n k), its polynomial unnamed; each part is judged here at 1 - delta.
+This theory bounds the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
+bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It does not explain the
+normalisation. Sums are bounded term by term at the largest term, so that each step costs a factor exp(B), although the
+mean of an exponential would be enough. For every B, a share changes by less than 2 R S_ir exp(2 R), and <z, S_i> by
+less than R. The source's probability is 1 - delta/poly(n k), with a polynomial that it does not name. Each part is
+tested here at 1 - delta.
 """
 
 import jax.numpy as jnp

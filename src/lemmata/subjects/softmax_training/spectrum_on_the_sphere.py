@@ -1,12 +1,13 @@
 """The smallest eigenvalue of the softmax tangent kernel on the sphere, as a function of n, d and sigma.
 
-This theory controls lambda_min of K(x, y) = t exp(s t), t = <x, y>, s = sigma², on n points of the unit sphere of R^d.
-With P_q the Gegenbauer polynomial of degree q, P_q(1) = 1, and N_q the dimension of the harmonics of degree q,
+This theory is about lambda_min of K(x, y) = t exp(s t), t = <x, y>, s = sigma², on n points of the unit sphere of R^d.
+Let P_q be the Gegenbauer polynomial of degree q with P_q(1) = 1, and N_q the dimension of the harmonics of degree q.
+Then
 
     K = sum_q kappa_q N_q P_q(t),     tau_p = sum_(q > p) kappa_q N_q,     D_p = N_0 + ... + N_p,
 
-with kappa_q > 0 in closed form. It assumes unit inputs; it leaves unexplained lambda_min of many random points in few
-dimensions, where only the asymptotic law is near.
+with kappa_q > 0 in closed form. The theory assumes unit inputs. It does not explain lambda_min of many random points
+in few dimensions, for which only the asymptotic formula comes near.
 """
 
 import jax

@@ -1,12 +1,13 @@
 """The softmax tangent kernel to order 1/m: its bias, its fluctuations, and where its smallest eigenvalue lies.
 
-This theory controls H of a softmax network of width m before training, to the first order in 1/m in closed form. With
-e(u, v) = exp(sigma² <u, v>) the bias at the initialisation in pairs (`infinite_width.width_correction`) factorises,
+This theory describes H of a softmax network of width m before training, to the first order in 1/m in closed form. Let
+e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
 
-    m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1):
+    m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1).
 
-H lies below its limit at acute angles, is larger in size at obtuse ones, and unbiased at right angles. It assumes
-Gaussian units; it leaves unexplained the terms of order 1/m², which exponentials of long inputs make large.
+So H lies below its limit at acute angles, is larger in size at obtuse angles, and is unbiased at right angles. The
+theory assumes Gaussian units. It does not explain the terms of order 1/m², which exponentials of long inputs make
+large.
 """
 
 import jax
