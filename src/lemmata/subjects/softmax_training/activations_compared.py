@@ -216,9 +216,9 @@ class ExponentialWidth(AbstractTableWidth):
 
 class SoftmaxWidth(AbstractTableWidth):
     """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie
-    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
-    exp(sigma² <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A softmax
-    network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
+    <x, y> exp(sigma² <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A
+    softmax network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
     outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches

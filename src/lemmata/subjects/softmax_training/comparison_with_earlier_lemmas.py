@@ -231,7 +231,7 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     The claim is tested at m = 65536 and R = 0.002, for ReLU with moves that switch units on.
     """
 
-    title = "The kernel change R n has a known constant for ReLU, exponential and softmax"
+    title = "At equal inputs, all three tangent kernels change by R n times known constants"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
     population = Drawn(

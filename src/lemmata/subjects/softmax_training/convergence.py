@@ -125,8 +125,8 @@ class AbstractSteps(Claim[Training]):
 
 class TrainingReachesError(AbstractLoss):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let
-    lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After
     T = 2 log(n k / error) / (m eta lambda) steps of gradient descent, with probability at least 1 - delta,
 
@@ -146,9 +146,9 @@ class TrainingReachesError(AbstractLoss):
 
 class WidthThatSuffices(AbstractWidth):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of the limit of its tangent kernel H at infinite width. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the failure probability. A width of
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the limit of its tangent kernel H at infinite
+    width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
@@ -164,9 +164,9 @@ class WidthThatSuffices(AbstractWidth):
 
 class StepsThatSuffice(AbstractSteps):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation. Let B = max(10 sigma sqrt(log(n k / delta)),
-    1), where delta is the failure probability, and let eta be the step size of Theorem 4.2. A number of steps of
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta be the step size of Theorem 4.2. A number of steps of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
@@ -184,8 +184,9 @@ class StepsThatSuffice(AbstractSteps):
 class OneOutputReachesError(AbstractLoss):
     """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the
     symmetric initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the
-    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2. After
-    T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability at least 1 - delta,
+    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2, and let
+    delta be the failure probability. After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability
+    at least 1 - delta,
 
         |F(T) - Y|² <= error.
 
@@ -227,10 +228,10 @@ class OneOutputSteps(AbstractSteps):
 
 class LongStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    and lambda_max(H*) be the smallest and the largest eigenvalue of its tangent kernel H* at initialisation. The
-    contraction of Lemma E.2 holds for a first step of length 1 / (m lambda_max(H*)), in place of
-    lambda / (10 m n² k² exp(16 B)):
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of its
+    tangent kernel H* at initialisation. With probability at least 1 - delta, the contraction of Lemma E.2 holds for a
+    first step of length 1 / (m lambda_max(H*)), in place of lambda / (10 m n² k² exp(16 B)):
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 

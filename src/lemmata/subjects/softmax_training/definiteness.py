@@ -58,8 +58,8 @@ class PositiveDefinite(Claim[KernelPoints]):
 
         1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)),   i, q = 1, ..., n,
 
-    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|) prod_(j != i)
-    (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
+    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|)
+    prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
     """
 
     title = "The softmax tangent kernel is positive definite at distinct, nonzero inputs"

@@ -23,9 +23,9 @@ _CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions o
 class GradientBound(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
-    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let F
-    be its outputs. As long as every unit is within 0.01 of its initialisation, the gradient Delta w_r of |F - Y|²/2 by
-    any unit satisfies, with probability 1 - delta,
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. As long as every unit is within 0.01 of its initialisation, the gradient Delta
+    w_r of |F - Y|²/2 by any unit satisfies, with probability 1 - delta,
 
         |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -62,10 +62,10 @@ class GradientBound(Claim[Training]):
 class StepBound(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
-    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1, by
-    descent along the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the smallest eigenvalue of its tangent
-    kernel H at initialisation, and let no unit have moved by 0.01. Then the step eta = lambda / (10 m n² k² exp(16 B))
-    moves every unit, with probability 1 - delta, by at most
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
+    smallest eigenvalue of its tangent kernel H at initialisation, and let no unit have moved by 0.01. Then the step
+    eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with probability 1 - delta, by at most
 
         eta |Delta w_r| <= 0.01,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 

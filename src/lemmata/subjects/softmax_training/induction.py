@@ -54,8 +54,8 @@ def within_displacement(problem: Training) -> Hypothesis:
 
 class OneStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below
     R = lambda / (2 n k exp(10 B)), and let the weights be within D of the initialisation. Then one step of size
     eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, by
@@ -93,8 +93,8 @@ class OneStepContracts(Claim[Training]):
 
 class WeightsStayNear(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of size eta up to time tau
     have contracted the loss by 1 - m eta lambda / 2. Then with probability 1 - delta every unit w_r satisfies
 
@@ -155,8 +155,8 @@ class AbstractLossInduction(Claim[Training]):
 
 class LossInduction(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
     D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
     steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
@@ -182,8 +182,8 @@ class LossInduction(AbstractLossInduction):
 
 class LossInductionClosed(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
     D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
     steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
@@ -208,12 +208,13 @@ class LossInductionClosed(AbstractLossInduction):
 
 class GradientStaysSmall(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
-    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets. Let lambda > 0
-    be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
     B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size
-    eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let D = 4 exp(3 B) sqrt(n k)
-    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be within D of the
-    initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at most
+    eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let
+    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be
+    within D of the initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at
+    most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

@@ -58,9 +58,9 @@ def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Fl
 
 class TangentWidth(Claim[KernelPoints]):
     """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m at the symmetric
-    initialisation. Let sigma be the standard deviation of its hidden weights W. For large m, H tends to <x, y>
-    exp(sigma² <x, y>) within an output, and to 0 between two outputs. The root mean square of the difference, over
-    pairs of points with |x| <= 1, is
+    initialisation. Let sigma be the standard deviation of its hidden weights W. For large m, H tends to
+    <x, y> exp(sigma² <x, y>) within an output, and to 0 between two outputs. The root mean square of the difference,
+    over pairs of points with |x| <= 1, is
 
         C m^(-1/2).
 

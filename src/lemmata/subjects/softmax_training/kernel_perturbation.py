@@ -56,8 +56,9 @@ def largest_change(problem: RandomUnits) -> Array:
 class EntryPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
     a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. With probability at least
-    1 - delta, every entry of the tangent kernel H, an (n k, n k) matrix, changes by at most
+    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. With probability at least 1 - delta, every entry of the tangent kernel H, an (n k, n k) matrix,
+    changes by at most
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -93,8 +94,8 @@ class EntryPerturbation(Claim[RandomUnits]):
 class KernelPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
     a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. With probability at least
-    1 - delta, the tangent kernel H, an (n k, n k) matrix, changes by at most
+    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes by at most
 
         |H(W) - H(W~)|_F <= R n k exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -129,9 +130,10 @@ class KernelPerturbation(Claim[RandomUnits]):
 class SharperEntryPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
     a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let the logits before the
-    move be at most B in size. For B = max(10 sigma sqrt(log(n k / delta)), 1) this has probability at least 1 - delta.
-    Then every entry of the tangent kernel H, an (n k, n k) matrix, changes by at most
+    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
+    probability. Let the logits before the move be at most B in size. For B = max(10 sigma sqrt(log(n k / delta)), 1)
+    this has probability at least 1 - delta. Then every entry of the tangent kernel H, an (n k, n k) matrix, changes by
+    at most
 
         21 R exp(2 B).
 

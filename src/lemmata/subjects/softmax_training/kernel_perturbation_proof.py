@@ -170,9 +170,10 @@ class AbstractTermBound(Claim[RandomUnits]):
 
 class ExponentialTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1).
-    One term in the change of an entry of the tangent kernel comes from replacing the exponentials. With probability at
-    least 1 - delta, for all pairs of inputs and outputs, this term is at most
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the exponentials. With probability at least 1 - delta, for all pairs of inputs and outputs, this term is
+    at most
 
         |B_1| <= 8 R exp(5B) / m².
     """
@@ -186,10 +187,10 @@ class ExponentialTerm(AbstractTermBound):
 
 class SecondAverageTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1).
-    One term in the change of an entry of the tangent kernel comes from replacing the average of signs <v_l'r, S_j>,
-    where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all pairs of inputs and outputs, this term is
-    at most
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the average of signs <v_l'r, S_j>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for
+    all pairs of inputs and outputs, this term is at most
 
         |B_2| <= 8 R exp(9B) / m².
 
@@ -209,10 +210,10 @@ class SecondAverageTerm(AbstractTermBound):
 
 class FirstAverageTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1).
-    One term in the change of an entry of the tangent kernel comes from replacing the average of signs <v_lr, S_i>,
-    where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all pairs of inputs and outputs, this term is
-    at most
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the average of signs <v_lr, S_i>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all
+    pairs of inputs and outputs, this term is at most
 
         |B_3| <= 8 R exp(9B) / m².
     """
@@ -226,10 +227,10 @@ class FirstAverageTerm(AbstractTermBound):
 
 class SecondDenominatorTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1).
-    One term in the change of an entry of the tangent kernel comes from replacing the denominator
-    alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of inputs and outputs, this
-    term is at most
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the denominator alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of
+    inputs and outputs, this term is at most
 
         |B_4| <= 4 R exp(7B) / m².
     """
@@ -243,10 +244,10 @@ class SecondDenominatorTerm(AbstractTermBound):
 
 class FirstDenominatorTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
-    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1).
-    One term in the change of an entry of the tangent kernel comes from replacing the denominator
-    alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of inputs and outputs, this
-    term is at most
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the denominator alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of
+    inputs and outputs, this term is at most
 
         |B_5| <= 4 R exp(7B) / m².
     """

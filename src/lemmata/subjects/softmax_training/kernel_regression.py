@@ -197,8 +197,8 @@ class DescentInFunctionSpace(AbstractKernelRegression):
 
         F <- F - eta m H* (F - vec(Y)).
 
-    After T steps, therefore, F = (I - (I - eta m H*)^T) vec(Y), and the predictions at test points are m K*_te
-    gamma = K*_te H*^-1 F.
+    After T steps, therefore, F = (I - (I - eta m H*)^T) vec(Y), and the predictions at test points are
+    m K*_te gamma = K*_te H*^-1 F.
     """
 
     title = "The update of kernel coefficients is gradient descent in function space"

@@ -30,8 +30,8 @@ _SPARE = (
 
 class LogitBound(AbstractPart):
     """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
-    unit ball, and let k be the number of outputs. With probability at least 1 - delta, every input and every unit
-    satisfy
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, every input and every unit satisfy
 
         |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -59,7 +59,8 @@ class LogitBound(AbstractPart):
 
 class LogitBoundWithWidth(AbstractPart):
     """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let x_1, ..., x_n be inputs in the
-    unit ball. With probability at least 1 - delta, every input and every unit satisfy
+    unit ball. Let delta be the failure probability. With probability at least 1 - delta, every input and every unit
+    satisfy
 
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
@@ -91,8 +92,8 @@ class LogitBoundWithWidth(AbstractPart):
 
 class MovedLogitBound(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. With probability at least
-    1 - delta, every input and every unit satisfy
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, every input and every unit satisfy
 
         |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
@@ -142,8 +143,8 @@ class PairLogitChange(AbstractPart):
 
 class ExponentialBounds(AbstractPart):
     """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
-    unit ball, and let k be the number of outputs. With probability at least 1 - delta, every input and every unit
-    satisfy
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, every input and every unit satisfy
 
         exp(-B) <= exp(<w_r, x_i>) <= exp(B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -166,8 +167,8 @@ class ExponentialBounds(AbstractPart):
 
 class MovedExponentialBounds(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). With probability at least 1 - delta, every input and every unit
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). With probability at least 1 - delta, every input and every unit
     satisfy
 
         exp(-B - R) <= exp(<v_r, x_i>) <= exp(B + R).
@@ -220,8 +221,8 @@ class PairExponentialChange(AbstractPart):
 
 class ExponentialChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. With probability at least
-    1 - delta, every input and every unit satisfy
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, every input and every unit satisfy
 
         |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """

@@ -57,7 +57,7 @@ def rounding(problem: Descent) -> Array:
 
 class ProgressSplit(AbstractProgressIdentity):
     """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
-    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients over m. A step of size eta along the
+    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. A step of size eta along the
     gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by
     v_1 = m sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Put a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i> in front of
     every unit. Then v_1 = m² (Q_1 + Q_2), where
@@ -91,8 +91,8 @@ def at_the_start(problem: Descent) -> Hypothesis:
 
 class ProgressEquality(AbstractProgressIdentity):
     """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
-    towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients over m. Let C_1 (Lemma E.1) be the
-    change of |F - Y|² to first order through the numerators of the softmax. It is
+    towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
+    be the change of |F - Y|² to first order through the numerators of the softmax. It is
 
         C_1 = -2 m eta v' H v,   v = vec(F - Y).
 
@@ -121,9 +121,9 @@ def _slope_of_progress(slope: Array, problem: Descent) -> Array:
 
 class FirstOrderTerms(Claim[Descent]):
     """Let F be a softmax network of m units with targets Y. Let H be its tangent kernel, the Gram matrix of its
-    gradients over m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1). Of these terms, C_0
-    (the denominator) and C_1 (the numerators) are of first order. At every width and all weights, their slopes at
-    eta = 0 add up to
+    gradients divided by m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1). Of these
+    terms, C_0 (the denominator) and C_1 (the numerators) are of first order. At every width and all weights, their
+    slopes at eta = 0 add up to
 
         d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y).
 
@@ -164,10 +164,10 @@ class Progress(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    lambda > 0 be the smallest eigenvalue of the tangent kernel H at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k² exp(16 B)) from W(tau).
-    Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first order in the numerators of
-    the softmax. With probability 1 - delta, it is at most
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in
+    this step that is of first order in the numerators of the softmax. With probability 1 - delta, it is at most
 
         C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
 
@@ -200,11 +200,11 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    lambda > 0 be the smallest eigenvalue of the tangent kernel H at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k² exp(16 B)) from W(tau).
-    Let H(tau) be the tangent kernel at W(tau), and let its smallest eigenvalue be at least half of lambda. Let C_1
-    (Lemma E.1) be the part of the change of |F - Y|² in this step that is of first order in the numerators of the
-    softmax. With probability 1 - delta, it is at most
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest
+    eigenvalue be at least half of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that
+    is of first order in the numerators of the softmax. With probability 1 - delta, it is at most
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
@@ -246,8 +246,9 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
 class SmallestEigenvalueKept(Claim[Training]):
     """Let a softmax network have k outputs, weights of standard deviation sigma and n inputs in the unit ball. Let H,
-    of shape (n k, n k), be its tangent kernel, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Let no hidden unit
-    have moved by more than R = lambda / (2 n k exp(10 B)) from its initialisation. Then with probability 1 - delta
+    of shape (n k, n k), be its tangent kernel. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the
+    failure probability. Let no hidden unit have moved by more than R = lambda / (2 n k exp(10 B)) from its
+    initialisation. Then with probability 1 - delta
 
         lambda_min(H(tau)) >= lambda / 2,   lambda = lambda_min(H(0)) > 0.
 

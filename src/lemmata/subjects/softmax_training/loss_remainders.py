@@ -39,10 +39,11 @@ class NormaliserTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    lambda > 0 be the smallest eigenvalue of the tangent kernel H at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size eta = lambda / (10 m n² k² exp(16 B)) from W(tau).
-    Let C_0 (Lemma E.1) be the part of the change of |F - Y|² in this step that goes through the denominator of the
-    softmax. Let |F(tau) - Y| be at most sqrt(n k). With probability 1 - delta,
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_0 (Lemma E.1) be the part of the change of |F - Y|² in
+    this step that goes through the denominator of the softmax. Let |F(tau) - Y| be at most sqrt(n k). With probability
+    1 - delta,
 
         |C_0| <= m eta lambda |F(tau) - Y|² / 10,
 
@@ -123,8 +124,8 @@ class CurvatureTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    C_2 (Lemma E.1) be the part of the change of |F - Y|² in a step of size eta that comes from the curvature of the
-    exponential. With probability 1 - delta, it is at most
+    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² in a step of size eta
+    that comes from the curvature of the exponential. With probability 1 - delta, it is at most
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 
@@ -171,8 +172,8 @@ class ChangeTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    |F(tau) - Y| be at most sqrt(n k). The squared change of the outputs in a step of size eta is C_3 of Lemma E.1.
-    With probability 1 - delta, it is at most
+    delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). The squared change of the outputs in a
+    step of size eta is C_3 of Lemma E.1. With probability 1 - delta, it is at most
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
 

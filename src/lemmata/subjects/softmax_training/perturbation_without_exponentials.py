@@ -85,9 +85,9 @@ def largest_sum(problem: PairedUnits, mass: Array) -> Array:
 class WorstChangeOfEntry(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r
-    s_r - (sum p s) S_jr. The entry of the tangent kernel H between output l at x_i and output l' at x_j changes by at
-    most
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
+    gamma_r = p_r s_r - (sum p s) S_jr. The entry of the tangent kernel H between output l at x_i and output l' at x_j
+    changes by at most
 
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| + 19 R² <S_i, S_j>).
     """
@@ -119,9 +119,9 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
 class WorstChangeAttained(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r
-    s_r - (sum p s) S_jr. Some moves of length R change the entry of the tangent kernel H between output l at x_i and
-    output l' at x_j by at least
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
+    gamma_r = p_r s_r - (sum p s) S_jr. Some moves of length R change the entry of the tangent kernel H between output
+    l at x_i and output l' at x_j by at least
 
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| - 19 R² <S_i, S_j>).
 
@@ -238,7 +238,7 @@ class ChangeOfKernel(Claim[PairedUnits]):
 class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     """Let a softmax network of k outputs have m hidden units with weights N(0, sigma² I) in pairs. Let every unit move
     by at most R < 0.01, in any way that may depend on the weights, which changes them between W~ and W. Let the n
-    inputs lie in the unit ball, and let the width be
+    inputs lie in the unit ball, let delta be the failure probability, and let the width be
 
         m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)).
 

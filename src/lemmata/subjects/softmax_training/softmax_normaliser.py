@@ -22,8 +22,8 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "in
 
 class DenominatorChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
     alpha~_i = sum_r exp(<v_r, x_i>) be the denominators of the softmax. With probability at least 1 - delta, every
     input satisfies
 
@@ -52,8 +52,8 @@ class DenominatorChange(AbstractPart):
 
 class InverseDenominatorChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
     alpha~_i = sum_r exp(<v_r, x_i>) be the denominators of the softmax. With probability at least 1 - delta, every
     input satisfies
 
@@ -84,8 +84,8 @@ class InverseDenominatorChange(AbstractPart):
 
 class ShareBound(AbstractPart):
     """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
-    unit ball, and let k be the number of outputs. With probability at least 1 - delta, for every input and every unit
-    the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) is at most
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, for every input and every unit the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) is at most
 
         S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
@@ -111,9 +111,9 @@ class ShareBound(AbstractPart):
 
 class MovedShareBound(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. With probability at least
-    1 - delta, for every input and every unit the share after the move, S~_ir = exp(<v_r, x_i>) / sum_s
-    exp(<v_s, x_i>), is at most
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, for every input and every unit the share after the move,
+    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>), is at most
 
         S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
@@ -139,10 +139,10 @@ class MovedShareBound(AbstractPart):
 
 class ShareChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares, and
-    let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, every input and every unit
-    satisfy
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares,
+    and let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, every input and every
+    unit satisfy
 
         |S_ir - S~_ir| <= (R/m) exp(4B + 3R).
     """
@@ -167,10 +167,10 @@ class ShareChange(AbstractPart):
 
 class AverageChange(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
-    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares, and
-    let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, all inputs and all z in [-1,
-    1]^m satisfy
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares,
+    and let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, all inputs and all z in
+    [-1, 1]^m satisfy
 
         |<z, S_i> - <z, S~_i>| <= R exp(4B + 3R).
 

@@ -124,9 +124,9 @@ class SphereCoefficients(Claim[SphereKernel]):
 
 class PolygonEigenvalue(Claim[KernelPoints]):
     """Let x_i be n equispaced points of the unit circle. Let sigma be the standard deviation of the hidden weights of
-    a softmax network of infinite width. Its tangent kernel at these points is the matrix with the entries <x_i, x_j>
-    exp(sigma² <x_i, x_j>). With s = sigma² and the modified Bessel function I, the smallest eigenvalue of this matrix
-    is
+    a softmax network of infinite width. Its tangent kernel at these points is the matrix with the entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>). With s = sigma² and the modified Bessel function I, the smallest eigenvalue of
+    this matrix is
 
         n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s).
 

@@ -98,9 +98,9 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m sum_r S_xr S_yr
-    (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means, with half of the bias of m/2 pairs. The other
-    terms are moments. The claim is tested at m = 64.
+    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m
+    sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means, with half of the bias of m/2
+    pairs. The other terms are moments. The claim is tested at m = 64.
     """
 
     title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
