@@ -130,8 +130,8 @@ _LOGARITHMS = (1e2, 1e4, 1e6, 1e8)
 class ReluPerturbation(Claim[RandomUnits]):
     """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have
     n >= 2 inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0,
-    <w_r, x_j> >= 0} / m, where # counts units. Let every unit move by at most R, which changes the weights between W~
-    and W. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
+    <w_r, x_j> >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights
+    before and after the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 2 R n.
 
@@ -176,8 +176,8 @@ class ReluPerturbation(Claim[RandomUnits]):
 class ExponentialPerturbation(Claim[RandomUnits]):
     """Let a network of exponential units with one output have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let it have
     n inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp <w_r, x_i + x_j>. Let
-    every unit move by at most R < 0.01, which changes the weights between W~ and W. With high probability, the tangent
-    kernel changes by at most
+    every unit move by at most R < 0.01, and let W~ and W be the weights before and after the move. With high
+    probability, the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 
@@ -309,7 +309,7 @@ class WidthExponent(Claim[WidthSizes]):
 
         m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
-    From n k to 2 n k, this width grows with an exponent, the log_2 of the ratio of the two widths, which is
+    Compare this width at n k and at 2 n k. The exponent of its growth, the log_2 of the ratio of the two widths, is
 
         2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta).
 

@@ -205,8 +205,8 @@ class OneOutputWidth(AbstractWidth):
     let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
     |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
-    Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. The
-    test therefore has more points than columns. The width is measured as for several outputs.
+    Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
+    default the test therefore has more points than columns. The width is measured as for several outputs.
     """
 
     title = "The width of Corollary 4.3 is enough for a softmax network with one output"

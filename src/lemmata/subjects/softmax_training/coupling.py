@@ -95,9 +95,9 @@ class PredictionPerturbation(Claim[Flow]):
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    The right side is at most (2 |Y|_F / lambda)(...). The source has the factor log²(n k/(eps_H m lambda)) in the
-    second term, read as at least 1. This factor is not needed. The size of the cross kernel, which the source hides in
-    O(.), is needed.
+    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. The source has the
+    factor log²(n k/(eps_H m lambda)) in the second term, read as at least 1. This factor is not needed. The size of
+    the cross kernel, which the source hides in O(.), is needed.
 
     The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
     |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| is at most eps_H / lambda times as
@@ -135,10 +135,10 @@ class TrainingCouplingRate(Claim[Initialised]):
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
-    In training the weights move by O(1/m). To first order, the two units of a pair have opposite signs and move in
-    opposite directions. The first order of H - H* is a mean over units of products with one more sign, in which pairs
-    cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by Theorem F.2 the difference is
-    also O(m^-2). With independent signs it would be m^(-3/2).
+    In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move
+    in opposite directions. The first order of H - H* is a mean over units of products with one more sign, in which
+    pairs cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by Theorem F.2 the difference
+    is also O(m^-2). With independent signs it would be m^(-3/2).
     """
 
     title = "A softmax network approaches the regression with its own kernel as 1/m²"

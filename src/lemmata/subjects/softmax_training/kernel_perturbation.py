@@ -55,10 +55,10 @@ def largest_change(problem: RandomUnits) -> Array:
 
 class EntryPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
-    probability. With probability at least 1 - delta, every entry of the tangent kernel H, an (n k, n k) matrix,
-    changes by at most
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. With probability at least 1 - delta, every entry of the tangent kernel H, an (n k, n k)
+    matrix, changes by at most
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -93,9 +93,10 @@ class EntryPerturbation(Claim[RandomUnits]):
 
 class KernelPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
-    probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes by at most
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes
+    by at most
 
         |H(W) - H(W~)|_F <= R n k exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -129,11 +130,11 @@ class KernelPerturbation(Claim[RandomUnits]):
 
 class SharperEntryPerturbation(Claim[RandomUnits]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
-    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, which
-    changes the weights between W~ and W, and let x_1, ..., x_n be inputs in the unit ball. Let delta be the failure
-    probability. Let the logits before the move be at most B in size. For B = max(10 sigma sqrt(log(n k / delta)), 1)
-    this has probability at least 1 - delta. Then every entry of the tangent kernel H, an (n k, n k) matrix, changes by
-    at most
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. Let the logits before the move be at most B in size. For
+    B = max(10 sigma sqrt(log(n k / delta)), 1) this holds with probability at least 1 - delta. Then every entry of the
+    tangent kernel H, an (n k, n k) matrix, changes by at most
 
         21 R exp(2 B).
 
@@ -173,7 +174,7 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
 
 class PerturbationLinearInRadius(Claim[RandomUnits]):
     """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the
-    direction that changes the tangent kernel H most, which changes the weights between W~ and W. Then
+    direction that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then
     |H(W) - H(W~)|_F ~ C R^1, so that Lemma 5.1 has the right order in R.
     """
 
@@ -227,7 +228,7 @@ class MeanPerturbationNotZero(Claim[NoisyUnits]):
 
         <x, y> ( exp((sigma² + rho²) <x, y>) - exp(sigma² <x, y>) ).
 
-    This limit is not 0. The source only says that the expectation is not 0 in general.
+    Unless <x, y> = 0, this limit is not 0. The source only says that the expectation is not 0 in general.
     """
 
     title = "Noise with mean 0 in the weights changes the mean softmax tangent kernel"

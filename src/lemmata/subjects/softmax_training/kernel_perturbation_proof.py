@@ -172,8 +172,8 @@ class ExponentialTerm(AbstractTermBound):
     """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
     r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
     B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
-    replacing the exponentials. With probability at least 1 - delta, for all pairs of inputs and outputs, this term is
-    at most
+    replacing the exponentials. With probability at least 1 - delta, for all pairs of inputs and outputs, this term
+    satisfies
 
         |B_1| <= 8 R exp(5B) / m².
     """
@@ -190,7 +190,7 @@ class SecondAverageTerm(AbstractTermBound):
     r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
     B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
     replacing the average of signs <v_l'r, S_j>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for
-    all pairs of inputs and outputs, this term is at most
+    all pairs of inputs and outputs, this term satisfies
 
         |B_2| <= 8 R exp(9B) / m².
 
@@ -213,7 +213,7 @@ class FirstAverageTerm(AbstractTermBound):
     r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
     B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
     replacing the average of signs <v_lr, S_i>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all
-    pairs of inputs and outputs, this term is at most
+    pairs of inputs and outputs, this term satisfies
 
         |B_3| <= 8 R exp(9B) / m².
     """
@@ -230,7 +230,7 @@ class SecondDenominatorTerm(AbstractTermBound):
     r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
     B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
     replacing the denominator alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of
-    inputs and outputs, this term is at most
+    inputs and outputs, this term satisfies
 
         |B_4| <= 4 R exp(7B) / m².
     """
@@ -247,7 +247,7 @@ class FirstDenominatorTerm(AbstractTermBound):
     r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
     B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
     replacing the denominator alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of
-    inputs and outputs, this term is at most
+    inputs and outputs, this term satisfies
 
         |B_5| <= 4 R exp(7B) / m².
     """
@@ -260,8 +260,8 @@ class FirstDenominatorTerm(AbstractTermBound):
 
 
 class SumOfTerms(Claim[LogitScale]):
-    """Let the units of a softmax network move by at most R, which changes the weights between W~ and W. Let B >= 1 be
-    the bound on its logits. The bounds on the five terms of the change of its tangent kernel H then give
+    """Let the units of a softmax network move by at most R, and let W~ and W be the weights before and after the move.
+    Let B >= 1 be the bound on its logits. The bounds on the five terms of the change of its tangent kernel H then give
     |[H(W) - H(W~)]_ij| <= R exp(12 B), because
 
         8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).

@@ -260,9 +260,9 @@ def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
 
 
 class FeatureMap(AbstractKernelRegression):
-    """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units, and let v_lr = a_lr
-    1 - a_l. Let d be the dimension of the inputs. Its tangent kernel between outputs l and l', test and training
-    points, is an inner product K*_te = phi(x_te) phi(X)' of the d m features
+    """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the
+    dimension of the inputs. Its tangent kernel between outputs l and l', test and training points, is an inner product
+    K*_te = phi(x_te) phi(X)' of the d m features
 
         phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
 
@@ -295,9 +295,9 @@ class FeatureWeightsAgree(AbstractKernelRegression):
 
         1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|².
 
-    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25), gamma <- gamma - eta (m
-    H* gamma - vec(Y)). The predictions at test points are also the same as m K*_te gamma, where K*_te is the kernel
-    between test and training points.
+    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25),
+    gamma <- gamma - eta (m H* gamma - vec(Y)). The predictions at test points are also the same as m K*_te gamma,
+    where K*_te is the kernel between test and training points.
 
     The source prints the loss without the half. The flow of that loss is twice as fast.
     """

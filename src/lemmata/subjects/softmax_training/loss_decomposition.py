@@ -89,7 +89,7 @@ class LossDecomposition(Claim[Descent]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Let the network learn
     targets Y, of shape (n, k), at inputs x_i. Take a step W(tau + 1) = W(tau) - eta Delta W along the gradient Delta W
-    of |F - Y|²/2. The loss then changes by four terms:
+    of |F - Y|²/2, and let it move no unit by more than 0.01. The loss then changes by four terms:
 
         |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3.
 
@@ -99,8 +99,7 @@ class LossDecomposition(Claim[Descent]):
         v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
         v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
 
-    where theta = (exp(u) - 1 - u) / u² is between 0.498 and 0.502 for |u| <= 0.01. The step moves no unit by more than
-    0.01.
+    where theta = (exp(u) - 1 - u) / u² is between 0.498 and 0.502 for |u| <= 0.01.
     """
 
     title = "One descent step changes a softmax network's loss by four terms"

@@ -167,7 +167,7 @@ class Progress(Claim[Training]):
     delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
     eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in
-    this step that is of first order in the numerators of the softmax. With probability 1 - delta, it is at most
+    this step that is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
 
         C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
 
@@ -204,7 +204,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
     eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest
     eigenvalue be at least half of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that
-    is of first order in the numerators of the softmax. With probability 1 - delta, it is at most
+    is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 

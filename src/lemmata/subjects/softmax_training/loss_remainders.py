@@ -91,10 +91,11 @@ class NormaliserRate(Claim[Training]):
     This is far faster than the m^(-1/2) that concentration over random signs gives.
 
     To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where F is of order 1 in training.
-    The inner mean over units is <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr
-    <x_i, x_j>. In it, the signs a cancel within every pair of units, up to the difference of order 1/m that training
-    has made between the two units. F / m is also of order 1/m. The inner mean is therefore of order 1/m, and C_0 is
-    divided by m. The claim is tested at the time at which the residual has fallen to about half.
+    The inner mean over units is
+    <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In it, the signs a cancel
+    within every pair of units, up to the difference of order 1/m that training has made between the two units. F / m
+    is also of order 1/m. The inner mean is therefore of order 1/m, and the ratio divides C_0 by another factor m. The
+    claim is tested at the time at which the residual has fallen to about half.
     """
 
     title = "The denominator's part of a descent step falls with the square of the width"
@@ -125,15 +126,16 @@ class CurvatureTerm(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² in a step of size eta
-    that comes from the curvature of the exponential. With probability 1 - delta, it is at most
+    that comes from the curvature of the exponential. With probability 1 - delta, it satisfies
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 
     as long as |F(tau) - Y| <= sqrt(n k). The proof uses this condition, because C_2 grows as the cube of the residual.
-    On its way the proof squares eta², although u² = eta² <Delta w_r, x_i>² has it once; the bound has the right power.
+    On its way the proof squares eta², although eta² occurs only once in u² = eta² <Delta w_r, x_i>². The bound has the
+    right power.
 
-    The test uses networks that C_2 hurts. Their weights are off the initialisation by 0.0099 along one input, so that
-    some outputs lie beyond their targets. The claim is tested after division by eta².
+    The test uses networks for which C_2 is large. Their weights are off the initialisation by 0.0099 along one input,
+    so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
     title = "The exponential's curvature adds a term of order eta² to a descent step"
@@ -173,12 +175,12 @@ class ChangeTerm(Claim[Training]):
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
     delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). The squared change of the outputs in a
-    step of size eta is C_3 of Lemma E.1. With probability 1 - delta, it is at most
+    step of size eta is C_3 of Lemma E.1. With probability 1 - delta, it satisfies
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. Its largest eigenvalue
-    lambda_max is near n for equal inputs and one output. There the factor n² is needed, and exp(16 B) is not. The
+    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. Its largest eigenvalue,
+    lambda_max, is near n for equal inputs and one output. There the factor n² is needed, and exp(16 B) is not. The
     claim is tested after division by (m eta)², which may be below the smallest positive number of double precision.
     """
 

@@ -209,8 +209,8 @@ def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
 class ChangeOfKernel(Claim[PairedUnits]):
     """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
     unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
-    before the move. If the network has k outputs and n inputs, the (nk, nk) tangent kernel H changes, between the
-    weights W~ and W, by at most
+    before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights before and after the
+    move. The (nk, nk) tangent kernel H changes by at most
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
     """
@@ -237,8 +237,8 @@ class ChangeOfKernel(Claim[PairedUnits]):
 
 class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     """Let a softmax network of k outputs have m hidden units with weights N(0, sigma² I) in pairs. Let every unit move
-    by at most R < 0.01, in any way that may depend on the weights, which changes them between W~ and W. Let the n
-    inputs lie in the unit ball, let delta be the failure probability, and let the width be
+    by at most R < 0.01, in any way that may depend on the weights, and let W~ and W be the weights before and after
+    the move. Let the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
 
         m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)).
 

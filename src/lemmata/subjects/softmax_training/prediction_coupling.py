@@ -142,9 +142,9 @@ class LostCrossKernel(Claim[NearbyInputs]):
     """Let F_nn be a softmax network whose readouts are c a in place of its signs a, and let F_ntk be the regression
     with its tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this kernel, and let eps_H be
     the largest distance by which the kernel moves. The second term of Theorem F.2, sqrt(n k) eps_H/lambda², lacks a
-    factor of the size of the cross kernel |K*|. With c, the kernels and lambda grow as c², and eps_H keeps its size to
-    leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls as
-    c^-4. Therefore
+    factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c², and eps_H keeps its
+    size to leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls
+    as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8
 
@@ -207,9 +207,9 @@ class PredictionPerturbationThroughRegression(Claim[Flow]):
     """Let F_nn be a softmax network with F_nn(0) = 0 at the symmetric initialisation, and let F_ntk be the regression
     with its tangent kernel H* there. Both follow the gradient flow of half the squared loss on n points with targets
     Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel
-    between output l there and the training points, and K*_l,te this kernel at initialisation. Let eps_H = max_t
-    |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two predictions at this point differ in
-    output l, at all times t >= 0, by at most
+    between output l there and the training points, and K*_l,te this kernel at initialisation. Let
+    eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two predictions at this
+    point differ in output l, at all times t >= 0, by at most
 
         |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 

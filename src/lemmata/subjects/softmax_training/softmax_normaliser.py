@@ -85,7 +85,7 @@ class InverseDenominatorChange(AbstractPart):
 class ShareBound(AbstractPart):
     """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
     unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
-    1 - delta, for every input and every unit the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) is at most
+    1 - delta, for every input and every unit the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) satisfies
 
         S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
@@ -113,7 +113,7 @@ class MovedShareBound(AbstractPart):
     """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
     Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
     With probability at least 1 - delta, for every input and every unit the share after the move,
-    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>), is at most
+    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>), satisfies
 
         S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """

@@ -169,14 +169,14 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
     t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard deviation sigma.
     Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the eigenvalues of
     the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p) kappa_q N_q, the
-    part of the diagonal that degrees q above p make. The smallest eigenvalue of the matrix is at most
+    part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at most
 
         min over p with D_p < n of n tau_p / (n - D_p).
 
     For the proof, take the vectors that are orthogonal to those D_p functions at the points. On these vectors the
-    matrix is K_(>p), its part of degrees above p. The least value of K_(>p) there is below the mean value, tr
-    K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a circle
-    nearly attain it.
+    matrix is K_(>p), its part of degrees above p. The least value of K_(>p) there is below the mean value,
+    tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a
+    circle nearly attain it.
     """
 
     title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"

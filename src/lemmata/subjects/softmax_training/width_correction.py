@@ -144,9 +144,9 @@ class FluctuationConstant(Claim[KernelPoints]):
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
-    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of a_l
-    a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To the first order, its relative error is a sum of
-    means of lognormals of covariance e - 1. The claim is tested at m = 512 and k = 2.
+    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of
+    a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To the first order, its relative error is a sum
+    of means of lognormals of covariance e - 1. The claim is tested at m = 512 and k = 2.
     """
 
     title = "The mean squared fluctuation of the softmax tangent kernel, in closed form"
