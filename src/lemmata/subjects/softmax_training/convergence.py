@@ -66,7 +66,9 @@ class AbstractLoss(Claim[Training]):
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [
-            Hypothesis.violated("the width is of the order n² k² exp(18 B) log²(n k / delta) / lambda²", "it is 128")
+            Hypothesis.violated(
+                "the width is of the order n² k² exp(18 B) log²(n k / delta) / lambda²", "the width in the test is 128"
+            )
         ]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:

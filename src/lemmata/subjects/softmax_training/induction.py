@@ -44,7 +44,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 def width_asked() -> Hypothesis:
     """That the width is not what the source asks for."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
-    return Hypothesis.violated(name, "it is above 10^8; D < R is met by small targets, at a width of 4096")
+    return Hypothesis.violated(name, "this width is above 10^8; small targets satisfy D < R at a width of 4096")
 
 
 def within_displacement(problem: Training) -> Hypothesis:
@@ -146,7 +146,7 @@ class AbstractLossInduction(Claim[Training]):
     trivial = 0.0  # short steps down the gradient do not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "all steps are taken here")
+        start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "the test takes all steps itself")
         return [start, width_asked()]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:

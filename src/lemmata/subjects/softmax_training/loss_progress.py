@@ -187,7 +187,10 @@ class Progress(Claim[Training]):
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
-        return [short_step(problem), Hypothesis.violated(name, "it is above 10^6; does it take so many units?")]
+        return [
+            short_step(problem),
+            Hypothesis.violated(name, "this width is above 10^6; the test uses far fewer units"),
+        ]
 
     def predict(self, problem: Training) -> Array:
         return -1.6 * problem.width * problem.step * quadratic_form(problem)

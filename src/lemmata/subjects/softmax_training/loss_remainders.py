@@ -66,7 +66,7 @@ class NormaliserTerm(Claim[Training]):
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(18 B) log^2(nk/delta)"
-        wide = Hypothesis.violated(name, "it is above 10^8; does it take so many units?")
+        wide = Hypothesis.violated(name, "this width is above 10^8; the test uses far fewer units")
         return [*before_the_step(problem), wide]
 
     def predict(self, problem: Training) -> Array:

@@ -266,8 +266,10 @@ class WideSpheres(Population[SphereKernel]):
     def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
         return [
             *SphereKernels().hypotheses(problem),
-            Hypothesis("the dimension", problem.d, ">=", 32, "an edge of a spectrum is one of many dimensions"),
-            Hypothesis("points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the edge is hard"),
+            Hypothesis("the dimension", problem.d, ">=", 32, "the formula for the edge needs many dimensions"),
+            Hypothesis(
+                "points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the spectrum has a hard edge"
+            ),
         ]
 
 

@@ -200,7 +200,7 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
         values = jnp.linalg.eigvalsh(problem.limit)
         name = "lambda_1 stands apart by more than fluctuations"
         noise = values[-1] / _EIGENVALUES.width**0.5
-        return [Hypothesis(name, values[1] - values[0], ">=", noise, "its cluster has eigenvalues of its own")]
+        return [Hypothesis(name, values[1] - values[0], ">=", noise, "eigenvalues close to lambda_1 mix with it")]
 
     def predict(self, problem: KernelPoints) -> Array:
         return _shift(problem, _OUTPUTS)
