@@ -80,10 +80,10 @@ class ScalingRecoversDistances(Claim[PointCloud]):
 
 
 class CutByEigenvector(Claim[SmallGraph]):
-    """Let W be the weights of a graph with n vertices, D the diagonal matrix of the degrees, and l the second
-    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight that it cuts, divided by the
-    sum of degrees on the smaller side. Sort the vertices by the second eigenvector divided by D^1/2, which gives n - 1
-    cuts. At least one of them has conductance at most
+    """Let W be the weights of a graph with n vertices, and D the diagonal matrix of the degrees. Let l be the second
+    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight that it cuts,
+    divided by the sum of degrees on the smaller side. Divide the second eigenvector by D^1/2 and sort the vertices by
+    the result. Among the n - 1 cuts along this order, at least one has conductance at most
 
         sqrt(2 l)   (Cheeger).
     """

@@ -135,9 +135,10 @@ _RUNS = 16
 
 
 class TraceBySingularValues(Claim[MatrixPair]):
-    """Let A and B be matrices of the same shape, with singular values a_i and b_i in decreasing order. Then
+    """Let A and B be two real matrices of the same shape, and let a_i and b_i be their singular values, in decreasing
+    order. Then
 
-    tr A'B <= sum of a_i b_i   (von Neumann).
+        tr A'B <= sum of a_i b_i   (von Neumann).
     """
 
     title = "Von Neumann's bound on the trace of a product of two matrices"

@@ -78,7 +78,7 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
     """Let f be the output of a support vector machine with parameter nu on rows x_i with classes y_i, -1 or 1. A row is
     a margin error if y_i f(x_i) is below the margin. The share of margin errors among the rows is at most
 
-        nu.
+        nu
     """
 
     title = "In a support vector machine, nu bounds the share of margin errors from above"
@@ -102,9 +102,10 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
 
 
 class NuBoundsSupportVectors(Claim[LabelledTable]):
-    """Train a support vector machine with parameter nu. The share of support vectors among the rows is at least
+    """Train a support vector machine with parameter nu on rows of two classes. The share of support vectors among the
+    rows is at least
 
-    nu.
+        nu
     """
 
     title = "In a support vector machine, nu bounds the share of support vectors from below"
