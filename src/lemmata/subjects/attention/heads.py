@@ -1,7 +1,8 @@
-"""The effective dimension of several attention heads together, against those of each.
+"""The effective dimension of several attention heads together, compared with that of each head.
 
-This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices, one a head. It
-leaves unexplained how alike trained heads are, on which it depends where between its bounds a sum lies.
+This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for each
+head. It leaves unexplained how alike trained heads are. This decides where between its bounds the dimension of a sum
+lies.
 """
 
 import equinox as eqx
@@ -75,18 +76,19 @@ def _condition_of_heads(problem: HeadGrams) -> Array:
 
 
 class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
+    """Let K_1, ..., K_H be positive semidefinite Gram matrices, one for each head, and let d_eff(K) = tr K (K + r)^-1
+    for r > 0. Then
 
         d_eff(K_1 + ... + K_H) <= d_eff(K_1) + ... + d_eff(K_H),
 
-    with equality where the heads have no direction in common: x / (x + r) is concave and 0 at 0.
+    with equality if the heads have no direction in common. The reason is that x / (x + r) is concave in x, and 0 at 0.
     """
 
     title = "The effective dimension of a sum of heads is at most the sum of theirs"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from above")
     population = ManyHeads()
     relation = AtMost()
-    control = Control("at most nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
 
     def predict(self, problem: HeadGrams) -> Array:
@@ -103,19 +105,20 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
 
 
 class HeadsNeverLoseDimension(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
+    """Let K_1, ..., K_H be positive semidefinite Gram matrices, one for each head, and let d_eff(K) = tr K (K + r)^-1
+    for r > 0. Then
 
         d_eff(K_1 + ... + K_H) >= max_h d_eff(K_h),
         d_eff((K_1 + ... + K_H) / H) >= (d_eff(K_1) + ... + d_eff(K_H)) / H,
 
-    since x / (x + r) rises with x and is concave, for matrices too.
+    since x / (x + r) increases with x and is concave, also for matrices.
     """
 
-    title = "A sum of heads has at least the largest effective dimension, their mean at least the mean"
+    title = "Lower bounds on the effective dimension of the sum and the mean of heads"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from below")
     population = ManyHeads()
     relation = AtLeast()
-    control = Control("a tenth more", lambda bound, problem: 1.1 * bound)
+    control = Control("1.1 times the bounds", lambda bound, problem: 1.1 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
     trivial = (0.0, 0.0)
 
