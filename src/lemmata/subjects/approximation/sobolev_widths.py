@@ -52,9 +52,9 @@ class SobolevWidthRate(Claim[SobolevBall]):
 
 class KernelSectionsWorstError(Claim[KernelSections]):
     """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
-    c_i. In the worst case over the unit ball of H^s, the squared L2 error of the best approximation in the span is at
-    least the (n+1)-th largest of the numbers (1 + k²)^(-s), where k here is an integer. Equispaced sections of exp(beta
-    cos) nearly attain this width.
+    c_i. Approximate the functions of the unit ball of H^s in this span. The worst squared L2 error is at least the
+    (n+1)-th largest of the numbers (1 + k²)^(-s), where k here is an integer. Equispaced sections of exp(beta cos)
+    nearly attain this width.
     """
 
     title = "No span of kernel sections beats the width of a Sobolev ball on the circle"

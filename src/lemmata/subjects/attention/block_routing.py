@@ -8,9 +8,9 @@ of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
-This theory controls which blocks are attended. It does not say what a trained model does with them, how training places
-relevant keys, or how far the keys of a model are from random keys. For correlated keys it says what the correlation
-does.
+This theory controls which blocks are attended. It does not say what a trained model does with these blocks, or how
+training places relevant keys. It does not say how far the keys of a model are from random keys either. For correlated
+keys it says what the correlation does.
 """
 
 import jax

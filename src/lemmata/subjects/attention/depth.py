@@ -115,9 +115,10 @@ def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
 class DepthLowersDimension(Claim[AttentionStack]):
     """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
     coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
-    where C is the second moments of the tokens, scaled to trace 1. It falls with each of the first three layers. It
-    falls faster than for the same layers in which every token attends only to itself: the mean logarithm of the ratio
-    of the two dimensions falls. The reason is that each layer averages tokens until they are alike.
+    where C is the second moments of the tokens, scaled to trace 1. It falls with each of the first three layers. Now
+    compare with the same layers in which every token attends only to itself. The mean logarithm of the ratio of the two
+    dimensions falls, so attention lowers the dimension faster. The reason is that each layer averages tokens until they
+    are alike.
     """
 
     title = "Attention layers lower the effective dimension of tokens more than their values alone"

@@ -50,8 +50,9 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
-    """The source says, as printed, that softmax attention of width d on tokens of R^p is a combination with the kernel
-    kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)), and that this kernel has a reproducing kernel Hilbert space.
+    """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
+    The source says, as printed, that attention is a combination with this kernel, and that the kernel has a reproducing
+    kernel Hilbert space.
 
     The test reads this generously, for random weights and after making kappa symmetric. Let M_s = (M + M') / 2 with M =
     W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive semidefinite on all

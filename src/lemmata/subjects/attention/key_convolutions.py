@@ -1,11 +1,11 @@
 """Convolutions of keys before a block router: their effect on signal and noise.
 
 A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
-block of convolved keys is therefore a weighted score of the original keys, with weights that leak over the ends of the
-block. Signal and noise have the same weights. This theory controls a router with given filters. It does not treat
-filters that are trained together with queries and keys, or the effect of an activation on keys of large norm. It also
-does not say what attention to single keys gains if a key contains information on earlier keys. Associative recall shows
-that this can replace a whole layer.
+block of convolved keys is therefore a weighted score of the original keys. Its weights leak over the ends of the block.
+Signal and noise have the same weights. This theory controls a router with given filters. It does not treat filters that
+are trained together with queries and keys, or the effect of an activation on keys of large norm. It also does not say
+what attention to single keys gains if a key contains information on earlier keys. Associative recall shows that this
+can replace a whole layer.
 """
 
 import equinox as eqx

@@ -2,8 +2,8 @@
 
 This theory controls the variance of three unbiased estimates of exp(<x, y>) from one frequency omega ~ N(0, I):
 positive, trigonometric and hyperbolic. The variance of a mean of m features is smaller by the factor m. The theory
-leaves unexplained the ratio of two such sums that attention computes, orthogonal frequencies, and the effect of
-training on the lengths of x and y, on which everything depends.
+leaves unexplained orthogonal frequencies, and the ratio of two such sums that attention computes. It also leaves
+unexplained how training changes the lengths of x and y, on which everything depends.
 """
 
 import jax.numpy as jnp

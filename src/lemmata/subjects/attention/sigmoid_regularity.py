@@ -4,8 +4,8 @@ softmax.
 This theory controls the spectral norm of the derivative, by the tokens, of a head of self-attention y_i = sum_j P_ij W
 x_j with logits x_i' A x_j. For the sigmoid and for the softmax alike, the norm is at most a polynomial in the length R
 of the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid move half as
-much with their logits as the weights of the softmax. But if n tokens point the same way and are not short, the
-derivative of the sigmoid head is larger than that of the softmax head, which is |W| there. The theory leaves
+much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
+Then the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves
 unexplained trained weights, layers around the head, and what a smaller derivative is good for.
 """
 

@@ -84,9 +84,9 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 
 
 class AttentionTangentFactor(Claim[AttentionTokens]):
-    """Let f be the output of a wide network: a dense layer on every token, attention with logits scaled by 1/d, where d
-    is the width of a head, and a linear readout of the mean over positions. All layers are trained. The tangent kernel
-    K is
+    """Let f be the output of a wide network. It has a dense layer on every token, an attention layer, and a linear
+    readout of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a head. All
+    layers are trained. The tangent kernel K is
 
         K(x, x') = 4 E f(x) f(x').
 

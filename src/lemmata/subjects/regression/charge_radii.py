@@ -28,8 +28,8 @@ def half_error(problem: RadiiHalf, kind: str) -> Array:
 
 
 class OddEvenLowersTheError(Claim[RadiiHalf]):
-    """Fit the differences between measured charge radii and a base model by kernel ridge regression, with one of three
-    kernels: the Gaussian, the odd-even kernel with the parity of Z alone, and the full odd-even kernel. The root mean
+    """Fit the differences between measured charge radii and a base model by kernel ridge regression. Use one of three
+    kernels: the Gaussian, the odd-even kernel with the parity of Z alone, or the full odd-even kernel. The root mean
     square error at left-out nuclei falls from each kernel to the next. The errors are means over random halvings of the
     nuclei. In each halving, the hyper-parameters minimise the error over the other half.
     """
@@ -61,9 +61,9 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    For the isospin formula as base model, the kernel with the second term has the smaller root mean square error at
-    left-out nuclei in at least nine of ten halvings. In each halving, the hyper-parameters minimise the error over the
-    other half.
+    Compare the root mean square errors at left-out nuclei, with the isospin formula as base model. The kernel with the
+    second term has the smaller error in at least nine of ten halvings. In each halving, the hyper-parameters minimise
+    the error over the other half.
     """
 
     title = "The parity of N lowers the error of charge radii beyond two length scales"

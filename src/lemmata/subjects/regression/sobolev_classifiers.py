@@ -202,10 +202,10 @@ class TangentDecay(Claim[LabelledModes]):
 
 
 class WideNetworkExcess(Claim[LabelledModes]):
-    """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1, from outputs of
-    0, until nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). Let 2 eta - 1 have Fourier coefficients
-    with squares k^-(2 s + 1). Classify by the sign of the output. The excess of the 0-1 risk over the least possible
-    risk is O(n^(-s/(2 s + 1))).
+    """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
+    outputs of 0, and stop at nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). Let 2 eta - 1 have
+    Fourier coefficients with squares k^-(2 s + 1). Classify by the sign of the output. The excess of the 0-1 risk over
+    the least possible risk is O(n^(-s/(2 s + 1))).
     """
 
     title = "An upper bound on the rate of the excess risk of an infinitely wide network"
