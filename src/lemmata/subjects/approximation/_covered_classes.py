@@ -71,8 +71,14 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
 
     def hypotheses(self, problem: AmplitudeLadder) -> list[Hypothesis]:
         return [
-            Hypothesis("the cover covers", problem.uncovered(), "<=", problem.epsilon, "definition (23)"),
-            Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1"),
+            Hypothesis(
+                "largest distance of a pair from the cover",
+                problem.uncovered(),
+                "<=",
+                problem.epsilon,
+                "the cover satisfies definition (23)",
+            ),
+            Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1 assumes it"),
         ]
 
 
@@ -137,9 +143,15 @@ class CoveredCosines(Population[Covered]):
         apart = jnp.hypot(*jnp.moveaxis(problem.parameters - problem.nearby(), 1, 0)) / problem.functions.sizes
         used = jnp.hypot(*jnp.moveaxis(problem.parameters, 1, 0)) / problem.functions.sizes
         return [
-            Hypothesis("f-hat is close to f", apart.max(), "<=", problem.epsilon, "at each frequency, over its size"),
-            Hypothesis("f is in the class", used.max(), "<=", 1.0, "amplitudes, over their largest"),
-            Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
+            Hypothesis(
+                "f-hat is close to f",
+                apart.max(),
+                "<=",
+                problem.epsilon,
+                "largest difference at a frequency, relative to its size",
+            ),
+            Hypothesis("f is in the class", used.max(), "<=", 1.0, "largest amplitude, relative to its bound"),
+            Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1 assumes it"),
             in_unit_ball(problem.x, "points"),
         ]
 
@@ -237,4 +249,6 @@ class RichClasses(Population[ClassesOfCosines]):
 
 
 def _normalised(values: Float[Array, "*s"]) -> Hypothesis:
-    return Hypothesis("|f(x) - f(0)| is at most C_F", jnp.abs(values).max(), "<=", 1.0, "the first moment")
+    return Hypothesis(
+        "|f(x) - f(0)| is at most C_F", jnp.abs(values).max(), "<=", 1.0, "the first moment of the class is C_F"
+    )

@@ -50,7 +50,9 @@ class BudgetedBalls(Population[BudgetedBall]):
         return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
 
     def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
-        enough = Hypothesis("n is at least 100", problem.n, ">=", 100.0, "log(n) is a number of dimensions")
+        enough = Hypothesis(
+            "n is at least 100", problem.n, ">=", 100.0, "floor(log n) is used as a number of dimensions"
+        )
         return [_smooth(problem.ball), enough]
 
 
@@ -109,6 +111,10 @@ class SectionsOnCircle(Population[KernelSections]):
 
     def hypotheses(self, problem: KernelSections) -> list[Hypothesis]:
         many = Hypothesis(
-            "sections", len(problem.centres), "<", 2 * len(problem.amplitudes) - 1, "else nothing is left"
+            "sections",
+            len(problem.centres),
+            "<",
+            2 * len(problem.amplitudes) - 1,
+            "otherwise the sections span the whole space",
         )
         return [_smooth(problem.ball), many]

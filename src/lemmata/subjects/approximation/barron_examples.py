@@ -77,8 +77,14 @@ class Slopes(Population[Slope]):
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
         return [
-            Hypothesis("|a| is at most C_a", jnp.linalg.norm(problem.a), "<=", problem.functions.slope, "the class"),
-            Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5"),
+            Hypothesis(
+                "|a| is at most C_a",
+                jnp.linalg.norm(problem.a),
+                "<=",
+                problem.functions.slope,
+                "the function belongs to the class",
+            ),
+            Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5 assumes it"),
         ]
 
 
@@ -152,7 +158,15 @@ class LinearFloor(Claim[Slope]):
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
         """A slope of the largest size: a flatter function is nearer."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
-        return [Hypothesis("|a| is C_a, to rounding", size, ">=", (1 - 1e-12) * largest, "the functions judged")]
+        return [
+            Hypothesis(
+                "|a| is C_a, to rounding",
+                size,
+                ">=",
+                (1 - 1e-12) * largest,
+                "the claim is about functions of the largest slope",
+            )
+        ]
 
     def predict(self, problem: Slope) -> Array:
         d, mean = problem.functions.dimension, mean_projection(problem.functions.dimension)

@@ -98,7 +98,7 @@ class RidgePolynomials(Population[RidgePolynomial]):
     """Polynomials with normal coefficients."""
 
     free = ("coefficients", "period")
-    settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "of the extension"))
+    settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "period of the extension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RidgePolynomial:
         coefficients = jax.random.normal(key, (setting["degree"] + 1,))

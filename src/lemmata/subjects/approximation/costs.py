@@ -39,8 +39,8 @@ class SequenceLayers(Population[SequenceLayer]):
 
     def hypotheses(self, problem: SequenceLayer) -> list[Hypothesis]:
         return [
-            Hypothesis("channels", problem.width, ">=", 1, "sizes"),
-            Hypothesis("positions", problem.length, ">=", 1, "sizes"),
+            Hypothesis("channels", problem.width, ">=", 1, "the layer is not empty"),
+            Hypothesis("positions", problem.length, ">=", 1, "the layer is not empty"),
         ]
 
 

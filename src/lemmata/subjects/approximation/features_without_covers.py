@@ -376,7 +376,11 @@ class RiskWithoutCover(Claim[CosineExamples]):
 
     def hypotheses(self, problem: CosineExamples) -> list[Hypothesis]:
         gap = lasso_and_gap(problem)[1]
-        return [Hypothesis("rho is within e of the minimum", gap, "<=", _GAP, "the duality gap")]
+        return [
+            Hypothesis(
+                "rho is within e of the minimum", gap, "<=", _GAP, "the duality gap bounds the distance to the minimum"
+            )
+        ]
 
     def measure(self, problem: CosineExamples, key: Key[Array, ""]) -> Array:
         rho, _ = lasso_and_gap(problem)

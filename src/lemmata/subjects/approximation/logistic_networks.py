@@ -51,9 +51,9 @@ class LogisticUnitNetworks(Population[LogisticUnits]):
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         outside = (jnp.abs(problem.coefficients) / problem.functions.sizes).max()
         return [
-            Hypothesis("|a_j| is at least 0.7", lengths.min(), ">=", 0.7, "the range of the quadrature"),
-            Hypothesis("|a_j| is at most 2.5", lengths.max(), "<=", 2.5, "the range of the quadrature"),
-            Hypothesis("|r_j| is at most its bound", outside, "<=", 1.0, "|rho| <= rho_max"),
+            Hypothesis("|a_j| is at least 0.7", lengths.min(), ">=", 0.7, "the quadrature covers this range"),
+            Hypothesis("|a_j| is at most 2.5", lengths.max(), "<=", 2.5, "the quadrature covers this range"),
+            Hypothesis("|r_j| is at most its bound", outside, "<=", 1.0, "the network belongs to the class"),
         ]
 
 
@@ -69,7 +69,9 @@ class LogisticSpectrum(Claim[Frequencies]):
     source = Source("li2025incontext", "(134)", note="proof of (132)")
     population = Drawn(
         Frequencies,
-        lambda own: Hypothesis("no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)"),
+        lambda own: Hypothesis(
+            "no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "at frequency 0 the formula is 0/0"
+        ),
         omega=normal(16),
     )
     relation = Equal()
@@ -173,7 +175,9 @@ class LogisticMoment(Claim[Frequencies]):
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
     population = Drawn(
         Frequencies,
-        lambda own: Hypothesis("a is at least 0.5", own.omega.min(), ">=", 0.5, "the step of the quadrature"),
+        lambda own: Hypothesis(
+            "a is at least 0.5", own.omega.min(), ">=", 0.5, "the quadrature step is then small enough"
+        ),
         omega=uniform(0.5, 4.0, 8),
     )
     relation = Equal()

@@ -87,9 +87,9 @@ class RateComparisons(Population[RateComparison]):
     def hypotheses(self, problem: RateComparison) -> list[Hypothesis]:
         least = self.dimension
         return [
-            Hypothesis("n is at least 2", problem.n, ">=", 2.0, "log(1) is 0"),
+            Hypothesis("n is at least 2", problem.n, ">=", 2.0, "at n = 1 the logarithm is 0"),
             Hypothesis("the dimension is in the range", problem.d, ">=", least, f"the statement is about d >= {least}"),
-            Hypothesis("the smoothness is positive", problem.s, ">", 0.0, "both rates are of Sobolev classes"),
+            Hypothesis("the smoothness is positive", problem.s, ">", 0.0, "both rates are for Sobolev classes"),
         ]
 
 

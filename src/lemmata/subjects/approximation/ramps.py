@@ -37,7 +37,7 @@ def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
     Args:
         sharpness: tau.
     """
-    return Hypothesis("tau is at least 2", sharpness, ">=", 2.0, "delta_tau is 1/tau")
+    return Hypothesis("tau is at least 2", sharpness, ">=", 2.0, "delta_tau equals 1/tau only then")
 
 
 class Ramp(eqx.Module):

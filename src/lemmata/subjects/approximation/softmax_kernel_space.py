@@ -84,10 +84,14 @@ class DenoisersOnGrids(Population[Approximation]):
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
         return [
-            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
-            Hypothesis("labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1"),
+            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1 of the source"),
+            Hypothesis(
+                "labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1 of the source"
+            ),
             *problem.schedule.hypotheses(),
-            Hypothesis("F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4"),
+            Hypothesis(
+                "F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4 of the source"
+            ),
         ]
 
 
@@ -221,7 +225,7 @@ class ApproximationAsPrinted(Claim[Approximation]):
     readings = (
         Reading("d is the number of coordinates of the data, 1: A² falls as R^-2", "refuted"),
         Reading("d is the number of inputs, t and x, 2: A² falls as R^-1", "refuted"),
-        Reading("the same, and A stands for its own square: R^(-1/2)", "refuted"),
+        Reading("d is the number of inputs, 2, and A stands for its own square: A falls as R^(-1/2)", "refuted"),
     )
     expected = Status.REFUTED
     traced = False

@@ -64,7 +64,7 @@ class KinkedFunctions(Population[KinkedFunction]):
 
     def settings(self) -> Space:
         return Space(
-            k=Integer(16, 8, 128, "degree at which the ball is taken", step=2),
+            k=Integer(16, 8, 128, "degree k that defines the radius of the ball", step=2),
             sigma=Real(0.6, self.least, 1.0, "largest standard deviation of the weights"),
         )
 
@@ -82,7 +82,9 @@ class KinkedFunctions(Population[KinkedFunction]):
 
     def hypotheses(self, problem: KinkedFunction) -> list[Hypothesis]:
         rise = jnp.diff(problem.log_kappa)[2:].max()
-        return [Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the next degree is what is missed")]
+        return [
+            Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the error is then that of the next degrees")
+        ]
 
 
 _SOURCE = Source("gu2024softmax", "Theorem G.4", note="two-sided, on the circle; not in the source")

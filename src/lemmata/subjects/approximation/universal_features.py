@@ -113,7 +113,7 @@ def conditions(problem: Represented) -> list[Hypothesis]:
     return [
         Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
         in_unit_ball(problem.x, "points"),
-        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "features have a law"),
+        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "features can then be drawn"),
     ]
 
 

@@ -75,7 +75,7 @@ class RelevantBlocks(Population[RoutedKeys]):
         relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
         count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
     ).where(
-        "the relevant keys fit into half a block, and blocks are left out",
+        "the relevant keys fit into half a block, and at most half of the blocks are attended",
         lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
     )
 

@@ -46,7 +46,7 @@ class TokenSequences(Population[TokenRows]):
         d=Integer(4, 1, 128, "dimension", corners=(3, 6)),
         block=Integer(5, 1, 128, "keys of a block", corners=(4, 8)),
         count=Integer(3, 1, 64, "blocks that a query attends", corners=(2, 3)),
-    ).where("blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
+    ).where("some blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TokenRows:
         q, k, v = jax.random.normal(key, (3, setting["n"], setting["d"]))
@@ -56,7 +56,9 @@ class TokenSequences(Population[TokenRows]):
         n = len(problem.q)
         return [
             Hypothesis("attended blocks", problem.count, ">=", 1, "a query attends its own block"),
-            Hypothesis("their keys", problem.count * problem.block, "<", n, "else attention is dense"),
+            Hypothesis(
+                "keys of the attended blocks", problem.count * problem.block, "<", n, "otherwise attention is dense"
+            ),
         ]
 
 

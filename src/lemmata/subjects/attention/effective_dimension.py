@@ -142,7 +142,15 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
         share = self.predict(problem) / problem.n
-        return [Hypothesis("the effective dimension is a small share of n", share, "<", 1 / 12, "bias of n tokens")]
+        return [
+            Hypothesis(
+                "the effective dimension is a small share of n",
+                share,
+                "<",
+                1 / 12,
+                "otherwise the estimate from n tokens is biased",
+            )
+        ]
 
     def predict(self, problem: SphereTokens) -> Array:
         spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 40)

@@ -38,7 +38,7 @@ class ManyHeads(Population[HeadGrams]):
         n=Integer(32, 4, 256, "tokens"),
         p=Integer(4, 1, 64, "width of the tokens"),
         ridge=Real(0.3, 1e-3, 10.0, "ridge, where the trace is n"),
-    ).where("no more heads than tokens", lambda s: s["heads"] <= s["n"])
+    ).where("there are no more heads than tokens", lambda s: s["heads"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadGrams:
         heads, n, p = setting["heads"], setting["n"], setting["p"]

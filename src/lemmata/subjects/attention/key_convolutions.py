@@ -64,7 +64,7 @@ class RecallContexts(Population[RecalledPairs]):
         block=Integer(4, 4, 32, "keys of a block", corners=(4, 5)),
         blocks=Integer(16, 6, 64, "blocks", corners=(14, 17)),
         count=Integer(4, 2, 32, "blocks that a query attends", corners=(3, 4)),
-    ).where("blocks are left out", lambda s: 2 * s["count"] < s["blocks"])
+    ).where("fewer than half of the blocks are attended", lambda s: 2 * s["count"] < s["blocks"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RecalledPairs:
         keys = jax.random.split(key)
@@ -78,7 +78,9 @@ class RecallContexts(Population[RecalledPairs]):
     def hypotheses(self, problem: RecalledPairs) -> list[Hypothesis]:
         n, block = problem.tokens.shape[1], problem.block
         return [
-            Hypothesis("the last value's position", problem.values.max(), "<", n - block, "else it needs no router")
+            Hypothesis(
+                "the last value's position", problem.values.max(), "<", n - block, "otherwise no router is needed"
+            )
         ]
 
 
@@ -121,9 +123,11 @@ class ConvolvedKeys(Population[ConvolvedKey]):
 
     def hypotheses(self, problem: ConvolvedKey) -> list[Hypothesis]:
         return [
-            Hypothesis("| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "a unit query"),
+            Hypothesis(
+                "| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "the query has unit length"
+            ),
             Hypothesis("the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "else all scores are 0"),
-            Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last of them share no key"),
+            Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last block share no key"),
         ]
 
 

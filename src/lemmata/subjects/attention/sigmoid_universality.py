@@ -52,7 +52,7 @@ class TokenMaps(Population[TokenMap]):
 
     settings = Space(
         n=Integer(4, 1, 8, "tokens", corners=(3, 5)),
-        m=Integer(3, 2, 4, "values of a token", corners=(2, 3)),
+        m=Integer(3, 2, 4, "number of values that a token can have", corners=(2, 3)),
         sharpness=Real(40.0, 1.0, 400.0, "beta", corners=(35.0, 60.0)),
     )
 
@@ -65,7 +65,7 @@ class TokenMaps(Population[TokenMap]):
         return TokenMap(sequences, table[kinds.reshape(-1, 1), sequences - 1], m, setting["sharpness"])
 
     def hypotheses(self, problem: TokenMap) -> list[Hypothesis]:
-        why = "else two sequences can be taken for each other; a larger beta helps"
+        why = "otherwise two sequences can be confused; a larger beta helps"
         return [Hypothesis("what blurred weights add to the sum of counts", problem.blur, "<", 0.25, why)]
 
 

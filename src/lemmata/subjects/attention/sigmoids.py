@@ -69,7 +69,7 @@ class StartedHead(eqx.Module):
 
 
 def _few_surprises(problem: StartedHead) -> Hypothesis:
-    why = "means of exponentials of wider logits are those of a few of them"
+    why = "for wider logits, a few of them dominate the mean of their exponentials"
     return Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)
 
 
@@ -110,7 +110,7 @@ class CutHeads(Population[CutHead]):
         n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
         d=Integer(3, 1, 64, "width", corners=(2, 4)),
         block=Integer(4, 1, 300, "queries in a tile", corners=(3, 20)),
-        causal=Choice("no", ("no", "yes"), "whether a token sees no later ones"),
+        causal=Choice("no", ("no", "yes"), "whether attention is causal"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CutHead:
@@ -118,7 +118,9 @@ class CutHeads(Population[CutHead]):
         return CutHead(q, k, v, weight, setting["block"], setting["causal"] == "yes")
 
     def hypotheses(self, problem: CutHead) -> list[Hypothesis]:
-        return [Hypothesis("the queries and keys", jnp.abs(problem.q @ problem.k.T).max(), "<", jnp.inf)]
+        return [
+            Hypothesis("largest product of a query and a key", jnp.abs(problem.q @ problem.k.T).max(), "<", jnp.inf)
+        ]
 
 
 _KEY = "ramapuram2025sigmoid"

@@ -99,7 +99,15 @@ class ShortKeyPairs(Population[KeyPair]):
     def hypotheses(self, problem: KeyPair) -> list[Hypothesis]:
         """Lengths at which the mean has few surprises."""
         length = jnp.linalg.norm(problem.left) + jnp.linalg.norm(problem.right)
-        return [Hypothesis("|M x| + |M y| is at most 1.5", length, "<=", 1.5, "lognormal tails")]
+        return [
+            Hypothesis(
+                "|M x| + |M y| is at most 1.5",
+                length,
+                "<=",
+                1.5,
+                "with longer keys, lognormal tails make the mean unreliable",
+            )
+        ]
 
 
 _CONTROLS = "the eigenvalues of the attention matrix"
@@ -162,9 +170,11 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
         (d, p), n = problem.key.shape, len(problem.tokens)
         return [
-            Hypothesis("the width of the head", d, ">=", 3, "all of few eigenvalues are real and positive too often"),
-            Hypothesis("the width of the tokens", p, ">", d, "the statement is of narrow heads"),
-            Hypothesis("tokens", n, ">=", 4, "n tokens have n - 1 eigenvalues beside 1"),
+            Hypothesis(
+                "the width of the head", d, ">=", 3, "if there are few eigenvalues, all are real and positive too often"
+            ),
+            Hypothesis("the width of the tokens", p, ">", d, "the statement is about narrow heads"),
+            Hypothesis("tokens", n, ">=", 4, "n tokens have n - 1 eigenvalues other than 1"),
         ]
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:

@@ -251,5 +251,5 @@ class PenalisedRuns(Population[Penalised]):
         return Penalised(run, least, cost)
 
     def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
-        run, why = problem.run, "misfit and noise do not pay for long coefficients"
+        run, why = problem.run, "misfit and noise must not reward long coefficients"
         return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

@@ -78,7 +78,15 @@ class TanhDescents(Population[TanhDescent]):
         return TanhDescent(weights, signs, x, y, ramp, steps)
 
     def hypotheses(self, problem: TanhDescent) -> list[Hypothesis]:
-        return [Hypothesis("the first loss is positive", problem.loss(problem.weights), ">", 0.0, "else all is done")]
+        return [
+            Hypothesis(
+                "the first loss is positive",
+                problem.loss(problem.weights),
+                ">",
+                0.0,
+                "otherwise there is nothing to minimise",
+            )
+        ]
 
 
 class LeastGradient(Claim[TanhDescent]):

@@ -95,7 +95,7 @@ class CosineTargets(Population[CosineLabels]):
         return CosineLabels(setting["n"])
 
     def hypotheses(self, problem: CosineLabels) -> list[Hypothesis]:
-        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs as many")]
+        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs at least 100 points")]
 
 
 class CircleTargets(Population[LabelledModes]):

@@ -92,8 +92,12 @@ class ScatteredSamples(Population[ScatteredValues]):
     def hypotheses(self, problem: ScatteredValues) -> list[Hypothesis]:
         spread = np.linalg.svd(problem.x - problem.x.mean(axis=0), compute_uv=False)[-1]
         return [
-            Hypothesis("every value has noise (least)", problem.noise.min(), ">", 0.0, "else points must differ"),
-            Hypothesis("the points span the space (spread)", spread, ">", 1e-3, "else slopes are not determined"),
+            Hypothesis(
+                "every value has noise (least)", problem.noise.min(), ">", 0.0, "otherwise the points must be distinct"
+            ),
+            Hypothesis(
+                "the points span the space (spread)", spread, ">", 1e-3, "otherwise the slopes are not determined"
+            ),
         ]
 
 
@@ -125,6 +129,6 @@ class FilledDiscs(Population[DiscPoints]):
         farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
         relative = problem.slope - np.log(problem.radius)
         return [
-            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R"),
+            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "R is the radius of the disc"),
             Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "else no level is enough on the disc"),
         ]

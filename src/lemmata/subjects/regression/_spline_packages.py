@@ -65,7 +65,7 @@ class SplinePackages(Population[SplineValues]):
         p=Integer(6, 1, 100, "inputs of a package"),
         nodes=Integer(20, 2, 500, "points of a scattered constellation"),
         m=Integer(4, 1, 100, "splines"),
-        rows=Integer(8, 1, 500, "points at which they are asked for"),
+        rows=Integer(8, 1, 500, "points at which the splines are evaluated"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
@@ -171,5 +171,5 @@ class IdentityStacks(Population[IdentityStack]):
         norm = jnp.linalg.norm(problem.start)
         return [
             Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),
-            Hypothesis("the start is not the centre", norm, ">", 0.0, "which all packages leave where it is"),
+            Hypothesis("the start is not the centre", norm, ">", 0.0, "every package maps the centre to itself"),
         ]

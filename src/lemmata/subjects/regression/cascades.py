@@ -74,7 +74,7 @@ class NormalCascades(Population[CascadeRows]):
         return CascadeRows(Cascade(tuple(packages)), z, drawn[first + rows * p :], alpha)
 
     def hypotheses(self, problem: CascadeRows) -> list[Hypothesis]:
-        return [Hypothesis("damping alpha", problem.damping, ">", 0.0, "else T need not have an inverse")]
+        return [Hypothesis("damping alpha", problem.damping, ">", 0.0, "otherwise T may be singular")]
 
 
 _KEY = "bakhvalov2025polyharmonic"

@@ -44,7 +44,15 @@ class RenewedChains(Population[FiniteChain]):
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
         gap = np.abs(problem.law @ problem.transition - problem.law).max()
-        return [Hypothesis("the law is stationary, up to", gap, "<=", 1e-12, "distances are to that law")]
+        return [
+            Hypothesis(
+                "deviation from a stationary distribution",
+                gap,
+                "<=",
+                1e-12,
+                "distances are measured to the stationary distribution",
+            )
+        ]
 
 
 class ReversibleChains(Population[FiniteChain]):
@@ -63,7 +71,9 @@ class ReversibleChains(Population[FiniteChain]):
         return FiniteChain(weights / weights.sum(1, keepdims=True), weights.sum(1) / weights.sum(), setting["steps"])
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
-        return [Hypothesis("law_i P_ij = law_j P_ji, up to", problem.imbalance, "<=", 1e-14, "the chain is reversible")]
+        return [
+            Hypothesis("largest |law_i P_ij - law_j P_ji|", problem.imbalance, "<=", 1e-14, "the chain is reversible")
+        ]
 
 
 class ProposedTarget(eqx.Module):

@@ -35,7 +35,7 @@ class TwoClouds(Population[LabelledTable]):
             n=Integer(40, 10, 400, "rows", step=2),
             d=Integer(3, 2, 20, "columns", corners=(2, 5)),
             apart=Real(self.apart, 0.5, 6.0, "distance of the means", corners=(0.9 * self.apart, 1.2 * self.apart)),
-        ).where("there are more than twice as many rows as columns, and two", lambda s: s["n"] > 2 * s["d"] + 2)
+        ).where("there are more than 2 d + 2 rows for d columns", lambda s: s["n"] > 2 * s["d"] + 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
         """Columns mixed by a random matrix after the means have been set apart."""
@@ -48,7 +48,13 @@ class TwoClouds(Population[LabelledTable]):
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         return [
             Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "directions are determined"),
-            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+            Hypothesis(
+                "least share of a class",
+                min((problem.y > 0).mean(), (problem.y < 0).mean()),
+                ">",
+                0.0,
+                "there are two classes",
+            ),
         ]
 
 
@@ -92,7 +98,13 @@ class TwoValuedTables(Population[LabelledTable]):
         values = np.unique(problem.x)
         return [
             Hypothesis("different values of columns", len(values), "<=", 2, "a split has one threshold"),
-            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+            Hypothesis(
+                "least share of a class",
+                min((problem.y > 0).mean(), (problem.y < 0).mean()),
+                ">",
+                0.0,
+                "there are two classes",
+            ),
         ]
 
 

@@ -29,7 +29,7 @@ class GroupedPoints(Population[PointsInGroups]):
 
     def hypotheses(self, problem: PointsInGroups) -> list[Hypothesis]:
         count = len(np.unique(problem.points))
-        return [Hypothesis("different points", count, ">", 3, "three centres leave an error")]
+        return [Hypothesis("different points", count, ">", 3, "otherwise three centres have no error")]
 
 
 class PointCloud(eqx.Module):
@@ -48,7 +48,7 @@ class PointClouds(Population[PointCloud]):
 
     settings = Space(
         n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
-    ).where("there are two points more than dimensions", lambda s: s["n"] > s["d"] + 1)
+    ).where("there are at least two more points than dimensions", lambda s: s["n"] > s["d"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointCloud:
         rng, shape = generator_of(key), (setting["n"], setting["d"])
@@ -93,7 +93,13 @@ class FactoredTables(Population[FactoredTable]):
         least = min(problem.left.min(), problem.right.min())
         return [
             Hypothesis("least entry of the factors", least, ">", 0.0, "entries at 0 stay there"),
-            Hypothesis("least entry of the table", problem.table.min(), ">=", 0.0, "factors cannot be negative"),
+            Hypothesis(
+                "least entry of the table",
+                problem.table.min(),
+                ">=",
+                0.0,
+                "nonnegative factors cannot fit negative entries",
+            ),
         ]
 
 
@@ -128,4 +134,4 @@ class SmallGraphs(Population[SmallGraph]):
 
     def hypotheses(self, problem: SmallGraph) -> list[Hypothesis]:
         count = connected_components(problem.weights, directed=False)[0]
-        return [Hypothesis("components of the graph", count, "==", 1, "no vertex is alone")]
+        return [Hypothesis("components of the graph", count, "==", 1, "the graph is connected")]

@@ -60,7 +60,7 @@ class CoinFunctions(Population[CoinFunction]):
         return CoinFunction(values, float(rng.uniform(0.3, 1.5)))
 
     def hypotheses(self, problem: CoinFunction) -> list[Hypothesis]:
-        return [Hypothesis("what is far", problem.far, ">", 0.0, "the bound divides by it")]
+        return [Hypothesis("distance from the mean", problem.far, ">", 0.0, "if it is 0, the function is constant")]
 
 
 class RareEvents(eqx.Module):
@@ -87,7 +87,9 @@ class ManyRareEvents(Population[RareEvents]):
         return RareEvents(n, p, float(np.ceil(wanted) - n * p))
 
     def hypotheses(self, problem: RareEvents) -> list[Hypothesis]:
-        return [Hypothesis("excess", problem.excess, ">", 0.0, "the upper tail")]
+        return [
+            Hypothesis("excess over the expected number", problem.excess, ">", 0.0, "the bound is for the upper tail")
+        ]
 
 
 _SOURCE = Source("younes2024introduction", "Abstract, concentration inequalities")

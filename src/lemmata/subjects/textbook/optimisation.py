@@ -58,7 +58,7 @@ class MatrixPairs(Population[MatrixPair]):
 
     def hypotheses(self, problem: MatrixPair) -> list[Hypothesis]:
         size = np.linalg.norm(problem.a) * np.linalg.norm(problem.b)
-        return [Hypothesis("product of the two norms", size, ">", 0.0, "there is something to bound")]
+        return [Hypothesis("product of the two norms", size, ">", 0.0, "both matrices are nonzero")]
 
 
 class NoisyQuadratic(eqx.Module):
@@ -127,7 +127,15 @@ class SplitLassos(Population[SplitLasso]):
         slope = problem.weight * problem.best_multiplier / problem.penalty
         own = np.where(problem.solution == 0, np.clip(slope, -1, 1), np.sign(problem.solution))
         gap = np.abs(slope - own).max()
-        return [Hypothesis("the solution's subgradient is one, up to", gap, "<=", 1e-8, "distances are to a minimiser")]
+        return [
+            Hypothesis(
+                "deviation of the solution's slope from a subgradient",
+                gap,
+                "<=",
+                1e-8,
+                "distances are measured to a minimiser",
+            )
+        ]
 
 
 _KEY = "younes2024introduction"

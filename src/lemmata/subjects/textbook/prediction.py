@@ -69,7 +69,8 @@ class NearlyEvenNodes(Population[Nodes]):
     """Nodes at 3i/(3m + 1), each moved by at most a share of the distance between them."""
 
     settings = Space(
-        nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)), moved=Real(0.3, 0.0, 0.45, "share of the distance")
+        nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)),
+        moved=Real(0.3, 0.0, 0.45, "largest move of a node, as a share of their distance"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Nodes:
@@ -80,7 +81,7 @@ class NearlyEvenNodes(Population[Nodes]):
 
     def hypotheses(self, problem: Nodes) -> list[Hypothesis]:
         least = np.diff(np.concatenate([[0.0], problem.places])).min()
-        return [Hypothesis("least distance of nodes", least, ">", 0.0, "they are different, and in (0, 1]")]
+        return [Hypothesis("least distance of nodes", least, ">", 0.0, "the nodes are distinct and in (0, 1]")]
 
 
 class NoisyInterval(eqx.Module):
@@ -105,7 +106,9 @@ class NoisyInterval(eqx.Module):
 
 def _slow(problem: NoisyInterval) -> Hypothesis:
     change = problem.size * np.pi * problem.turns / problem.rows
-    return Hypothesis("change of the probability between neighbours", change, "<=", 0.01, "the bound is a limit")
+    return Hypothesis(
+        "change of the probability between neighbours", change, "<=", 0.01, "the bound is for the limit of many rows"
+    )
 
 
 _KEY = "younes2024introduction"
