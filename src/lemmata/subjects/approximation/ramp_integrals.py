@@ -65,7 +65,7 @@ class CoefficientBound(Claim[CosineRamps]):
     )
     controls = "the coefficients of universal features"
     unexplained = "better weights than those that are exact for steps"
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: CosineRamps) -> Array:
         return jnp.full(2, 3 * problem.functions.moment())

@@ -332,7 +332,7 @@ class LineWeights(Claim[Line]):
     control = Control("five sixths of the bound", lambda bound, problem: 5 * bound / 6)
     controls = "the weight of the ramps that represent a function with bounded slopes"
     unexplained = "better weights than those that are exact for steps"
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
     predict = 3.0
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:

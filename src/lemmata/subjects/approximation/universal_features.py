@@ -218,7 +218,7 @@ class SmallCoefficients(Claim[Represented]):
     )  # attained by slopes at the class's edge
     controls = "the l_1 norm of the coefficients of universal features"
     unexplained = _BEST
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: Represented) -> Array:
         return 3 * (problem.functions.offset() + problem.functions.moment())

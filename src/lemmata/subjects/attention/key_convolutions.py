@@ -183,7 +183,7 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
     control = Control("four fifths of the bound", lambda ratio, problem: ratio / 1.25)
     controls = "the difference of the scores of two blocks"
     unexplained = "relevant keys whose excess is not along the query, and the effect of training"
-    trivial = "a ratio of signal and noise has no bound of its own"
+    trivial = "a signal-to-noise ratio has no trivial bound"
 
     def predict(self, problem: ConvolvedKey) -> Array:
         n, d = problem.blocks * problem.block, len(problem.query)

@@ -324,7 +324,7 @@ class StepsToTheSupport(Claim[LassoPath]):
     )
     controls = "the number of steps until the support is found"
     unexplained = "why the support is found much earlier than the bound says"
-    trivial = "no number of steps is known without kappa"
+    trivial = "without kappa, no bound on the number of steps is known"
 
     def predict(self, problem: LassoPath) -> Array:
         least = problem.step * jnp.linalg.eigvalsh(problem.curvature)[0]

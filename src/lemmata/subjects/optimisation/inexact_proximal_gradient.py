@@ -259,7 +259,7 @@ class LengthOfIterates(Claim[Penalised]):
     )
     controls = "the l_1 norm of the coefficients along inexact proximal gradient"
     unexplained = "how short the iterates are: with small errors they are no longer than rho*"
-    trivial = "errors may make the coefficients as long as they like"
+    trivial = "errors may make the coefficients arbitrarily long"
 
     def predict(self, problem: Penalised) -> Array:
         """The bound for each t."""

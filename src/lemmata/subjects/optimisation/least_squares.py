@@ -119,7 +119,7 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     control = Control("half as many iterations are enough", lambda count, problem: count / 2)
     controls = "the number of iterations until the training residual is small"
     unexplained = "why targets along large eigenvalues are fitted far sooner; features that change; new data"
-    trivial = "no number of iterations is known beforehand to be enough"
+    trivial = "the number of iterations has no trivial bound"
 
     def predict(self, problem: LeastSquares) -> Array:
         """From the eigenvalues; infinite for a singular matrix."""

@@ -247,7 +247,7 @@ class BestUnder(Claim[ScatteredValues]):
     control = Control("at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
     controls = "the mean square error of the spline of r² ln r"
     unexplained = "errors under other distributions"
-    trivial = "errors of functions with an affine part of any size have no value that is known anyway"
+    trivial = "if the affine part may have any size, the error has no trivial bound"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return _error(problem, _weights(problem, _power_of(problem)), logarithmic)

@@ -91,7 +91,7 @@ class PositiveOnDiscs(Claim[DiscPoints]):
     control = Control("nine tenths of the bound", lambda level, problem: 0.9 * level)
     controls = "the levels at which r² (ln r - b) + c is a covariance on the disc"
     unexplained = "balls in more dimensions, for which c has to be larger"
-    trivial = "a level may be infinite"
+    trivial = "the least level has no trivial bound"
 
     def predict(self, problem: DiscPoints) -> np.ndarray:
         relative = problem.slope - np.log(problem.radius)

@@ -61,7 +61,7 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
     The sum and the product are over the rounds so far.
     """
 
-    title = "The mean exponential loss of AdaBoost after each round"
+    title = "The mean exponential loss of AdaBoost is a product over the rounds"
     source = _SOURCE
     population = BoostedRuns()
     relation = Equal()

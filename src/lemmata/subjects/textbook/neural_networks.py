@@ -67,7 +67,7 @@ class PerceptronMistakes(Claim[LabelledTable]):
     control = Control("half of the bound", lambda bound, problem: bound / 2)
     controls = "the number of corrections until all rows are classified correctly"
     unexplained = "rows that no plane separates"
-    trivial = "nobody knows beforehand that it stops"
+    trivial = "without the theorem, the number of corrections has no bound"
     traced = False
 
     def predict(self, problem: LabelledTable) -> Array:

@@ -221,7 +221,7 @@ class MultipliersComeNearer(Claim[SplitLasso]):
         |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²).
     """
 
-    title = "Every step of ADMM for the Lasso comes nearer to a solution"
+    title = "Every ADMM step after the first comes nearer to a solution of the Lasso"
     source = Source(_KEY, "Abstract, proximal methods")
     population = SplitLassos()
     relation = AtLeast()
