@@ -162,7 +162,7 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
     source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
     population = TokenHeads()
     relation = Witness(0.9)
-    control = Control("1.8 times the bound as often", lambda value, problem: 1.8 * value)
+    control = Control("1.8 times the bound, equally often", lambda value, problem: 1.8 * value)
     controls, unexplained = _CONTROLS, "the distribution of the spectrum for many tokens"
     trials = 256
     predict = 1 + 1e-06

@@ -39,7 +39,7 @@ class ResidualsFollowGram(Claim[LeastSquares]):
     Let u_i be an eigenvector of K with eigenvalue lambda_i. Along u_i, the residual is (1 - eta lambda_i)^t <u_i, y>.
     """
 
-    title = "Training residuals of gradient descent are powers of the Gram matrix"
+    title = "Training residuals of gradient descent are (I - eta K)^t times the targets"
     source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     population = KernelDescents()
     # rounding in one row reaches all others, so that a residual that happens to be small has the error of the largest
