@@ -70,7 +70,7 @@ class CosineRamps(eqx.Module):
 
 
 class CosineClasses(Population[CosineRamps]):
-    """Functions of the largest amplitudes of a class, at 16 points.
+    """Functions with the largest amplitudes of a class, at 16 points.
 
     Attributes:
         longest: the length of the longest frequencies; None is 7 tau.

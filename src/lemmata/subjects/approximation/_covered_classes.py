@@ -60,7 +60,7 @@ class AmplitudeLadder(eqx.Module):
 
 
 class AmplitudeLadders(Population[AmplitudeLadder]):
-    """Frequencies near 4, epsilon = 1e-4, the tau for which the bound of Lemma 1's proof is least."""
+    """Frequencies near 4, with epsilon = 1e-4 and the tau for which the bound in the proof of Lemma 1 is least."""
 
     settings = Space()
 
@@ -120,7 +120,7 @@ class Covered(eqx.Module):
 
 
 class CoveredCosines(Population[Covered]):
-    """Frequencies near 6 long, 16 functions, 32 points."""
+    """Frequencies of length near 6, with 16 functions and 32 points."""
 
     settings = Space(
         d=Integer(2, 1, 20, "dimension"),
@@ -173,9 +173,9 @@ class FunctionsAtPoints(eqx.Module):
 
 
 class SinesAtPoints(Population[FunctionsAtPoints]):
-    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them with the steepest phase.
+    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them have the steepest phase.
 
-    Each has a first moment of at most 1, and C_F = 1 for all asks most of the cover.
+    Each sine has a first moment of at most 1. C_F = 1 for all of them is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))

@@ -35,7 +35,7 @@ class BudgetedBall(eqx.Module):
 
 
 class BudgetedBalls(Population[BudgetedBall]):
-    """Balls of H^s on the torus, s/d uniform between 1/2 and 5/4; n evenly on a logarithmic scale."""
+    """Balls of H^s on the torus, with s/d uniform between 1/2 and 5/4, and n log-uniform."""
 
     free = ("n",)
 
@@ -86,9 +86,9 @@ class KernelSections(eqx.Module):
 
 
 class SectionsOnCircle(Population[KernelSections]):
-    """2m + 1 sections of exp(beta cos), beta uniform in [1/2, 8], in half of the problems with random phases.
+    """2m + 1 sections of exp(beta cos), with beta uniform in [1/2, 8]. Half of the problems have random phases.
 
-    The centres are equispaced in half of the problems, and uniform in the other.
+    The centres are equispaced in half of the problems, and uniformly random in the others.
     """
 
     free = ("centres",)

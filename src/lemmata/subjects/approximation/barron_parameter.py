@@ -50,7 +50,7 @@ class Bump(eqx.Module):
 
 
 class BumpClasses(Population[Bump]):
-    """Bumps of lognormal scales."""
+    """Gaussian bumps with lognormal scales."""
 
     settings = Space(d=Integer(3, 1, 20, "dimension"))
 

@@ -27,7 +27,7 @@ class SequenceLayer(eqx.Module):
 
 
 class SequenceLayers(Population[SequenceLayer]):
-    """The largest number of channels or half of it, by a fair coin. Not for compiled trials."""
+    """Layers with the largest number of channels or half of it, with equal probability. Trials are not compiled."""
 
     def settings(self) -> Space:
         width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 64))

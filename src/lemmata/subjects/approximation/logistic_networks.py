@@ -33,7 +33,7 @@ class LogisticUnits(eqx.Module):
 
 
 class LogisticUnitNetworks(Population[LogisticUnits]):
-    """Units of lengths between 0.7 and 2.5; the last two are on one line, against each other."""
+    """Units of lengths between 0.7 and 2.5. The last two units lie on one line, in opposite directions."""
 
     settings = Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
 

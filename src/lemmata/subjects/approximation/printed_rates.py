@@ -60,7 +60,7 @@ class RateComparison(eqx.Module):
 
 
 class RateComparisons(Population[RateComparison]):
-    """Whole n, evenly on a logarithmic scale from 2; smoothness uniform; dimensions uniform in a range.
+    """Whole numbers n, log-uniform from 2, with uniform smoothness and with dimensions uniform in a range.
 
     Attributes:
         dimension: the least dimension.

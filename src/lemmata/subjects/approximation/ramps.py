@@ -74,7 +74,7 @@ class Wave(eqx.Module):
 
 
 class Waves(Population[Wave]):
-    """Waves of lengths up to 7 tau and uniform phases, at points at one of which the slope is 0 where it can be."""
+    """Waves of lengths up to 7 tau with uniform phases. At one of the points the slope is 0, if possible."""
 
     free = ("theta", "z")
     settings = Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
@@ -127,7 +127,7 @@ class Line(eqx.Module):
 
 
 class Lines(Population[Line]):
-    """Slopes of 1 and -1 for the most part, g(-1) of either sign, most often of modulus 1."""
+    """Slopes that are mostly 1 and -1, and g(-1) of either sign, most often of modulus 1."""
 
     free = ("start", "slopes")
     settings = Space(

@@ -41,7 +41,7 @@ class FeaturePair(eqx.Module):
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Points with normal directions and one length, apart or equal.
+    """Two points of the same length with random directions, different or equal.
 
     Args:
         equal: whether y = x.

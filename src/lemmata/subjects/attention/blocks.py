@@ -38,7 +38,7 @@ class TokenRows(eqx.Module):
 
 
 class TokenSequences(Population[TokenRows]):
-    """Normal rows, scores of unit variance once divided by sqrt d."""
+    """Normal queries, keys and values, whose scores have unit variance after division by sqrt d."""
 
     free = ("q", "k", "v")
     settings = Space(

@@ -32,7 +32,7 @@ class KeyEquivalents(eqx.Module):
 
 
 class UnseenShifts(Population[KeyEquivalents]):
-    """Narrow heads with normal weights, normal tokens, and a direction in the kernel of W_k."""
+    """Narrow heads with normal weights, normal tokens, and a direction that W_k maps to 0."""
 
     settings = Space(
         d=Integer(3, 1, 32, "width of the head"),
@@ -72,7 +72,9 @@ class Expansions(eqx.Module):
 
 
 class QuadraticExpansions(Population[Expansions]):
-    """The kernel (1 + <x, y>)² on more normal points than its rank, and coefficients that differ by null vectors."""
+    """The kernel (1 + <x, y>)² on more normal points than its rank, with two coefficient vectors that differ by a null
+    vector.
+    """
 
     settings = Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
 

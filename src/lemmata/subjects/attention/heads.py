@@ -27,10 +27,11 @@ class HeadGrams(eqx.Module):
 
 
 class ManyHeads(Population[HeadGrams]):
-    """Heads with tied queries and keys on normal tokens: as they are drawn, all equal, or all but one scaled down.
+    """Heads with tied queries and keys on normal tokens, of four kinds, each in a quarter of the problems.
 
-    In a quarter of the problems each; in the last quarter the eigenvectors of the first head are shared out among all,
-    so that no two heads have a direction in common. Every matrix is scaled to trace n, then scaled down where it is.
+    The heads are independent, or all equal, or all but one are scaled down. In the fourth kind, the eigenvectors of the
+    first head are divided among all heads, so that no two heads have a direction in common. Every matrix has trace n
+    before it is scaled down.
     """
 
     settings = Space(

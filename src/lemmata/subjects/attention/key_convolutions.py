@@ -103,7 +103,7 @@ class ConvolvedKey(eqx.Module):
 
 
 class ConvolvedKeys(Population[ConvolvedKey]):
-    """Positive filters that all coordinates share, plus normal ones of a random size that they do not."""
+    """Positive filters that all coordinates share, plus normal filters of random size for each coordinate."""
 
     free = ("query", "filters")
     settings = Space(

@@ -56,9 +56,9 @@ class UnseenDirection(eqx.Module):
 
 
 class FunctionsOfUnseenDirections(Population[UnseenDirection]):
-    """Normal weights and probes, tokens uniform on the sphere of radius sqrt(p).
+    """Normal weights and probes, and tokens uniform on the sphere of radius sqrt(p).
 
-    The direction v is in the kernel of W_k where the head is narrow, and uniform where it is not.
+    The direction v is in the kernel of W_k if the head is narrow, and uniform otherwise.
 
     Args:
         full: whether the head is as wide as its tokens.

@@ -101,7 +101,7 @@ class SigmoidHead(eqx.Module):
 
 
 class SigmoidHeads(Population[SigmoidHead]):
-    """Tokens of one length; in half of the problems all the same, with A along them.
+    """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
         law: "mixed" as above, "scattered" for the half with normal tokens alone, "aligned" for the other, "turning"

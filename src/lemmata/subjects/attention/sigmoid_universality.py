@@ -48,7 +48,7 @@ class TokenMap(eqx.Module):
 
 
 class TokenMaps(Population[TokenMap]):
-    """Normal values, one for each token and multiset of tokens."""
+    """Normal function values, one for each token and multiset of tokens."""
 
     settings = Space(
         n=Integer(4, 1, 8, "tokens", corners=(3, 5)),

@@ -81,7 +81,7 @@ class KeyPair(eqx.Module):
 
 
 class ShortKeyPairs(Population[KeyPair]):
-    """Normal weights and tokens, the latter scaled so that |M x| + |M y| is what a setting says."""
+    """Normal weights and tokens. The tokens are scaled so that |M x| + |M y| has the value of a setting."""
 
     settings = Space(
         p=Integer(3, 1, 32, "width of the tokens"),

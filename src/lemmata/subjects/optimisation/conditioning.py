@@ -61,7 +61,7 @@ class CircleTokens(eqx.Module):
 
 
 class TokensOnCircle(Population[CircleTokens]):
-    """Random planes and first angles; beta uniform between a third of its largest value and this."""
+    """Random planes and first angles, with beta uniform between a third of its largest value and this value."""
 
     # Tokens, at most so many that float64 resolves their condition number; beta, the dimension.
     settings = Space(

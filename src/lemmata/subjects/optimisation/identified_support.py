@@ -122,9 +122,11 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
 
 
 class IdentifiedPaths(Population[LassoPath]):
-    """Paths of 4000 steps on examples of a function of two of eight ramps, with a halving at their end.
+    """Paths of 4000 proximal gradient steps, on examples of a function of two of eight ramps. The support is found
+    before the last K steps, in which (1 - eta mu)^K is at most 1/2.
 
-    The minimum comes from the normal equations on the support of the last iterate, and is checked to be the minimum.
+    The minimum comes from the normal equations on the support of the last iterate. The hypotheses check that it is the
+    minimum.
     """
 
     settings = Space(

@@ -58,7 +58,9 @@ class TanhDescent(eqx.Module):
 
 
 class TanhDescents(Population[TanhDescent]):
-    """Normal weights, inputs and targets; in half of the problems the ramp, started steps + 1 from its minimum."""
+    """Networks with normal weights, inputs and targets. In half of the problems, the function is a ramp instead,
+    started at the distance steps + 1 from its minimum.
+    """
 
     free = ("weights", "x", "y")
     settings = Space(

@@ -184,7 +184,7 @@ class RadiiHalf(eqx.Module):
 
 
 class RadiiHalves(Population[RadiiHalf]):
-    """Halves of the measured nuclei at random, and a base model.
+    """Random halves of the measured nuclei, and a base model.
 
     Args:
         bases: the base models that a statement speaks of.
@@ -218,7 +218,7 @@ class HiddenRadii(eqx.Module):
 
 
 class HiddenShares(Population[HiddenRadii]):
-    """The measured nuclei beside the isospin formula; a tenth of them is hidden."""
+    """The measured nuclei with the isospin formula as base model. A tenth of the nuclei is hidden."""
 
     settings = Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
 
@@ -248,7 +248,9 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei beside the isospin formula; half of the elements with nine or more isotopes lose four."""
+    """The measured nuclei with the isospin formula as base model. Half of the elements with nine or more isotopes lose
+    the last four.
+    """
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 

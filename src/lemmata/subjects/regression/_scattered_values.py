@@ -69,7 +69,7 @@ class ScatteredValues(eqx.Module):
 
 
 class ScatteredSamples(Population[ScatteredValues]):
-    """Points in the unit ball, normal values, variances of noise over a factor of 100."""
+    """Points in the unit ball, normal values, and noise variances that range over a factor of 100."""
 
     settings = Space(
         n=Integer(20, 12, 60, "points"),
@@ -110,7 +110,7 @@ class DiscPoints(eqx.Module):
 
 
 class FilledDiscs(Population[DiscPoints]):
-    """The centre, and rings of twelve points that come closer to each other towards the edge, jittered."""
+    """The centre and rings of twelve points, slightly perturbed. The rings are closer to each other near the edge."""
 
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 

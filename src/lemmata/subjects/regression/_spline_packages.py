@@ -54,7 +54,7 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball, or a hyperoctahedron; normal values, places and cotangents.
+    """Points in the unit ball or of a hyperoctahedron, with normal values, places and cotangents.
 
     Args:
         octahedron: whether points are the hyperoctahedron's.
@@ -101,7 +101,7 @@ class ScatteredPoints(eqx.Module):
 
 
 class GenericPoints(Population[ScatteredPoints]):
-    """Normal points, places and steps, twice as many places as points."""
+    """Normal points, places and steps, with twice as many places as points."""
 
     # More points than inputs, and at most as many.
     settings = Space(
@@ -145,7 +145,7 @@ class IdentityStack(eqx.Module):
 
 
 class IdentityStacks(Population[IdentityStack]):
-    """Starts in a random direction, of a norm from 0.4 to 1.2.
+    """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
         most: inputs of the widest package; a claim may take the first p of them, scaled to the same norm.

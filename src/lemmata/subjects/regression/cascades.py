@@ -47,7 +47,7 @@ class CascadeRows(eqx.Module):
 
 
 class NormalCascades(Population[CascadeRows]):
-    """Two packages, R^p to R^width to R, with values of the order of 1/2."""
+    """Cascades of two packages, R^p to R^width to R, with values of the order of 1/2."""
 
     settings = Space(
         p=Integer(4, 1, 50, "inputs", corners=(3, 6)),

@@ -65,7 +65,9 @@ class TwoTermFit(eqx.Module):
 
 
 class TwoTermFits(Population[TwoTermFit]):
-    """Nuclei of a block of the chart at random, length scales near 1, ridges over a decade, the second one larger."""
+    """Random nuclei of a block of the chart, length scales near 1, and ridges over a decade. The second ridge is the
+    larger.
+    """
 
     free = ("y",)
     settings = Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
@@ -103,7 +105,7 @@ class StaggeredCurve(eqx.Module):
 
 
 class StaggeredCurves(Population[StaggeredCurve]):
-    """Half of the block, 24 nuclei; length scales 2 to 4."""
+    """Half of the block, 24 nuclei, with length scales of 2 to 4."""
 
     settings = Space(
         weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
@@ -137,7 +139,9 @@ class SmoothFunction(eqx.Module):
 
 
 class SmoothFunctions(Population[SmoothFunction]):
-    """Half of them stagger at the nucleus as strongly as their norm allows, the others have random coefficients."""
+    """Half of the functions stagger at the nucleus as strongly as their norm allows. The others have random
+    coefficients.
+    """
 
     free = ("coefficients",)
     settings = Space(n=Integer(12, 3, 48, "centres"))

@@ -27,7 +27,9 @@ def _space() -> Space:
 
 
 class RenewedChains(Population[FiniteChain]):
-    """P = a 1 nu' + (1 - a) Q: with probability a the next state is drawn afresh. Q stays in half of the problems."""
+    """Chains P = a 1 nu' + (1 - a) Q: with probability a, the next state is drawn afresh from nu. In half of the
+    problems, Q is the identity.
+    """
 
     settings = _space()
 
@@ -56,7 +58,9 @@ class RenewedChains(Population[FiniteChain]):
 
 
 class ReversibleChains(Population[FiniteChain]):
-    """Walks on weighted graphs, P_ij = c_ij / c_i; in half of the problems two groups with weak weights between."""
+    """Walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with weak
+    weights between them.
+    """
 
     settings = _space()
 
@@ -84,7 +88,7 @@ class ProposedTarget(eqx.Module):
 
 
 class ProposedTargets(Population[ProposedTarget]):
-    """Random laws, and proposals that are not symmetric."""
+    """Random target distributions, and proposals that are not symmetric."""
 
     settings = Space(states=Integer(5, 2, 12, "states", corners=(3, 8)))
 
@@ -110,7 +114,7 @@ class TwoLaws(eqx.Module):
 
 
 class PairsOfLaws(Population[TwoLaws]):
-    """p = q w, w of mean 1 under q, between about 1/5 and 3."""
+    """Distributions p = q w, where w has mean 1 under q and lies between about 1/5 and 3."""
 
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 

@@ -83,7 +83,7 @@ def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, 
 
 
 class IsingModels(Population[IsingModel]):
-    """Couplings of either sign, or attractive ones, and fields of either sign.
+    """Spins with couplings of either sign, or with attractive couplings only, and with fields of either sign.
 
     Args:
         graph: "tree", "loop" or "dense".

@@ -50,7 +50,7 @@ class MixtureFit(eqx.Module):
 
 
 class MixtureFits(Population[MixtureFit]):
-    """Equal components in a row, and a fit that starts at points drawn without replacement.
+    """Mixtures of equal components at equal distances, and a fit that starts at points drawn without replacement.
 
     Args:
         apart: the distance of neighbouring components.
@@ -107,7 +107,7 @@ class FactorModel(eqx.Module):
 
 
 class FactorModels(Population[FactorModel]):
-    """Random loadings whose columns are not orthogonal, and rows drawn from the law."""
+    """Random loadings whose columns are not orthogonal, and rows drawn from the model."""
 
     settings = Space(
         d=Integer(5, 3, 20, "dimension", corners=(5, 8)),

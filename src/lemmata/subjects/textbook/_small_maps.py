@@ -66,7 +66,7 @@ class CouplingFlow(eqx.Module):
 
 
 class CouplingFlows(Population[CouplingFlow]):
-    """Normal matrices, and points near the middle."""
+    """Coupling layers with normal matrices, and normal points."""
 
     settings = Space(half=Integer(2, 1, 8, "half of the dimension"))
 

@@ -22,7 +22,7 @@ class LabelledTable(eqx.Module):
 
 
 class TwoClouds(Population[LabelledTable]):
-    """Normal rows of correlated columns around two means, half of them of each class.
+    """Normal rows with correlated columns around two means, half of the rows in each class.
 
     Args:
         apart: the distance of the means before the columns are mixed.
@@ -77,7 +77,9 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1; the class says whether the first two differ, with errors, and the third is a bit like it."""
+    """Columns of 0 and 1. The class says whether the first two columns differ, with errors. The third column agrees
+    weakly with the class.
+    """
 
     settings = Space(
         n=Integer(40, 16, 400, "rows"),
@@ -109,7 +111,7 @@ class TwoValuedTables(Population[LabelledTable]):
 
 
 class NearlyOrthogonalRows(Population[LabelledTable]):
-    """Unit rows that are nearly orthogonal, with random classes: every labelling has a margin."""
+    """Unit rows that are nearly orthogonal, with random classes, so that every labelling has a margin."""
 
     settings = Space(
         n=Integer(8, 2, 40, "rows"),
@@ -192,7 +194,7 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
 
 
 class BoostedRuns(Population[BoostedRun]):
-    """Runs on noisy classes by the sign of a random quadratic function."""
+    """Runs of AdaBoost on noisy classes, given by the sign of a random quadratic function."""
 
     settings = Space(
         n=Integer(50, 20, 400, "rows"),

@@ -16,7 +16,7 @@ class PointsInGroups(eqx.Module):
 
 
 class GroupedPoints(Population[PointsInGroups]):
-    """Three groups on a line, with distances of 4 to 12 between them."""
+    """Three groups of points on a line, with distances of 4 to 12 between their centres."""
 
     settings = Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
 
@@ -44,7 +44,7 @@ class PointCloud(eqx.Module):
 
 
 class PointClouds(Population[PointCloud]):
-    """Normal points with a spread of 1/2 to 2 along each axis, around a point off the origin."""
+    """Normal points with a standard deviation of 1/2 to 2 along each axis, around a point away from the origin."""
 
     settings = Space(
         n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
@@ -70,7 +70,7 @@ class FactoredTable(eqx.Module):
 
 
 class FactoredTables(Population[FactoredTable]):
-    """Tables of few factors and noise, with factors somewhere between a random start and convergence."""
+    """Nonnegative tables with few factors and noise, and factors between a random start and convergence."""
 
     settings = Space(
         n=Integer(8, 3, 60, "rows"),
@@ -116,7 +116,7 @@ class SmallGraph(eqx.Module):
 
 
 class SmallGraphs(Population[SmallGraph]):
-    """Paths, pairs of dense groups with weak edges between, and random weights; a third of the problems each."""
+    """Paths, pairs of dense groups with weak edges between, and random weights, each in a third of the problems."""
 
     settings = Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
 

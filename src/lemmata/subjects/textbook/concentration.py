@@ -47,7 +47,7 @@ class CoinFunction(eqx.Module):
 
 
 class CoinFunctions(Population[CoinFunction]):
-    """Weighted sums of coins, with products of two coins added in half of the problems."""
+    """Weighted sums of fair coins. In half of the problems, products of two coins are added."""
 
     settings = Space(coins=Integer(9, 3, 14, "coins", corners=(6, 11)))
 
@@ -72,7 +72,7 @@ class RareEvents(eqx.Module):
 
 
 class ManyRareEvents(Population[RareEvents]):
-    """An excess of 1/2 to 2 standard deviations, at a whole number of events."""
+    """An excess of 1/2 to 2 standard deviations over the expected number, rounded up to a whole number of events."""
 
     settings = Space(
         n=Integer(200, 20, 5000, "events"),

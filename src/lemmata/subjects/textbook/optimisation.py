@@ -43,7 +43,7 @@ class MatrixPair(eqx.Module):
 
 
 class MatrixPairs(Population[MatrixPair]):
-    """Singular vectors that are those of the other matrix, turned a little or much."""
+    """Pairs of matrices. The singular vectors of the second matrix are those of the first, rotated a little or much."""
 
     settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
@@ -102,7 +102,7 @@ class SplitLasso(eqx.Module):
 
 
 class SplitLassos(Population[SplitLasso]):
-    """Targets made so that a drawn sparse x is the solution, weights of 1/30 to 30, 1 to 10 steps done."""
+    """Lasso problems whose solution is a drawn sparse x, with weights of 1/30 to 30, after 1 to 10 steps."""
 
     settings = Space(
         n=Integer(8, 2, 60, "rows", corners=(7, 12)),
