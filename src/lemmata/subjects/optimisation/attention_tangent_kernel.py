@@ -54,7 +54,7 @@ class SmallNetwork(eqx.Module):
 
 
 class SmallNetworks(Population[SmallNetwork]):
-    """Normal parameters, inputs and targets. Each unit has three parameters, and there is one row for each parameter."""
+    """Normal parameters, inputs and targets, with three parameters per unit and as many rows as parameters."""
 
     settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(4, 8)))
 
