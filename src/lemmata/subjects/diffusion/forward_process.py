@@ -16,15 +16,15 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 
 class ForwardVariance(Claim[SchedulePoint]):
-    """The noise in the explicit solution of dx = -g x/2 dt + sqrt(g) dB, g(t) > 0 the rate at which data are forgotten
-    and B a Brownian motion, has in each coordinate the variance
+    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process, where g(t) > 0 is its rate and B is a Brownian motion. In
+    its explicit solution, the noise has in each coordinate the variance
 
         exp(-G(t)) integral_0^t exp(G(s)) g(s) ds = 1 - exp(-G(t)),   G(t) = integral_0^t g,
 
-    so that a law of unit variance keeps it, at every time and for every g.
+    So a distribution with unit variance keeps this variance, at every time and for every g.
     """
 
-    title = "The variance of the explicit solution"
+    title = "The variance of the noise in the forward process"
     source = Source("gu2024softmax", "Section 6.1, explicit solution")
     population = Schedules()
     relation = Equal()

@@ -58,16 +58,17 @@ def _distances(problem: ShiftedNormal, key: Key[Array, ""], n: int) -> Float[Arr
 
 
 class WassersteinOfLocation(Claim[ShiftedNormal]):
-    """For the normal law N(theta, sigma²) with theta alone unknown, estimated by the mean of n draws, the Wasserstein
-    distances from the estimated law have the means
+    """Let N(theta, sigma²) be a normal distribution in which only theta is unknown, and estimate theta by the mean of n
+    draws. The Wasserstein distances between the estimated and the true distribution have the means
 
         E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n,
 
-    and no estimate has a smaller largest mean over theta. So n^(-1/2) is a lower bound for the distance in every class
-    that holds the shifts of a normal law, however smooth; 1/n is the rate of the squared distance, and the best.
+    No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
+    distributions that contains the shifts of a normal one, however smooth. The best rate of the squared distance is
+    1/n.
     """
 
-    title = "The Wasserstein distance of an estimated location"
+    title = "The expected Wasserstein distance of a normal law with an estimated mean"
     source = Source(
         "foundation2025",
         "(11)",
@@ -80,10 +81,10 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
     population = _NORMALS
     relation = EqualInMean(margin=0.0, resolution=0.04)
     control = Control(
-        "W1 is the root of the mean of W2², and the mean of W2² is the square of that of W1",
+        "E W1 is the root of E W2², and E W2² is the square of E W1",
         lambda means, problem: jnp.stack([jnp.sqrt(means[1]), means[0] ** 2]),
     )
-    controls = "the distance of a learned law from the law of the data"
+    controls = "the distance between the learned distribution and that of the data"
     unexplained = "the rate in many dimensions, which is slower"
     trials = 128
 

@@ -31,15 +31,16 @@ def _of_first_heads(lengths: Float[Array, "m h"], power: int = 1) -> Float[Array
 
 
 class HeadComplexity(Claim[HeadOutputs]):
-    """The functions sum_h <w_h, A_h(x)>, |w_h| <= B, of h fixed attention heads have on n sequences the empirical
-    Rademacher complexity
+    """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
+    sum_h <w_h, A_h(x)> of several heads with |w_h| <= B for each head. On n sequences x_i their empirical Rademacher
+    complexity is
 
         sum_h (B/n) E |sum_i s_i A_h(x_i)|,
 
-    for independent signs s_i, which grows in proportion to h for heads that are alike.
+    where the s_i are independent random signs. For heads that are alike it grows in proportion to the number of heads.
     """
 
-    title = "Complexity of separately bounded heads is proportional to their number"
+    title = "The complexity of separately bounded attention heads is proportional to their number"
     source = Source("foundation2025", "(16)", note="with a bound for each head")
     stated = Kind.OWN
     population = RandomHeads()
@@ -56,15 +57,16 @@ class HeadComplexity(Claim[HeadOutputs]):
 
 
 class JointHeadComplexity(Claim[HeadOutputs]):
-    """The functions sum_h <w_h, A_h(x)> of h fixed attention heads, with sum_h |w_h|² <= B² for all heads together,
-    have on n sequences the empirical Rademacher complexity
+    """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
+    sum_h <w_h, A_h(x)> of several heads with sum_h |w_h|² <= B², a bound for all heads together. On n sequences x_i
+    their empirical Rademacher complexity is
 
         (B/n) E ( sum_h |sum_i s_i A_h(x_i)|² )^(1/2),
 
-    for independent signs s_i, which grows like the root of h for heads that are alike.
+    where the s_i are independent random signs. For heads that are alike it grows like the root of the number of heads.
     """
 
-    title = "Complexity of jointly bounded heads grows as the root of their number"
+    title = "The complexity of jointly bounded attention heads grows as the root of their number"
     source = Source("foundation2025", "(16)", note="the order in h, with a joint norm")
     population = RandomHeads()
     # one head's mean length is up to 0.8 of its root mean square, many heads' is not: 0.05 more between 1 and 16

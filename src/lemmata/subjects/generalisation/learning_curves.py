@@ -48,23 +48,25 @@ def _infinite_population(error: Array, problem: Regression) -> Array:
 
 
 class LearningCurveEstimate(Claim[Regression]):
-    """Kernel ridge regression that trains on n = N // 2 of N rows, chosen at random, has the mean squared error
+    """Let A be the Gram matrix of N rows and y their targets. Train kernel ridge regression on n = N // 2 of the rows,
+    chosen at random. Its mean squared error on the other rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
 
-    on the others, up to O(1/n), where A is the Gram matrix of all N rows, y their targets, and mu solves
+    up to O(1/n), where mu solves
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    Training and held-out rows of a problem are pooled for it. For N >> n it is the eigenlearning estimate.
+    On your data, the training and held-out rows are pooled for this. If N is much larger than n, this is the
+    eigenlearning estimate.
 
-    O(1/n) needs a ridge and noise. The sign of the difference depends on the problem: kernel, ridge, noise, number of
-    rows. Where a smooth kernel nearly interpolates, the estimate is too low: on 120 rows with the RBF kernel the
-    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1); the settings
-    stay clear of both.
+    The error term O(1/n) needs a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the number
+    of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with the RBF kernel, the
+    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1). The settings
+    exclude both cases.
     """
 
-    title = "The learning curve from eigenvalues and targets"
+    title = "The learning curve of kernel ridge regression from eigenvalues and targets"
     source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
     population = KernelRegressions(
         Integer(60, 60, 300, "rows that train, as many as are held out"),
@@ -80,7 +82,9 @@ class LearningCurveEstimate(Claim[Regression]):
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     control = Control("no correction is needed for the finite number of rows", _infinite_population)
     controls = "the mean held-out squared error of kernel ridge regression"
-    unexplained = "near-interpolating fits of smooth kernels; rows of very large leverage; rows from elsewhere"
+    unexplained = (
+        "fits of smooth kernels that nearly interpolate; rows of very large leverage; rows from another distribution"
+    )
     trials = 100
     traced = False
 

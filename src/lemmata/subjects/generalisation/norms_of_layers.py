@@ -70,20 +70,21 @@ def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key
 
 
 class NormBasedDepth(Claim[NormBall]):
-    """The Rademacher complexity on n points x_i of networks W_L relu(W_(L-1) ... relu(W_1 x)) with one output, any
-    widths, and Frobenius norms |W_l| <= B_l is at most
+    """Consider networks W_L relu(W_(L-1) ... relu(W_1 x)) with L layers of any widths and one output, where the
+    Frobenius norms satisfy |W_l| <= B_l. Their Rademacher complexity on n points x_i is at most
 
         (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
 
-    Measured is a complexity from below, of networks with one unit in every hidden layer, by ascent from five starts.
+    The trials measure a lower bound of the complexity, from networks with one unit in every hidden layer, by gradient
+    ascent from five starts.
     """
 
-    title = "Complexity of deep networks by the norms of their layers"
+    title = "A bound on the complexity of deep networks by the norms of their layers"
     source = Source("golowich2018", "Theorem 1")
     population = NormBalls()
     relation = AtMost()
     control = Control(
-        "the norms of the layers do not enter",
+        "the norms of the layers can be left out",
         lambda value, problem: value / jnp.prod(problem.norms),
         loose="the theorem's constant, 2.7 to 4, is that many times what is attained, and no nearer statement fails",
     )

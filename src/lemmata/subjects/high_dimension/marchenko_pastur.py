@@ -20,14 +20,13 @@ _MARGIN = 0.04
 
 
 class MarchenkoPasturEdge(Claim[Design]):
-    """The largest eigenvalue of X'X/n tends, as n and d grow in proportion, to
+    """Let X be an n x d matrix of independent entries with mean 0, variance 1 and a finite fourth moment. The largest
+    eigenvalue of X'X/n tends, as n and d grow in proportion, to
 
         (1 + sqrt(gamma))²,    gamma = lim d/n,
-
-    for n x d matrices X of independent entries with mean 0, variance 1 and a finite fourth moment.
     """
 
-    title = "The largest eigenvalue of a sample covariance"
+    title = "The limit of the largest eigenvalue of a sample covariance"
     source = Source("yin1988", "main theorem")
     population = RandomMatrices(margin=_MARGIN)
     # a matrix has one largest eigenvalue: there is nothing to measure twice
@@ -35,7 +34,7 @@ class MarchenkoPasturEdge(Claim[Design]):
     control = Control(
         "the edge is 1 + 2 sqrt(gamma)", lambda edge, problem: edge - problem.x.shape[1] / problem.x.shape[0]
     )
-    controls = "the spread of the sample spectrum that sampling alone makes"
+    controls = "how far sampling alone spreads the eigenvalues of a sample covariance"
     unexplained = "the spectrum of correlated columns; eigenvectors"
     stated = Kind.THEOREM
     trials = 64

@@ -99,22 +99,22 @@ def _least_norm(problem: MetricLeastSquares, metric: Float[Array, "p p"]) -> Flo
 
 
 class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
-    """The flow w' = -P X'(X w - y) from 0 with a constant positive definite metric P on n independent rows X of p > n
-    coordinates ends at
+    """Let X be n independent rows of p > n coordinates with targets y, and let P be a constant positive definite
+    metric. The flow w' = -P X'(X w - y) from 0 ends at
 
         P X'(X P X')^-1 y,
 
-    of all w with X w = y the one for which w' P^-1 w is least. Descent with steps of the size 1/lambda_max(X P X') ends
-    there as well, and is what is measured.
+    Of all w with X w = y, this one has the least w' P^-1 w. The trials use descent with steps of size 1/lambda_max(X P
+    X'), which has the same end.
     """
 
-    title = "A constant metric chooses the interpolant of least norm in its inverse"
+    title = "Descent in a constant metric ends at the interpolant of least norm in its inverse"
     source = Source("gunasekar2018", note="quadratic potentials")
     population = MetricFlows()
     relation = Equal(block=_WHOLE)
     control = Control("the metric is P²", lambda value, problem: _least_norm(problem, problem.metric @ problem.metric))
     controls = "which interpolant is found"
-    unexplained = "metrics that change while the rows are fitted, as all adaptive ones"
+    unexplained = "metrics that change during training, as those of all adaptive methods"
 
     def predict(self, problem: MetricLeastSquares) -> Array:
         return _least_norm(problem, problem.metric)
@@ -131,19 +131,19 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
 
 class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
-    """Rows x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1; of five private coordinates a row
-    the first is 1 where y = 1, and all are where y = -1. Least squares on such rows from 0 by AdaGrad, RMSProp and Adam
-    stays on the ray of sign(X'y), since X sign(X'y) = 4 y, fits all rows, and then calls every new row +1. Descent ends
-    at the interpolant of least norm and makes no mistake:
+    """Let the rows be x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1. Each row has five
+    private coordinates: the first one is 1 if y = 1, and all five are 1 if y = -1. Train least squares on these rows
+    from 0. AdaGrad, RMSProp and Adam stay on the ray of sign(X'y), because X sign(X'y) = 4 y. So they fit all rows and
+    then predict +1 for every new row. Gradient descent ends at the interpolant of least norm and makes no mistake:
 
         test errors: the share of class -1 for the three, 0 for descent.
     """
 
-    title = "Adaptive methods fit the rows and miss the class"
+    title = "Adaptive methods fit all rows and miss the smaller class on new rows"
     source = Source("wilson2017", "Lemma 3.1", note="and the example after it")
     population = MarginalClassifications()
     relation = Equal()
-    control = Control("descent and the adaptive methods change places", lambda errors, problem: errors[0] - errors)
+    control = Control("descent and the adaptive methods change roles", lambda errors, problem: errors[0] - errors)
     controls = "errors on new rows after the training rows are fitted"
     unexplained = "how common such rows are"
 

@@ -104,22 +104,22 @@ def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array
 
 
 class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
-    """Descent w <- w - a P X'(X w - y) from 0 with a metric A for s steps of size a, and a metric B from then on, on n
-    independent rows X of p > n coordinates, ends at
+    """Let X be n independent rows of p > n coordinates with targets y, and let K_P = X P X' for a metric P. Descent w
+    <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then on. It ends at
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
-    K_P = X P X' and r what the rows still miss when the metric changes (in continuous time e^(-t K_A) y): not at the
-    interpolant of B, however late most of the way is. Where the metric tends to B, what was fitted before stays where
-    it was put.
+    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So it does not end at
+    the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was fitted
+    earlier remains.
     """
 
-    title = "What was fitted in an early metric stays in the limit"
+    title = "A metric used early in descent still shapes the interpolant at the end"
     source = Source("emergence2026", "Definition 5.11", "Figure 5.16", note="in steps, with one change")
     population = ChangedMetrics()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "it is the interpolant of the later metric alone",
+        "the end is the interpolant of the second metric alone",
         lambda value, problem: _dual(problem, jnp.stack([problem.y, problem.y]))[1],
     )
     controls = "which interpolant is found by a metric that changes"
@@ -145,26 +145,26 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
 
 class PreconditionedStepIsSteepest(Claim[SteepestStep]):
-    """Of all steps d with d' P^-1 d <= 1, P positive definite, the one along -P g lowers the linearised loss g'd most,
-    by
+    """Let g be the gradient and P a positive definite preconditioner. Of all steps d with d' P^-1 d <= 1, the step
+    along -P g lowers the linearised loss g'd most, by
 
         sqrt(g' P g):
 
-    a preconditioner does not leave the steepest descent, it says in which norm.
+    So a preconditioned step is still a steepest descent step: the preconditioner chooses the norm.
     """
 
-    title = "A preconditioned step is steepest in the norm of the inverse"
+    title = "A preconditioned step is the steepest descent in the norm of its inverse"
     source = Source("emergence2026", "Figure 5.3", "Definition 5.1", note="made exact")
     population = SteepestSteps()
     relation = Equal()
     control = Control(
-        "the direction of the gradient itself is as good, with its longest step",
+        "the direction of the gradient itself is as good, at its largest admissible length",
         lambda value, problem: (
             jnp.sum(problem.gradient**2) / jnp.linalg.norm(jnp.linalg.solve(problem.factor, problem.gradient))
         ),
     )
     controls = "the direction of one step"
-    unexplained = "which norm suits a loss"
+    unexplained = "which norm is best for a loss"
 
     def predict(self, problem: SteepestStep) -> Array:
         metric = problem.factor @ problem.factor.T

@@ -49,22 +49,23 @@ _RUNS = 16
 
 
 class ScheduleFreeBound(Claim[AbsoluteLosses]):
-    """Let z take steps gamma = D/(G sqrt(T)) along stochastic subgradients of a convex F at y = (1 - beta) z + beta x,
-    of norm at most G, with x the average of the z, and |x_1 - x*| <= D. For every beta in [0, 1],
+    """Let F be convex with minimiser x*. Let z take steps gamma = D/(G sqrt(T)) along stochastic subgradients of F at y
+    = (1 - beta) z + beta x, where x is the average of the z, G bounds the norm of the subgradients, and |x_1 - x*| <=
+    D. For every beta in [0, 1],
 
         E F(x_T) - F(x*) <= D G / sqrt(T).
 
-    Here F is the mean of |x_j - x*_j| over coordinates, of which one is drawn in each step, G = D = 1, and the mean of
-    16 runs stands for the expectation.
+    The trials take F as the mean of |x_j - x*_j| over coordinates and draw one coordinate in each step, with G = D = 1.
+    The mean of 16 runs replaces the expectation.
     """
 
-    title = "Descent without a schedule reaches the rate of the best one"
+    title = "Schedule-free descent attains the optimal rate for convex losses"
     source = Source("defazio2024", note="main result")
     population = AbsoluteDescents()
     relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "the loss of the average of a descent with constant steps"
-    unexplained = "which beta is best, and why one near 0.9 is in networks"
+    unexplained = "which beta is best, and why a value near 0.9 is best for networks"
 
     def predict(self, problem: AbsoluteLosses) -> Array:
         return 1 / jnp.sqrt(jnp.asarray(float(problem.steps)))
