@@ -67,8 +67,8 @@ class AdagradRegret(Claim[GradientGame]):
 
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
     """Let two features have a gradient with probabilities p_1 and p_2, and let q_1 and q_2 be the second moments of the
-    nonzero gradients. The effective learning rate of AdaGrad is eta / sqrt(sum of g²). After many steps, the ratio of
-    the two rates tends to
+    nonzero gradients. Let rate_1 and rate_2 be their effective learning rates under AdaGrad, eta / sqrt(sum of g²).
+    After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """
