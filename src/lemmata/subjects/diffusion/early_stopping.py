@@ -68,7 +68,7 @@ class NoisyMembers(Population[NoisyLabels]):
     def hypotheses(self, problem: NoisyLabels) -> list[Hypothesis]:
         return [
             Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "it is a finite sum of kernels"),
-            Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has, by construction"),
+            Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has mean zero by construction"),
         ]
 
 

@@ -98,8 +98,8 @@ class NoisedRegressions(Population[NoisedRegression]):
             n=Integer(self.rows, 8, 512, "training points", corners=(3 * self.rows // 4, self.rows)),
             d=Integer(2, 1, 3, "dimension of the data", corners=(1, 2)),
             sigma=Real(0.5, 0.3, 1.0, "standard deviation of the hidden weights", corners=(0.4, 0.6)),
-            ridge=Real(2.0, 0.1, 10.0, "nu", corners=(1.0, 3.0)),
-            target=Choice("sphere", ("cube", "sphere"), "law of the data"),
+            ridge=Real(2.0, 0.1, 10.0, "ridge nu", corners=(1.0, 3.0)),
+            target=Choice("sphere", ("cube", "sphere"), "distribution of the data"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisedRegression:
@@ -109,8 +109,14 @@ class NoisedRegressions(Population[NoisedRegression]):
     def hypotheses(self, problem: NoisedRegression) -> list[Hypothesis]:
         return [
             in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
-            Hypothesis("labels vary (least variance)", problem.variances.min(), ">=", 0.0, "it is a variance"),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "K alone may be singular"),
+            Hypothesis(
+                "variances of the labels are not negative (least variance)",
+                problem.variances.min(),
+                ">=",
+                0.0,
+                "a variance is not negative",
+            ),
+            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "K alone can be singular"),
         ]
 
 

@@ -39,7 +39,7 @@ class ShiftedNormal(eqx.Module):
 
 _NORMALS = Drawn(
     ShiftedNormal,
-    positive("sigma", "the law has a density"),
+    positive("sigma", "the distribution has a density"),
     shift=normal(times=3.0),
     sigma=log_uniform(0.5, 2.0),
     n=Integer(64, 2, 1024, "draws"),

@@ -215,8 +215,10 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
     (n, d), bound = problem.truth.shape, _approximation(problem)
     argument = math.e * (d * n) ** 1.5 * bound / problem.values[0]
     return [
-        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives this F_H"),
-        Hypothesis("the logarithm in Gamma is not negative", argument, ">=", 1.0, "it is raised to the power 3/2"),
+        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives an F_H this near"),
+        Hypothesis(
+            "the logarithm in Gamma is not negative", argument, ">=", 1.0, "the logarithm is raised to the power 3/2"
+        ),
     ]
 
 

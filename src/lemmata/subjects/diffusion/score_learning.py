@@ -67,8 +67,14 @@ class NormalDataPairs(Population[NormalPairs]):
     def hypotheses(self, problem: NormalPairs) -> list[Hypothesis]:
         d = len(problem.covariance)
         return [
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),
-            Hypothesis("pairs outnumber dimensions", problem.n, ">", d + 1, "least squares has a mean error"),
+            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
+            Hypothesis(
+                "pairs outnumber dimensions",
+                problem.n,
+                ">",
+                d + 1,
+                "otherwise the mean error of least squares is infinite",
+            ),
         ]
 
 
@@ -112,7 +118,9 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
     title = "More noise slows the learning of a score"
     source = Source("foundation2025", "(8)", note="how the exponent moves with the noise level")
     stated = Kind.OWN
-    population = Drawn(SignsUnderNoise, positive("lengthscale", "a Matérn kernel"), lengthscale=_LENGTHSCALE)
+    population = Drawn(
+        SignsUnderNoise, positive("lengthscale", "a Matérn kernel has a positive lengthscale"), lengthscale=_LENGTHSCALE
+    )
     relation = Order("sigma", (4.0, 2.0, 1.0))
     control = Control("less noise slows the learning", lambda sign, problem: -sign)
     controls = "the exponent in n of the error of a learned score"

@@ -67,8 +67,8 @@ class TwoPointLaws(Population[TwoPoints]):
     """Pairs of points at random distances, and noise for a steepness about the setting's."""
 
     settings = Space(
-        steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
-        order=Integer(1, 1, 3, "derivatives in a seminorm"),
+        steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),
+        order=Integer(1, 1, 3, "order of the seminorm"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPoints:
@@ -79,8 +79,10 @@ class TwoPointLaws(Population[TwoPoints]):
 
     def hypotheses(self, problem: TwoPoints) -> list[Hypothesis]:
         return [
-            Hypothesis("there are two points (half of their distance)", problem.m, ">", 0.0, "a score with a step"),
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),
+            Hypothesis(
+                "there are two points (half of their distance)", problem.m, ">", 0.0, "then the score has a step"
+            ),
+            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
         ]
 
 

@@ -55,7 +55,9 @@ class NormalScores(Population[NormalScore]):
         return NormalScore(normal, 0.25 * 16 ** uniform(spread), radius)
 
     def hypotheses(self, problem: NormalScore) -> list[Hypothesis]:
-        return [Hypothesis("the law has a density (variance)", problem.variance, ">", 0.0, "a score")]
+        return [
+            Hypothesis("the distribution has a density (variance)", problem.variance, ">", 0.0, "then it has a score")
+        ]
 
 
 class EqualWidths(eqx.Module):
@@ -105,9 +107,19 @@ class EqualWidthMixtures(Population[EqualWidths]):
 
     def hypotheses(self, problem: EqualWidths) -> list[Hypothesis]:
         return [
-            Hypothesis("components have densities (variance)", problem.variance, ">", 0.0, "normal laws"),
-            Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "exp(-|x - y|²/(2 l²))"),
-            Hypothesis("the interval has a length (half of it)", problem.half, ">", 0.0, "points to interpolate at"),
+            Hypothesis(
+                "components have densities (variance)",
+                problem.variance,
+                ">",
+                0.0,
+                "the components are normal distributions",
+            ),
+            Hypothesis(
+                "the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "the kernel is exp(-|x - y|²/(2 l²))"
+            ),
+            Hypothesis(
+                "the interval has a length (half of it)", problem.half, ">", 0.0, "it holds the interpolation points"
+            ),
         ]
 
 

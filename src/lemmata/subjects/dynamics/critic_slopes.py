@@ -76,7 +76,15 @@ class LinesOfCritics(Population[LineOfCritic]):
         """Points apart from each other and from the origin, as they are almost surely."""
         points = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((points[:, None] - points) ** 2, axis=2) + jnp.diag(jnp.sum(points**2, axis=1))
-        return [Hypothesis("points are apart from each other and from 0", apart.min(), ">", 1e-6, "kinks of others")]
+        return [
+            Hypothesis(
+                "points are apart from each other and from 0",
+                apart.min(),
+                ">",
+                1e-6,
+                "otherwise kinks of other points interfere",
+            )
+        ]
 
 
 _PAPER = "franceschi2022neural"

@@ -262,7 +262,7 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     far fewer parameters. With word counts it is higher than that of the outputs before fine-tuning alone.
     """
 
-    title = "With few rows, the tangent kernel of a prompt does not overfit and beats word counts"
+    title = "On few rows, the tangent kernel of a prompt does not overfit"
     source = Source("malladi2023kernel", "Abstract, overfitting")
     stated = Kind.REMARK
     population = FewShotTasks()

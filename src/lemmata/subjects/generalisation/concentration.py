@@ -63,11 +63,11 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 
     def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
         return [
-            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
-            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),
+            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "the loss is bounded"),
+            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "the loss is bounded"),
             Hypothesis.unchecked(
                 "the predictor was fixed before the held-out rows were drawn",
-                "losses do not tell how their predictor was chosen; a fit to other rows alone is fixed by construction",
+                "losses do not show how the predictor was chosen; a fit to other rows only is fixed by construction",
             ),
         ]
 

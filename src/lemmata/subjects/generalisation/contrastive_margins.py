@@ -62,8 +62,12 @@ class NoisyMargins(Population[LabelledMargins]):
 
     def hypotheses(self, problem: LabelledMargins) -> list[Hypothesis]:
         return [
-            Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
-            Hypothesis.unchecked("the margin was fixed before the rows were drawn", "its choice is not in the numbers"),
+            Hypothesis(
+                "the margin is positive", problem.margin, ">", 0.0, "the losses are min(1, max(0, 1 - t/gamma))"
+            ),
+            Hypothesis.unchecked(
+                "the margin was fixed before the rows were drawn", "the numbers do not show how it was chosen"
+            ),
         ]
 
 

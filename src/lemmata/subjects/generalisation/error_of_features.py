@@ -30,7 +30,7 @@ def _parts(least: float) -> Drawn:
     return Drawn(
         ErrorParts,
         lambda parts: Hypothesis("epsilon is at most 1", parts.cover, "<=", 1.0, "the cover is finer than the class"),
-        lambda parts: Hypothesis("log|N| is at most n", parts.share, "<=", 1.0, "there are features enough"),
+        lambda parts: Hypothesis("log|N| is at most n", parts.share, "<=", 1.0, "there are enough features"),
         least=Real(least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"),
         cover=log_uniform("least", 1.0),
         share=log_uniform("least", 1.0),

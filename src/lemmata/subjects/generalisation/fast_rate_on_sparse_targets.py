@@ -118,13 +118,15 @@ def solved(problem: SparseExamples) -> Hypothesis:
     step = 1 / (2 * jnp.linalg.eigvalsh(gram)[-1])
     slope = 2 * problem.y @ problem.features / len(problem.y) - 2 * gram @ rho
     moved = soft_threshold(rho + step * slope, step * _RATIO * likely_noise(problem)) - rho
-    return Hypothesis("rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "1000 accelerated steps")
+    return Hypothesis(
+        "rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "it is found by 1000 accelerated steps"
+    )
 
 
 def outweighed(problem: SparseExamples) -> Hypothesis:
     """Nu < lambda."""
     penalty = _RATIO * likely_noise(problem)
-    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "k is positive")
+    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "then k is positive")
 
 
 def error_bound(problem: SparseExamples, noise: Array) -> Array:
@@ -163,7 +165,7 @@ class ErrorByTheStretch(Claim[SparseExamples]):
     (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature without noise.
     """
 
-    title = "A bound on the error of the Lasso on sparse targets, by the stretch of the features"
+    title = "A bound on the error of the Lasso on sparse targets, by the stretch"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()

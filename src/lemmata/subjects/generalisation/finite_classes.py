@@ -39,12 +39,12 @@ _CLASSIFIERS = Integer(400, 2, 10_000, "classifiers")
 
 
 def _fixed(problem: FiniteClass) -> Hypothesis:
-    why = "errors do not tell how classifiers were found"
+    why = "errors do not show how the classifiers were found"
     return Hypothesis.unchecked("the class was fixed before the rows", why)
 
 
 def _probabilities(problem: FiniteClass) -> Hypothesis:
-    return Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability")
+    return Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "an error is a probability")
 
 
 class RealisableClasses(Population[FiniteClass]):
@@ -61,7 +61,9 @@ class RealisableClasses(Population[FiniteClass]):
     def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
         return [
             _probabilities(problem),
-            Hypothesis("the smallest error", problem.errors.min(), "==", 0.0, "the labels are realised by a member"),
+            Hypothesis(
+                "the smallest error", problem.errors.min(), "==", 0.0, "a member of the class realises the labels"
+            ),
             _fixed(problem),
         ]
 
@@ -140,8 +142,10 @@ class PrunedNetworks(Population[CodedNetworks]):
         weights = jnp.abs(jnp.concatenate([problem.hidden, problem.readout[..., None]], axis=-1))
         other = jnp.max(jnp.minimum(weights, jnp.abs(weights - 1)))
         return [
-            Hypothesis("weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no other words"),
-            Hypothesis.unchecked("the code was fixed before the rows", "it would have to be part of the description"),
+            Hypothesis(
+                "weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no word for other weights"
+            ),
+            Hypothesis.unchecked("the code was fixed before the rows", "otherwise the code is part of the description"),
         ]
 
 

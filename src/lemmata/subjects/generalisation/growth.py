@@ -178,7 +178,7 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
         n = len(problem.points)
-        return [Hypothesis("points", n, "<=", 60, "labellings are whole numbers of 64 bits")]
+        return [Hypothesis("number of points", n, "<=", 60, "a labelling is stored in 64 bits")]
 
     def predict(self, problem: GeneralPoints) -> Array:
         n, d = problem.points.shape

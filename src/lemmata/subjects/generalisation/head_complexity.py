@@ -40,7 +40,7 @@ class HeadComplexity(Claim[HeadOutputs]):
     where the s_i are independent random signs. For heads that are alike it grows in proportion to the number of heads.
     """
 
-    title = "The complexity of separately bounded attention heads is proportional to their number"
+    title = "The complexity of separately bounded heads is proportional to their number"
     source = Source("foundation2025", "(16)", note="with a bound for each head")
     stated = Kind.OWN
     population = RandomHeads()
@@ -66,7 +66,7 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     where the s_i are independent random signs. For heads that are alike it grows like the root of the number of heads.
     """
 
-    title = "The complexity of jointly bounded attention heads grows as the root of their number"
+    title = "The complexity of jointly bounded heads grows as the root of their number"
     source = Source("foundation2025", "(16)", note="the order in h, with a joint norm")
     population = RandomHeads()
     # one head's mean length is up to 0.8 of its root mean square, many heads' is not: 0.05 more between 1 and 16

@@ -81,7 +81,7 @@ class LognormalScales(Population[Scales]):
         return Scales(cost, cost * noise / 100, cost * misfit / 100, setting["N"], setting["L"], setting["n"])
 
     def hypotheses(self, problem: Scales) -> list[Hypothesis]:
-        return [Hypothesis("C_F is positive", problem.cost, ">", 0.0, "its powers")]
+        return [Hypothesis("C_F is positive", problem.cost, ">", 0.0, "the bound has negative powers of it")]
 
 
 _INVERSE_SCALES = (1.0, 8.0, 64.0, 512.0)

@@ -69,7 +69,7 @@ class LearningCurveEstimate(Claim[Regression]):
     title = "The learning curve of kernel ridge regression from eigenvalues and targets"
     source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
     population = KernelRegressions(
-        Integer(60, 60, 300, "rows that train, as many as are held out"),
+        Integer(60, 60, 300, "training rows, as many as held-out rows"),
         held_out=1,
         ridge=Real(0.1, 0.03, 1.0, "ridge on the diagonal"),
         noise=Real(0.5, 0.2, 5.0, "standard deviation of the noise"),
@@ -92,10 +92,16 @@ class LearningCurveEstimate(Claim[Regression]):
         matrix, _ = pooled(problem)
         values, diagonal = jnp.linalg.eigvalsh(matrix), jnp.diagonal(matrix)
         share = diagonal.max() / diagonal.sum()
-        alone = "a row that carries a mode alone is not free from the eigenvectors"
+        alone = "a row that carries a mode alone is not independent of the eigenvectors"
         return [
-            Hypothesis("rows that train", len(values) // 2, ">=", 10, "an estimate up to O(1/n)"),
-            Hypothesis("the ridge stands above rounding", problem.ridge, ">", rounding_floor(values), "a unique fit"),
+            Hypothesis("training rows", len(values) // 2, ">=", 10, "the estimate has an error of O(1/n)"),
+            Hypothesis(
+                "the ridge is above the rounding error",
+                problem.ridge,
+                ">",
+                rounding_floor(values),
+                "then the fit is unique",
+            ),
             Hypothesis("no row dominates (largest share of the trace)", share, "<=", 0.25, alone),
             Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),
             Hypothesis.unchecked("rows are exchangeable", "pooled rows do not show a shift between them"),

@@ -39,7 +39,7 @@ class NormBalls(Population[NormBall]):
         return NormBall(x, jax.random.uniform(norm_key, (setting["layers"],), minval=1.5, maxval=2.5))
 
     def hypotheses(self, problem: NormBall) -> list[Hypothesis]:
-        return [Hypothesis("the norms are positive", problem.norms.min(), ">", 0.0, "balls")]
+        return [Hypothesis("the norms are positive", problem.norms.min(), ">", 0.0, "each layer lies in a ball")]
 
 
 _SIGNS, _STARTS, _MOVES = 128, 3, 6

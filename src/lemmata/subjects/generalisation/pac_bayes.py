@@ -79,7 +79,9 @@ class BestOfManyRules(Population[BestRule]):
 
     def hypotheses(self, problem: BestRule) -> list[Hypothesis]:
         return [
-            Hypothesis.unchecked("rules and prior were fixed before the rows", "their choice is not in the numbers")
+            Hypothesis.unchecked(
+                "rules and prior were fixed before the rows", "the numbers do not show how they were chosen"
+            )
         ]
 
 
@@ -139,7 +141,9 @@ class NoisyLinearRules(Population[NoisyLinearRule]):
 
     def hypotheses(self, problem: NoisyLinearRule) -> list[Hypothesis]:
         return [
-            Hypothesis.unchecked("length and noise were fixed before the rows", "their choice is not in the numbers")
+            Hypothesis.unchecked(
+                "length and noise were fixed before the rows", "the numbers do not show how they were chosen"
+            )
         ]
 
 

@@ -128,11 +128,17 @@ class NoisySigns(Population[BallLearning]):
 
     def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
         return [
-            Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
-            Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),
-            Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "a true error"),
+            Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "the loss is min(|f(x) - y|, b)"),
+            Hypothesis("the radius is positive", problem.radius, ">", 0.0, "the functions lie in a ball"),
+            Hypothesis(
+                "rows are drawn from a larger population",
+                problem.size,
+                "<",
+                len(problem.x),
+                "the population defines the true error",
+            ),
             Hypothesis.unchecked(
-                "radius and loss were fixed before the rows were drawn", "how they were chosen is not in the numbers"
+                "radius and loss were fixed before the rows were drawn", "the numbers do not show how they were chosen"
             ),
         ]
 

@@ -126,4 +126,4 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
         n, d = problem.points.shape
-        return [Hypothesis("points", n, ">=", d + 2, "so many are shown not to be shattered")]
+        return [Hypothesis("number of points", n, ">=", d + 2, "d + 2 points are shown not to be shattered")]

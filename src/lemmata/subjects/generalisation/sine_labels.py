@@ -71,7 +71,7 @@ class SinesOfBoundedFrequency(Claim[PointsOnLine]):
     stated = Kind.OWN
     population = Drawn(
         PointsOnLine,
-        positive("points", "at 0 a sine says nothing"),
+        positive("points", "the sine is 0 at the point 0"),
         free=("points",),
         n=rows(12, corners=(10, 20)),
         points=uniform(0.0, 1.0, "n"),

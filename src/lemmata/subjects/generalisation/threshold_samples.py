@@ -52,7 +52,11 @@ class UniformThresholds(Population[Thresholds]):
         return Thresholds(low, low + length, setting["n"])
 
     def hypotheses(self, problem: Thresholds) -> list[Hypothesis]:
-        return [Hypothesis("the interval has a length", problem.high - problem.low, ">", 0.0, "something to learn")]
+        return [
+            Hypothesis(
+                "the interval has a length", problem.high - problem.low, ">", 0.0, "otherwise there is nothing to learn"
+            )
+        ]
 
 
 _REPEATS = 256

@@ -35,7 +35,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
     source = Source("massart1990", note="main result")
     stated = Kind.THEOREM
     population = Drawn(
-        PowerDraws, positive("power", "a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
+        PowerDraws, positive("power", "x^power is a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
     )
     relation = AtMost(_DELTA)
     control = Control("three quarters of the radius are enough", lambda radius, problem: 0.75 * radius)

@@ -53,7 +53,7 @@ def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
 def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
     rows, columns = problem.x.shape
     name = "n and d are far enough apart for the limit"
-    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "see the margin")
+    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the margin of the claim assumes this")
 
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
@@ -141,7 +141,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
         kept = min(1 / problem.gamma, 1.0)
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
-        why = "with few rows or columns one draw of rows says little about the mean"
+        why = "with few rows or columns one draw of rows shows little about the mean"
         return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
 
     def predict(self, problem: LinearDesign) -> Array:

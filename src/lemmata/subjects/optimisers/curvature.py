@@ -46,9 +46,7 @@ class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
     Gaps are between 0.4 and 1 times what the bound allows to miss with probability 1/10.
     """
 
-    settings = Space(
-        n=Integer(200, 40, 5000, "dimensions", corners=(100, 400)), products=Integer(12, 6, 30, "products")
-    )
+    settings = Space(n=Integer(200, 40, 5000, "dimension", corners=(100, 400)), products=Integer(12, 6, 30, "products"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IsolatedEigenvalue:
         n, k = setting["n"], setting["products"]
@@ -59,7 +57,11 @@ class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
 
     def hypotheses(self, problem: IsolatedEigenvalue) -> list[Hypothesis]:
         n = len(problem.values)
-        return [Hypothesis("there are fewer products than dimensions", problem.products, "<", n, "else all is exact")]
+        return [
+            Hypothesis(
+                "there are fewer products than dimensions", problem.products, "<", n, "otherwise the result is exact"
+            )
+        ]
 
 
 class SeparableLoss(eqx.Module):
@@ -118,7 +120,7 @@ class RescaledUnits(eqx.Module):
 
 def _no_kink(problem: RescaledUnits) -> Hypothesis:
     least = jnp.abs(problem.x @ problem.weights.T).min()
-    return Hypothesis("no row is on a kink", least, ">", 0.0, "there the loss has no Hessian")
+    return Hypothesis("no row is on a kink", least, ">", 0.0, "at a kink the loss has no Hessian")
 
 
 _DELTA = 0.1

@@ -64,9 +64,9 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
         side = ("<", "inside") if self.reach < 1 else (">", "outside")
         least = jnp.linalg.eigvalsh(problem.hessian)[0]
         return [
-            Hypothesis("f is strictly convex", least, ">", 0.0, "one minimiser"),
-            Hypothesis("weights decay", problem.decay, ">", 0.0, "else there is no box"),
-            Hypothesis(f"the minimiser is {side[1]} the box", size, side[0], 1.0, "the case that is stated"),
+            Hypothesis("f is strictly convex", least, ">", 0.0, "then f has one minimiser"),
+            Hypothesis("weights decay", problem.decay, ">", 0.0, "otherwise there is no box"),
+            Hypothesis(f"the minimiser is {side[1]} the box", size, side[0], 1.0, "the statement is about this case"),
         ]
 
 
@@ -100,8 +100,10 @@ class DecayedRuns(Population[DecayedRun]):
     def hypotheses(self, problem: DecayedRun) -> list[Hypothesis]:
         share, size = problem.rate * problem.decay, problem.decay * jnp.abs(problem.start).max()
         return [
-            Hypothesis("a step decays by less than the whole", share, "<", 1.0, "the decay does not change signs"),
-            Hypothesis("the start is outside the box", size, ">", 1.0, "else nothing contracts"),
+            Hypothesis(
+                "a step decays weights by less than their size", share, "<", 1.0, "then the decay does not change signs"
+            ),
+            Hypothesis("the start is outside the box", size, ">", 1.0, "otherwise nothing contracts"),
         ]
 
 

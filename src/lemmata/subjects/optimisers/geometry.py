@@ -29,7 +29,7 @@ class MetricFlows(Population[MetricLeastSquares]):
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
-        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        ratio=Integer(8, 6, 30, "weights per row", corners=(6, 12)),
         steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 3000)),
     )
 
@@ -44,7 +44,7 @@ class MetricFlows(Population[MetricLeastSquares]):
     def hypotheses(self, problem: MetricLeastSquares) -> list[Hypothesis]:
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         needed = 36.7 * values[-1] / values[0]
-        return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached to rounding")]
+        return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached up to rounding")]
 
 
 class MarginalClasses(eqx.Module):
@@ -85,8 +85,10 @@ class MarginalClassifications(Population[MarginalClasses]):
         """More rows of class +1, and some of class -1: descent then has the right sign on new rows of both."""
         share = (problem.y > 0).mean()
         return [
-            Hypothesis("most training rows have class +1", share, ">", 0.5, "the sign of the constant coordinates"),
-            Hypothesis("some have class -1", share, "<", 1.0, "else the class is a constant"),
+            Hypothesis(
+                "most training rows have class +1", share, ">", 0.5, "it fixes the sign of the constant coordinates"
+            ),
+            Hypothesis("some training rows have class -1", share, "<", 1.0, "otherwise the class is constant"),
         ]
 
 

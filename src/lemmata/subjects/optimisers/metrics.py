@@ -51,7 +51,7 @@ class ChangedMetrics(Population[ChangedMetric]):
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
-        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        ratio=Integer(8, 6, 30, "weights per row", corners=(6, 12)),
         early=Integer(4, 1, 100, "steps in the first metric", corners=(2, 8)),
         late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 3000)),
     )
@@ -66,7 +66,7 @@ class ChangedMetrics(Population[ChangedMetric]):
     def hypotheses(self, problem: ChangedMetric) -> list[Hypothesis]:
         least = problem.rates[1] * jnp.linalg.eigvalsh(problem.grams[1])[0]
         needed = 36.7 / jnp.maximum(least, 1e-12)
-        return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached to rounding")]
+        return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached up to rounding")]
 
 
 class SteepestStep(eqx.Module):
@@ -90,7 +90,7 @@ class SteepestSteps(Population[SteepestStep]):
 
     def hypotheses(self, problem: SteepestStep) -> list[Hypothesis]:
         size = jnp.linalg.norm(problem.gradient)
-        return [Hypothesis("there is a gradient", size, ">", 1e-6, "else every step is as good")]
+        return [Hypothesis("the gradient is not 0", size, ">", 1e-6, "otherwise every step is equally good")]
 
 
 _WHOLE = -1

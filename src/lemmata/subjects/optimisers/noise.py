@@ -170,10 +170,12 @@ class MoreTuningWins(Claim[UnequalTuning]):
     source = Source("emergence2026", "Figure 5.26", note="what an uncontrolled comparison measures")
     population = Drawn(
         UnequalTuning,
-        lambda own: Hypothesis("one has more trials", own.more, ">", own.fewer, "else nothing is unfair"),
+        lambda own: Hypothesis(
+            "the first optimiser has more trials", own.more, ">", own.fewer, "otherwise the comparison is fair"
+        ),
         tail=uniform(0.1, 2.0),
-        more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
-        fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
+        more=Integer(24, 12, 1000, "trials of the first optimiser", corners=(20, 40)),
+        fewer=Integer(8, 1, 1000, "trials of the second optimiser", corners=(4, 10)),
     )
     relation = EqualInMean(resolution=0.05)
     control = Control("each wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))

@@ -42,7 +42,7 @@ class AbsoluteDescents(Population[AbsoluteLosses]):
         return AbsoluteLosses(drawn / jnp.linalg.norm(drawn), beta, setting["steps"])
 
     def hypotheses(self, problem: AbsoluteLosses) -> list[Hypothesis]:
-        return [Hypothesis("beta is at most 1", problem.beta, "<=", 1.0, "gradients are taken between z and x")]
+        return [Hypothesis("beta is at most 1", problem.beta, "<=", 1.0, "then gradients are taken between z and x")]
 
 
 _RUNS = 16

@@ -120,7 +120,13 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
     def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
         least = min(problem.gradients.shape[1:])
         return [
-            Hypothesis("the rank is below a third", least, ">", 2 * _rank(problem), "two bases leave something undone")
+            Hypothesis(
+                "the smaller side is above twice the rank",
+                least,
+                ">",
+                2 * _rank(problem),
+                "then two bases leave a remainder",
+            )
         ]
 
     def predict(self, problem: GradientMatrices) -> Array:

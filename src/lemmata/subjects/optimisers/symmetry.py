@@ -254,7 +254,7 @@ class AdafactorCommutesWithSidePermutations(AbstractCommutes):
     of all entries.
     """
 
-    title = "Adafactor commutes with permutations of rows and of columns, but not of all entries"
+    title = "Adafactor commutes with permutations of rows and columns, but not of entries"
     source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
     control = Control(
         "it commutes with permutations of all entries as well",

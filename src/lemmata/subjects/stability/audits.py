@@ -43,7 +43,7 @@ class AuditedSums(Population[AuditedSum]):
     """Rows in the unit ball, noise from 0.3 to 0.6."""
 
     def settings(self) -> Space:
-        runs = Integer(1000, 20, 100_000, "releases with the canary, and without", corners=(600, 1500))
+        runs = Integer(1000, 20, 100_000, "releases with the canary, and as many without", corners=(600, 1500))
         delta = Real(0.02, 1e-12, 0.5, "delta of the privacy", corners=(0.01, 0.03))
         return Space(n=Integer(10, 1, 1000, "rows"), d=Integer(3, 1, 100, "dimension"), runs=runs, delta=delta)
 
@@ -95,7 +95,7 @@ class AuditedTrainings(Population[AuditedTraining]):
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
         steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
         rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
-        runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 800)),
+        runs=Integer(800, 20, 100_000, "trainings with the canary, and as many without", corners=(800, 800)),
         delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
     )
 
@@ -109,7 +109,7 @@ class AuditedTrainings(Population[AuditedTraining]):
         return AuditedTraining(rows[:-1], canary, noise, rate, jnp.asarray(setting["delta"]), steps, setting["runs"])
 
     def hypotheses(self, problem: AuditedTraining) -> list[Hypothesis]:
-        return [Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid")]
+        return [Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, losses leave the grid")]
 
 
 _ALPHA, _LENGTH = 0.05, 0.02

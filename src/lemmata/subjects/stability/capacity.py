@@ -50,8 +50,8 @@ class RowLadders(Population[RowLadder]):
     def hypotheses(self, problem: RowLadder) -> list[Hypothesis]:
         size = jnp.linalg.norm(problem.coefficients)
         return [
-            Hypothesis("targets are noisy", problem.noise, ">", 0.0, "else the best ridge is 0"),
-            Hypothesis("there is a signal", size, ">", 0.0, "else the best ridge is infinite"),
+            Hypothesis("targets are noisy", problem.noise, ">", 0.0, "otherwise the best ridge is 0"),
+            Hypothesis("there is a signal", size, ">", 0.0, "otherwise the best ridge is infinite"),
         ]
 
 

@@ -48,7 +48,7 @@ class SignedNoises(Population[SignedNoise]):
 
     def hypotheses(self, problem: SignedNoise) -> list[Hypothesis]:
         """Noise of mean 0, which two opposite values have."""
-        return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "else there is nothing to decompose")]
+        return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "otherwise there is nothing to decompose")]
 
 
 _DRAWS = 64

@@ -61,7 +61,11 @@ class ConvexRuns(Population[CoupledRuns]):
 
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
         most, largest = 2 / problem.smoothness, problem.steps.max()
-        return [Hypothesis("steps are at most 2/beta", largest, "<=", most, "a longer step on one loss expands")]
+        return [
+            Hypothesis(
+                "steps are at most 2/beta", largest, "<=", most, "a longer step on one loss can increase distances"
+            )
+        ]
 
 
 class StronglyConvexRuns(Population[CoupledRuns]):
@@ -87,9 +91,15 @@ class StronglyConvexRuns(Population[CoupledRuns]):
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
         most = 1 / problem.smoothness
         return [
-            Hypothesis("losses are strongly convex (gamma)", problem.rows.decay, ">", 0.0, "then differences decay"),
-            Hypothesis("steps are at most 1/beta", problem.steps.max(), "<=", most, "steps then contract"),
-            Hypothesis("weights stay in a ball", problem.radius, "<", jnp.inf, "else no loss is Lipschitz"),
+            Hypothesis(
+                "losses are strongly convex (gamma)",
+                problem.rows.decay,
+                ">",
+                0.0,
+                "then differences between runs decay",
+            ),
+            Hypothesis("steps are at most 1/beta", problem.steps.max(), "<=", most, "then steps contract"),
+            Hypothesis("weights stay in a ball", problem.radius, "<", jnp.inf, "otherwise no loss is Lipschitz"),
         ]
 
 
@@ -132,13 +142,19 @@ class KickedPaths(Population[KickedRuns]):
 
     def hypotheses(self, problem: KickedRuns) -> list[Hypothesis]:
         return [
-            Hypothesis("the replacement has a slope of at most L (its tilt)", problem.tilt, "<=", 1.0, "Lipschitz"),
             Hypothesis(
-                "coordinates are as many as steps",
+                "the replacement has a slope of at most L (its tilt)",
+                problem.tilt,
+                "<=",
+                1.0,
+                "the losses are L-Lipschitz",
+            ),
+            Hypothesis(
+                "there are at least as many coordinates as steps",
                 problem.d,
                 ">=",
                 len(problem.path),
-                "each step moves one that is unmoved",
+                "each step moves a coordinate that has not moved",
             ),
         ]
 

@@ -52,7 +52,7 @@ class SampledLaws(Population[SampledLaw]):
     """Coefficients in a random direction, of norm 1; eight rows that may replace others."""
 
     settings = Space(
-        n=Integer(16, 8, 200, "rows of a sample", corners=(12, 24)),
+        n=Integer(16, 8, 200, "rows per sample", corners=(12, 24)),
         d=Integer(4, 1, 20, "inputs"),
         noise=Real(0.6, 0.1, 5.0, "standard deviation of the noise"),
     )
@@ -80,7 +80,7 @@ class GaussianSample(eqx.Module):
 
 def _enough_rows(problem: GaussianSample) -> Hypothesis:
     spare = problem.n - problem.p
-    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "the risk then has a variance")
+    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "then the risk has a variance")
 
 
 _SAMPLES = Drawn(

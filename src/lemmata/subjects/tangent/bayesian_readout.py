@@ -80,7 +80,7 @@ def _drawn(setting: dict, key: Key[Array, ""]) -> NoisyValues:
 
 
 def _positive(noise: Float[Array, ""]) -> Hypothesis:
-    return Hypothesis("the noise is positive", noise, ">", 0.0, "without noise the posterior need not exist")
+    return Hypothesis("the noise is positive", noise, ">", 0.0, "without noise the posterior may not exist")
 
 
 class NoisyFunctions(Population[NoisyValues]):

@@ -45,12 +45,12 @@ def _inputs_of_regression(problem: object) -> FeaturePoints | None:
 
 _POINTS_WITH_KERNEL = Drawn(
     FeaturePoints,
-    positive("lengthscale", "frequencies are its inverse"),
+    positive("lengthscale", "frequencies scale with its inverse"),
     finite,
     pose=_inputs_of_regression,
     n=rows(32, 4, 128),
     d=dimension(4),
-    lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
+    lengthscale=Real(1.5, 0.1, 5.0, "lengthscale of the kernel; the points are standard normal"),
     x=normal("n", "d"),
 )
 
