@@ -1,9 +1,10 @@
-"""Denoisers: the score of noised data by another name, and how smooth it is.
+"""Denoisers: an equivalent of the score of noised data, and how smooth they are.
 
-This theory controls E[x(0) | x(t) = x] for data of known law: it is the score up to an affine map (Tweedie's formula),
-and its derivative is a posterior covariance: it is Lipschitz uniformly in time for some data and not for others. It
-assumes normal noise; it leaves unexplained the denoiser of data of unknown law. Throughout x(t) given x(0) is normal
-with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha = exp(-G(t)/2), G the integral of the schedule g.
+This theory is about the denoiser E[x(0) | x(t) = x] for data of known distribution. By Tweedie's formula the score is
+an affine function of it. Its derivative is a posterior covariance, so it is Lipschitz uniformly in time for some data
+and not for others. The theory assumes normal noise. It does not explain the denoiser of data with an unknown
+distribution. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each coordinate,
+where alpha = exp(-G(t)/2) and G is the integral of the schedule g.
 """
 
 import functools

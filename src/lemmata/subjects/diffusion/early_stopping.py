@@ -1,8 +1,8 @@
-"""Early stopping: how near kernel regression on noisy labels comes to a function of the kernel's space, and when.
+"""Early stopping: how close kernel regression on noisy labels comes to a function of the kernel's space, and when.
 
-This theory controls E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i, the error that the source assumes
-to be small (Assumption G.3). It assumes a function of bounded norm and noise of mean zero; it leaves unexplained how to
-find the best time without the truth.
+This theory bounds E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i. The source assumes that this error
+is small (Assumption G.3). The theory assumes a function of bounded norm and noise of mean zero. It does not explain how
+to find the best time without the truth.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""The error of a score through the effective dimension: what kernel regression learns, without a smallest eigenvalue.
+"""The error of a score by the effective dimension of kernel regression, without a smallest eigenvalue.
 
-This theory controls the error of a score that is learned by regression with the softmax kernel on noised data, in
-expectation over the labels: bias and variance, summed over the eigenvalues of the kernel matrix. It assumes neither a
-Lipschitz denoiser nor a width; it leaves unexplained how the effective dimension grows with the number of points, and
-how far a network is from the regression (`softmax_training.coupling`).
+This theory bounds the error of a score that is learned by regression with the softmax kernel on noised data, in
+expectation over the labels. The bound has a bias and a variance, which are sums over the eigenvalues of the kernel
+matrix. The theory assumes neither a Lipschitz denoiser nor a width. It does not explain how the effective dimension
+grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
 """
 
 import functools

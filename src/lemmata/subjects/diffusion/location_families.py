@@ -1,8 +1,8 @@
-"""How near a learned law can come to the law of the data: the Wasserstein distance in a family of one parameter.
+"""How close a learned distribution can come to that of the data: the Wasserstein distance in a one-parameter family.
 
-This theory controls the least mean distance between a normal law and its estimate from n draws where only the mean is
-unknown: n^(-1/2), however smooth the density is, and a lower bound for all larger classes. It assumes that sampling is
-exact; it leaves unexplained how much more the error is in many dimensions.
+This theory gives the least mean distance between a normal distribution and its estimate from n draws if only the mean
+is unknown. The distance is of order n^(-1/2), however smooth the density is, and it is a lower bound for all larger
+classes. The theory assumes exact sampling. It does not explain how much larger the error is in many dimensions.
 """
 
 import equinox as eqx

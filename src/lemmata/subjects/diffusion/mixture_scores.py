@@ -1,8 +1,8 @@
-"""Scores of mixtures under noise: their formula, the equation they obey, and the entropy and information they measure.
+"""Scores of mixtures under noise: their formula, their evolution equation, and the entropy and information they give.
 
-This theory controls the score of x0 + sqrt(v) xi, xi standard normal, for x0 from a mixture of normal laws with any
-covariances: in closed form, at every noise level v. It assumes that the mixture is known; it leaves unexplained how
-a score is learned from draws.
+This theory gives the score of x0 + sqrt(v) xi in closed form at every noise level v. Here xi is standard normal, and x0
+comes from a mixture of normal distributions with any covariances. The theory assumes that the mixture is known. It does
+not explain how a score is learned from draws.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Sampling: from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
 
-This theory controls the law of what comes out: with the score of p_t both equations carry p_T to p_0, and the error of
-a learned score, of the start from N(0, I) and of the steps is all that is between a sampler and its data. Distances are
-energy distances of samples. It leaves unexplained which errors of a score matter most.
+This theory is about the distribution of the samples. With the score of p_t both equations carry p_T to p_0. Only three
+errors separate the samples from the data: the error of a learned score, the start from N(0, I), and the finite steps.
+Distances are energy distances of samples. The theory does not explain which errors of a score matter most.
 """
 
 import abc

@@ -1,11 +1,14 @@
 """The error of a learned score: four gaps between the network and the denoiser, and the bound that adds them up.
 
-This theory controls E |F_nn - F*|² for a softmax network trained on noised data: from the network to regression with
-its tangent kernel, from noisy labels of F* to those of a function F_H in the kernel's space, from there to F_H, and
-from F_H to F*. It leaves unexplained why the error is small: the bounds carry the inverse of the smallest eigenvalue of
-an analytic kernel. The decomposition holds for every law of the data and is tried on cubes, on mixtures of normal laws
-in 1 to 8 dimensions and on spheres; the bounds assume data in the unit ball and a denoiser that is Lipschitz at all
-times, and of these laws the cube alone has both.
+This theory bounds E |F_nn - F*|² for a softmax network trained on noised data, by four gaps. The first is between the
+network and regression with its tangent kernel. The second is between regression on noisy labels of F* and on labels of
+a function F_H in the space of the kernel. The third is between this regression and F_H, and the fourth between F_H and
+F*. The theory does not explain why the error is small, because the bounds contain the inverse of the smallest
+eigenvalue of an analytic kernel.
+
+The decomposition holds for every distribution of the data. The trials use cubes, mixtures of normal distributions in 1
+to 8 dimensions, and spheres. The bounds assume data in the unit ball and a denoiser that is Lipschitz at all times. Of
+these distributions only the cube has both.
 """
 
 import abc

@@ -1,8 +1,8 @@
-"""The least value of score matching: what no model of a score can get below, because the data were forgotten.
+"""The least value of score matching: no model of a score can go below it, because noise destroys information.
 
-This theory controls the smallest value of the objective (3) of the survey at one level of noise: a mean posterior
-variance, which is the gap between the noise's Fisher information and that of the noised data. It assumes that every
-score can be represented; it leaves unexplained the excess of a learned one.
+This theory gives the smallest value of the objective (3) of the survey at one level of noise. It is a mean posterior
+variance, the gap between the Fisher information of the noise and that of the noised data. The theory assumes that every
+score can be represented. It does not explain the excess of a learned score.
 """
 
 import jax

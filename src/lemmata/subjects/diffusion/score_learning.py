@@ -1,8 +1,8 @@
-"""How fast a score is learned from draws: at the rate 1/n where it has finitely many parameters.
+"""How fast a score is learned from draws: at the rate 1/n if it has finitely many parameters.
 
-This theory controls the mean squared error of a score learned from n pairs of clean and noised data. For normal data
-the score is linear and the error known exactly; for two points a kernel has to find a function, between 32 and 128
-pairs the more slowly the more noise there is. It leaves unexplained how the exponent depends on data and kernel.
+This theory is about the mean squared error of a score learned from n pairs of clean and noised data. For normal data
+the score is linear and the error is known exactly. For two points a kernel has to learn a function, and between 32 and
+128 pairs more noise makes learning slower. The theory does not explain how the exponent depends on data and kernel.
 """
 
 import equinox as eqx

@@ -1,10 +1,10 @@
 """Score matching: learning the score of noised data is least squares for the clean data.
 
-This theory controls what the training objective of a diffusion model measures: by Tweedie's formula the score is an
-affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so that regressing x(0) on (t, x(t)) learns the score.
-It assumes normal noise; it leaves unexplained how well a model does the regression, which is the subject of
-`diffusion.score_error`. Throughout x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
-coordinate, alpha = exp(-G(t)/2), G the integral of the schedule.
+This theory is about what the training objective of a diffusion model measures. By Tweedie's formula the score is an
+affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so regression of x(0) on (t, x(t)) learns the score. The
+theory assumes normal noise. It does not explain how well a model solves the regression, which is the subject of
+`diffusion.score_error`. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
 """
 
 import equinox as eqx

@@ -1,8 +1,9 @@
 """How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
 
-This theory controls the score of two points at distance 2m under noise of variance sigma²: it is -z/sigma² plus the
-step a tanh(a z), a = m/sigma², which is analytic at every level of noise and whose Sobolev seminorms all grow without
-bound as sigma falls. It assumes that law of the data; it leaves unexplained which norm a trained model minimises.
+This theory is about the score of two points at distance 2m under noise of variance sigma². It is -z/sigma² plus the
+step a tanh(a z), where a = m/sigma². It is analytic at every level of noise, and its Sobolev seminorms all grow without
+bound as sigma falls. The theory assumes this distribution of the data. It does not explain which norm a trained model
+minimises.
 """
 
 import equinox as eqx

@@ -1,9 +1,9 @@
-"""The spaces that scores are in, and are not in: norms on growing windows, and of interpolants on growing grids.
+"""Which function spaces contain scores: norms on growing intervals, and norms of interpolants on growing grids.
 
-This theory controls the norm of the score of normal laws and their mixtures in the Hilbert space of a kernel on the
-line. A score of a normal law is linear, hence in no Sobolev space of the whole line without a weight, and in no space
-of a Gaussian kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a
-given law.
+This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
+on the line. The score of a normal distribution is linear. So it is in no Sobolev space of the whole line without a
+weight, and in no space of a Gaussian kernel, even on an interval. The theory assumes that the distribution is known. It
+does not explain which space suits a given distribution.
 """
 
 import math

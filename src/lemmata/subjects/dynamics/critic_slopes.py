@@ -1,10 +1,10 @@
-"""Where a wide discriminator has a gradient: not at the points that it was trained on, if its units are ReLUs.
+"""Where a wide discriminator has a gradient: not at its training points, if its units are ReLUs.
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
-arguments, which has a cone at z = z_i: f has a gradient almost everywhere, and none at generated points, where a
-generator asks for it. Smooth activations have none of this. Without biases there is another kink at the origin, since K
-is homogeneous. This theory controls the jump of slopes; it leaves unexplained networks of finite width, whose kinks are
-many and elsewhere.
+arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
+generator needs it. With smooth activations f has a gradient there. Without biases there is another kink at the origin,
+because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite width, which
+have many kinks at other places.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""Discriminators in the space of a kernel: what gradient flow makes of them, and what their loss alone leaves open.
+"""Discriminators in the space of a kernel: how gradient flow trains them, and what their loss alone does not determine.
 
-A discriminator of infinite width that is trained on fixed clouds moves in the space of its tangent kernel, everywhere
-at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory controls the function that it has become after a finite
-time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the start and gradient flow; it
-leaves unexplained discriminators that keep their weights from one step of the generator to the next.
+Train a discriminator of infinite width on fixed points. It moves in the space of its tangent kernel, everywhere at
+once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory gives the function after a finite time, its size, and how fast
+networks of finite width approach it. It assumes f = 0 at the start and gradient flow. It does not explain
+discriminators that keep their weights from one step of the generator to the next.
 """
 
 import equinox as eqx

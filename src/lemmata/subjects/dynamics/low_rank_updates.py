@@ -1,10 +1,10 @@
-"""Fine-tuning in a random subspace: that it keeps the kernel of descent, and how large it must be.
+"""Fine-tuning in a random subspace: it preserves the kernel of descent if its dimension is large enough.
 
-Parameters move as theta = theta_0 + A z, with A's entries independent N(0, 1/k) and z of dimension k. The gradient in z
-is A'g, and <A'g, A'g'> has the mean <g, g'>: a subspace far smaller than the number of parameters, and not much larger
-than the logarithm of the number of rows, has nearly the kernel of descent (Johnson and Lindenstrauss). This theory
-controls the kernel at the start. It leaves open how training goes on where the kernel moves, and it speaks of descent:
-signs, and with them the kernel of Adam, do not pass through a rotation.
+Parameters move as theta = theta_0 + A z, where the entries of A are independent N(0, 1/k) and z has dimension k. The
+gradient in z is A'g, and <A'g, A'g'> has the mean <g, g'>. So a subspace far smaller than the number of parameters has
+nearly the kernel of descent (Johnson and Lindenstrauss). Its dimension need not be much larger than the logarithm of
+the number of rows. This theory is about the kernel at the start. It does not say how training continues if the kernel
+moves. It is about gradient descent only: signs, and so the kernel of Adam, are not preserved under a rotation.
 """
 
 import math

@@ -1,9 +1,9 @@
 """Generators against a critic of infinite width: with the IPM, descent on the maximum mean discrepancy of its kernel.
 
 At every step of the generator the critic is trained anew for a time tau on the present points, and the points climb it.
-This theory controls in which direction they move, how far they may step for the discrepancy to fall, and which kernels
-carry them to the data. It assumes points that are free to move; it leaves unexplained generators with parameters, whose
-own tangent kernel mixes the points' steps.
+This theory says in which direction the points move, how long their steps may be so that the discrepancy falls, and
+which kernels carry the points to the data. It assumes points that are free to move. It does not explain generators with
+parameters, whose own tangent kernel mixes the steps of the points.
 """
 
 import jax

@@ -1,10 +1,10 @@
-"""The kernel of Adam: a first step is a sign, and the kernel of signs against gradients is asymmetric.
+"""The kernel of Adam: a first step is a sign, and the kernel of gradients and signs is asymmetric.
 
-A step of gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>, with g the
-gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, when both moments are
-corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')), so that it moves the output by -eta sign(chi) <g(x), sign g(x')>:
-the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory controls single examples and the first step; it
-leaves open how Adam goes on, where moments of several gradients mix.
+Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
+descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. Adam's first step, when both
+moments are corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign
+g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the
+first step. It does not say how Adam continues, when moments of several gradients mix.
 """
 
 import jax

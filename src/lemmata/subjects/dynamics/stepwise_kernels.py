@@ -1,9 +1,9 @@
-"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and what they have of kernel PCA.
+"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and its relation to kernel PCA.
 
-In the feature space of a kernel the contrastive matrix is Gamma = Phi' P Phi/(2n), Phi the features of all 2n views and
-P the swap of the two views of every point. Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding that
-training ends at is a combination of 2n kernel functions. This theory controls that embedding on new points. It assumes
-that all of a mode is learned; it leaves unexplained which views serve a later task.
+Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
+The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at
+the end of training is a combination of 2n kernel functions. This theory gives that embedding on new points. It assumes
+that each mode is learned completely. It does not explain which views are useful for a later task.
 """
 
 import jax

@@ -1,9 +1,9 @@
-"""Networks that learn in steps: in the limit of great width those of their kernel, and small ones all the same.
+"""Networks that learn in steps: wide networks at the times of their kernel, and small networks, too.
 
-With a small readout a wide network moves its features hardly at all while its embedding is learned, so that the modes
-of its kernel tell when each dimension arrives. This theory controls that limit. It assumes gradient flow on |C - I|²,
-C the cross-correlation of embeddings; it leaves unexplained deep networks with normalisation, other losses and batches,
-for which steps are seen and not derived.
+With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
+determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
+is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses and batches,
+for which steps are observed but not derived.
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Concentration: how far the error on a held-out sample is from the error on all data.
 
-This theory controls one predictor fixed before the held-out rows are looked at. It assumes independent rows and a
-bounded loss; it leaves unexplained why the predictor is good.
+This theory is about one predictor that is fixed before the held-out rows are seen. It assumes independent rows and a
+bounded loss. It does not explain why the predictor is good.
 """
 
 import equinox as eqx

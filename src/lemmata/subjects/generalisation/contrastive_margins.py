@@ -1,7 +1,7 @@
-"""Margins and what they promise: rows count that are labelled, and a margin has a scale.
+"""Margins and their guarantees: only labelled rows count, and a margin has a scale.
 
-This theory controls the error on new rows of a linear classifier that separates its labelled rows with a margin. It
-assumes independent rows; it leaves unexplained why features learned without labels are often good ones.
+This theory bounds the error on new rows of a linear classifier that separates its labelled rows with a margin. It
+assumes independent rows. It does not explain why features learned without labels are often good ones.
 """
 
 import equinox as eqx

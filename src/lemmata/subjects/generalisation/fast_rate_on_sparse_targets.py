@@ -1,15 +1,15 @@
 """The Lasso on targets that few random features represent: an error of the order 1/N, with constants.
 
-This theory controls the error, at the N examples, of the Lasso over p features where the target has s of them. It
-assumes a penalty above the noise and a finite stretch V_k of these s features; it leaves unexplained targets that need
-many features, for which the error falls like N^(-1/2) at least.
+This theory bounds the error, at the N examples, of the Lasso over p features if the target uses s of them. It assumes a
+penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need many
+features, for which the error falls like N^(-1/2) at least.
 
-The stretch of a set S of features, with their Gram matrix G = Phi^T Phi/N, is
+Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
 
     V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta),
 
-how much l_1 norm on S, beyond a share 1/k of that off S, fits into a function of mean square 1: s over a squared
-compatibility constant.
+It says how much l_1 norm on S, minus a share 1/k of the norm outside S, fits into a function of mean square 1. This is
+s divided by a squared compatibility constant.
 """
 
 import itertools

@@ -1,9 +1,9 @@
-"""Finite classes and codes: what the number of classifiers, or the length of their description, costs.
+"""Finite classes and codes: how the number of classifiers, or the length of their description, enters the error.
 
-This theory controls the gap between empirical and true error of all members of a class at once, by Hoeffding's
-inequality for one member and a union bound whose price is the logarithm of their number, or the bits that describe the
-member. It assumes independent rows and a class, or a code, that was fixed before them; it leaves unexplained why the
-networks that training finds should have short descriptions.
+This theory bounds the gap between empirical and true error for all members of a class at once. It uses Hoeffding's
+inequality for one member and a union bound over all members. The union bound costs the logarithm of their number, or
+the bits that describe the member. The theory assumes independent rows and a class, or a code, that was fixed before the
+rows. It does not explain why the networks that training finds should have short descriptions.
 """
 
 import equinox as eqx

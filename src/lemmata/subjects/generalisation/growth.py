@@ -1,8 +1,8 @@
 """How the number of labellings grows with the points: Sauer's lemma, products of classes, sign networks.
 
-This theory controls how many labellings of N points a class can produce, by the dimension of Vapnik and Chervonenkis or
-unit by unit through a network. It leaves unexplained networks that generalise from fewer rows than they have weights:
-there the count says nothing.
+This theory bounds how many labellings of N points a class can produce, by the VC dimension or unit by unit through a
+network. It does not explain networks that generalise from fewer rows than they have weights. For them the count gives
+no bound.
 """
 
 import itertools

@@ -1,7 +1,8 @@
-"""Rademacher complexity of a layer of attention heads: how it grows with their number, by which norm is bounded.
+"""The Rademacher complexity of a layer of attention heads, and how it grows with their number.
 
-This theory controls linear readouts of fixed heads: the complexity is the mean length of signed sums of their outputs.
-It assumes heads that do not depend on the sample, and readouts in a ball; it leaves unexplained heads that are trained.
+This theory is about linear readouts of fixed heads. Their complexity is the mean length of signed sums of their
+outputs. How it grows depends on the norm that is bounded. The theory assumes heads that do not depend on the sample,
+and readouts in a ball. It does not explain heads that are trained.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Learning curves: the held-out error of kernel ridge regression, predicted from eigenvalues and targets alone.
 
-This theory controls the mean squared error on new rows of a table, when a random part of its rows trains. It assumes
-that the part is free from the eigenvectors of the Gram matrix; it leaves unexplained rows of very large leverage, and
-shifts between the table and the world.
+This theory predicts the mean squared error on new rows of a table if a random part of its rows is used for training. It
+assumes that this part is independent of the eigenvectors of the Gram matrix. It does not explain rows of very large
+leverage, or differences between the table and the data in use.
 """
 
 import equinox as eqx

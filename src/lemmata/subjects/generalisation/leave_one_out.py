@@ -1,7 +1,7 @@
-"""Leave-one-out: n refits for the price of one.
+"""Leave-one-out: n refits at the cost of one.
 
-This theory controls the error of kernel ridge regression on a row that was left out, exactly. It assumes squared loss
-and the same ridge in every refit; it leaves unexplained how far leave-one-out is from the error on new data.
+This theory gives the exact error of kernel ridge regression on a row that was left out. It assumes squared loss and the
+same ridge in every refit. It does not explain how far the leave-one-out error is from the error on new data.
 """
 
 import jax.numpy as jnp

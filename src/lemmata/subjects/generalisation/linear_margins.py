@@ -1,7 +1,8 @@
-"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what it says on new rows.
+"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what follows for new rows.
 
-This theory controls linear rules by their length, that of the rows and a margin, and never by the dimension. It assumes
-that the margin is fixed before the rows; it leaves unexplained rules without a margin, on which the bound is vacuous.
+This theory bounds the error of linear rules by their length, the length of the rows and a margin, without the
+dimension. It assumes that the margin is fixed before the rows. It does not explain rules without a margin, for which
+the bound is vacuous.
 """
 
 import itertools

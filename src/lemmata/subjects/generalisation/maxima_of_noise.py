@@ -1,10 +1,11 @@
-"""Maxima and sums of noise in the proof of Lemma 6: what they are along numbers of features and of examples.
+"""Maxima and sums of noise in the proof of Lemma 6, as functions of the numbers of features and examples.
 
-This theory controls the correlation of noise with the worst of n features, and with the misfit of rho*; it assumes
-independent noise with normal tails. It leaves unexplained where the maximum stops to grow.
+This theory is about the correlation of noise with the worst of n features, and with the misfit of rho*. It assumes
+independent noise with normal tails. It does not explain where the growth of the maximum stops.
 
-The source bounds the maximum over n features by sqrt(log N/N). It grows like sqrt(log n/N), until n features exhaust
-what ramps in d dimensions can do on N points: the hidden constant depends on d, or n is at most a power of N.
+The source bounds the maximum over n features by sqrt(log N/N). The maximum grows like sqrt(log n/N), until n features
+exhaust the patterns that ramps in d dimensions have on N points. So the hidden constant depends on d, or n is at most a
+power of N.
 """
 
 import jax.numpy as jnp

@@ -1,8 +1,8 @@
-"""Labels that mean nothing: what nobody can learn from them, what fitting them measures, who can memorise them.
+"""Random labels: nobody can learn from them, and fitting them measures the complexity of a class.
 
-This theory controls errors where labels are random: no learner predicts those that it has not seen, the best fit to
-them is the Rademacher complexity, and a network with twice as many weights as rows fits any. It leaves unexplained why
-networks that can memorise do generalise from labels with a meaning.
+This theory is about errors on random labels. No learner predicts labels that it has not seen. The best fit to random
+labels gives the Rademacher complexity. A network with twice as many weights as rows fits any labels. The theory does
+not explain why networks that can memorise generalise from meaningful labels.
 """
 
 import itertools

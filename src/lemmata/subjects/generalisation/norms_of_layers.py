@@ -1,7 +1,7 @@
 """Networks of bounded norms: a complexity that grows with the root of the depth and not with the width.
 
-This theory controls how well networks agree with random signs by the product of the Frobenius norms of their layers. It
-leaves unexplained networks whose product of norms is large, as that of trained ones is.
+This theory bounds how well networks agree with random signs, by the product of the Frobenius norms of their layers. It
+does not explain networks whose product of norms is large, as it is for trained networks.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
-"""PAC-Bayes: the divergence from a prior that knows nothing of the rows pays for what was learned from them.
+"""PAC-Bayes: the bound grows with the divergence from a prior that does not depend on the rows.
 
-This theory controls the error of a randomised rule by its error on the rows and by one number, how far its law has
-moved from a prior. It assumes independent rows and a prior fixed before them; it leaves unexplained which prior makes
-the divergence small. `lemmata.subjects.bounds.pac_bayes_bound` applies it.
+This theory bounds the error of a randomised rule by its error on the rows and by one number, the divergence of its
+distribution from a prior. It assumes independent rows and a prior fixed before the rows. It does not explain which
+prior makes the divergence small. `lemmata.subjects.bounds.pac_bayes_bound` applies the theory.
 """
 
 import equinox as eqx

@@ -1,8 +1,8 @@
-"""Rademacher complexity: how well a class of functions could fit pure noise, and what that says about new data.
+"""Rademacher complexity: how well a class of functions could fit pure noise, and what follows for new data.
 
-This theory controls the difference between training and true error of every function of a kernel ball at once. It
-assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand; it leaves unexplained predictors
-that interpolate and still predict well, for which the bound exceeds the largest possible loss.
+This theory bounds the difference between training and true error for every function of a kernel ball at once. It
+assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand. It does not explain predictors that
+interpolate and still predict well, for which the bound exceeds the largest possible loss.
 """
 
 import equinox as eqx

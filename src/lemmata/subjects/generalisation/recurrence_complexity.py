@@ -1,8 +1,8 @@
-"""Rademacher complexity of stable linear recurrences: how it grows with memory.
+"""The Rademacher complexity of stable linear recurrences, and how it grows with memory.
 
-This theory controls bounded linear readouts of a fixed recurrence with white inputs: the complexity is the mean length
-of a signed sum of states, whose mean square is that of the stationary state. It assumes poles that do not depend on
-the sample; it leaves unexplained recurrences that are trained.
+This theory is about bounded linear readouts of a fixed recurrence with white inputs. Their complexity is the mean
+length of a signed sum of states, whose mean square is that of the stationary state. The theory assumes poles that do
+not depend on the sample. It does not explain recurrences that are trained.
 """
 
 import jax.numpy as jnp

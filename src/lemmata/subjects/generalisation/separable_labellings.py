@@ -1,7 +1,8 @@
-"""Which labellings halfspaces realise: Cover's count, the dimension of Vapnik and Chervonenkis, capacity.
+"""Which labellings halfspaces realise: Cover's count, the VC dimension, capacity.
 
-This theory controls exactly how many labellings of points in general position a linear rule can produce, and hence how
-likely random labels are to be separable. It assumes general position; it leaves unexplained labels that are not random.
+This theory gives the exact number of labellings of points in general position that a linear rule can produce. So it
+gives the probability that random labels are separable. It assumes general position. It does not explain labels that are
+not random.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,8 @@
 """One parameter with many labellings: the sign of a sine.
 
-This theory controls which labels x -> sgn sin(a x) gives to points on the line: all of them at the right points, and
-not more than the frequency allows at any. It leaves unexplained what counts in place of parameters.
+This theory is about the labels that x -> sgn sin(a x) gives to points on the line. At suitable points all labellings
+occur, and at any points the frequency limits their number. The theory does not explain what measures complexity if the
+number of parameters does not.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Stability: a learner that hardly notices one row cannot have memorised it.
+"""Stability: a learner that hardly changes when one row is removed cannot have memorised this row.
 
-This theory controls how much the loss at any point changes when one training row is removed. It assumes a ridge and
-bounded residuals; it leaves unexplained learners without a ridge, and its constant is large where the ridge is small.
+This theory bounds how much the loss at any point changes when one training row is removed. It assumes a ridge and
+bounded residuals. It does not explain learners without a ridge, and its constant is large if the ridge is small.
 """
 
 import equinox as eqx

@@ -1,7 +1,7 @@
-"""Support vectors: rows that do not carry the separating plane can go without a trace.
+"""Support vectors: all other rows can be removed without changing the separating plane.
 
-This theory controls the expected error of the separator of largest margin by a number that can be counted after
-training. It assumes rows that can be separated; it says nothing of one training set, only of the mean over them.
+This theory bounds the expected error of the separator of largest margin by a number that can be counted after training.
+It assumes separable rows. It is about the mean over training sets and not about a single one.
 """
 
 import jax.numpy as jnp

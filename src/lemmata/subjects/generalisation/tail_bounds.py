@@ -1,7 +1,7 @@
 """Two tail bounds: sums of bounded variables, and quadratic forms in them.
 
-This theory controls the distance from the expectation. It assumes independent bounded variables and nothing about
-their distributions. It leaves unexplained the constants: variances are replaced by squared ranges.
+This theory bounds the distance from the expectation. It assumes independent bounded variables and nothing about their
+distributions. It does not explain the constants, because it replaces variances by squared ranges.
 """
 
 import math

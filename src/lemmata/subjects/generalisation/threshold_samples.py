@@ -1,7 +1,7 @@
-"""How many labels a threshold needs: the reciprocal of the error where rows are drawn, its logarithm where chosen.
+"""How many labels a threshold needs: 1/error for random rows, and log(1/error) for chosen rows.
 
-This theory controls the mean error of the best rule for the simplest class of depth and dimension 1 without noise. It
-assumes a uniform threshold; it leaves unexplained what structure lets a model learn from fewer rows.
+This theory gives the mean error of the best rule for the simplest class, thresholds on a line without noise. It assumes
+a uniform threshold. It does not explain which structure lets a model learn from fewer rows.
 """
 
 import equinox as eqx

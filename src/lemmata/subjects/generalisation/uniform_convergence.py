@@ -1,8 +1,8 @@
-"""Empirical means near their expectations, for all functions of a class at once: thresholds, random signs.
+"""Empirical means near their expectations for all functions of a class at once: thresholds, random signs.
 
-This theory controls the largest deviation over a class: of an empirical distribution function, with the best constant;
-of any class, by the Rademacher complexity that a second sample and random signs bring in. It assumes independent rows;
-it leaves unexplained classes whose complexity is large and whose chosen members generalise.
+This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
+For any class it uses the Rademacher complexity, which a second sample and random signs bring in. It assumes independent
+rows. It does not explain classes of large complexity whose chosen members generalise.
 """
 
 import itertools

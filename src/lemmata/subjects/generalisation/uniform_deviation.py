@@ -1,11 +1,12 @@
 """How far the fit to the examples is from the risk, for all coefficients at once: Lemma 6 term by term.
 
-This theory controls the difference of fit and risk at coefficients that may depend on the examples, by their l_1
-distance from rho* and by deviations of means of bounded variables; it assumes independent examples and noise with
-normal tails. It leaves unexplained that deviations along the few directions that are taken are much smaller.
+This theory bounds the difference of fit and risk at coefficients that may depend on the examples. It uses their l_1
+distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal
+tails. It does not explain why the deviations along the few directions of actual estimates are much smaller.
 
-With probability 1 - delta all deviations obey Hoeffding's bound with u = log(K/delta) and K = (n+1)(n+6) + 4 tails. So
-log n enters: the source's sqrt(log N/N) supposes that n is at most a power of N, or a constant that depends on d.
+With probability 1 - delta all deviations satisfy Hoeffding's bound with u = log(K/delta), where K = (n+1)(n+6) + 4 is
+the number of tails. So log n enters. The bound sqrt(log N/N) of the source assumes that n is at most a power of N, or a
+constant that depends on d.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Double descent along rows: more data hurt until there are as many rows as features, and help beyond.
 
-This theory controls the sign of the change of the held-out error of the least squares fit of smallest norm as rows are
-added. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise; it leaves
-unexplained how far a ridge removes the peak.
+This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
+norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not
+explain how far a ridge removes the peak.
 """
 
 import math

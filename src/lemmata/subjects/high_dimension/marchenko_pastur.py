@@ -1,9 +1,9 @@
-"""Marchenko and Pastur: the spectrum of a sample covariance when columns are not few compared with rows.
+"""Marchenko and Pastur: the spectrum of a sample covariance if the number of columns is comparable to that of rows.
 
-This theory controls the eigenvalues of X'X/n for an n x d matrix of independent entries of variance 1: they fill
-[(1 - sqrt(d/n))², (1 + sqrt(d/n))²] although the population covariance is the identity. It assumes that entries are
-independent with a finite fourth moment; it leaves unexplained data whose columns are correlated, which real data are,
-but tells how much of their spectrum sampling alone would make.
+This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. They fill [(1
+- sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity. The theory assumes that entries
+are independent with a finite fourth moment. It does not explain data with correlated columns, as real data have. It
+shows how much of their spectrum sampling alone would cause.
 """
 
 import jax.numpy as jnp

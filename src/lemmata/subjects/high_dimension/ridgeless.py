@@ -1,10 +1,10 @@
-"""Ridgeless least squares: why the test error peaks where parameters and rows are equal in number.
+"""Ridgeless least squares: why the test error peaks if the numbers of parameters and rows are equal.
 
-This theory controls the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic
-inputs and n rows with gamma = d/n kept: the variance explodes at gamma = 1 and falls again beyond it, while the bias,
-nought before, rises towards the whole signal. It assumes a linear target, noise of known variance and a covariance that
-is the identity; it leaves unexplained why fits with many parameters are good on real data, whose covariance is far
-from the identity. The report says how far.
+This theory gives the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic inputs
+and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is zero below
+gamma = 1 and then rises towards the whole signal. The theory assumes a linear target, noise of known variance and a
+covariance that is the identity. It does not explain why fits with many parameters are good on real data, whose
+covariance is far from the identity. The report says how far.
 """
 
 import jax

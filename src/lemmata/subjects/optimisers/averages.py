@@ -1,6 +1,6 @@
-"""What averages are: descent without a schedule, its momentum, and what two second moments remember.
+"""What averages in optimisers are: schedule-free descent, its momentum, and the memory of two second moments.
 
-This theory controls averages of iterates and of squared gradients, exactly and for any gradients. It leaves unexplained
+This theory is about averages of iterates and of squared gradients, exactly and for any gradients. It does not explain
 which of them suits training.
 """
 

@@ -1,7 +1,7 @@
-"""Where Adam goes wrong: it may converge to the worst point, and its steps may be many learning rates long.
+"""Where Adam fails: it can converge to the worst point, and its steps can be many learning rates long.
 
-This theory controls Adam on one convex game and the length of a step for any gradients, exactly. It leaves unexplained
-why neither is often seen in training.
+This theory gives the limit of Adam on one convex game, and the largest length of a step for any gradients. It does not
+explain why neither is often seen in training.
 """
 
 from typing import Any

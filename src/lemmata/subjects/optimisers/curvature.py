@@ -1,8 +1,8 @@
-"""Curvature from products: how far a probe may be from it, what Sophia makes of it, and what rescaling does to it.
+"""Curvature from products: the error of a probe, the step of Sophia, and the effect of rescaling.
 
-This theory controls estimates of the largest eigenvalue and of the trace from random vectors, whatever the operator,
-and the Hessian of a network of rectified units on the parameters that compute the same. It leaves unexplained what
-sharpness says about new data.
+This theory bounds the error of estimates of the largest eigenvalue and of the trace from random vectors, for any
+operator. It also gives the Hessian of a ReLU network on all parameters that compute the same function. It does not
+explain what sharpness says about new data.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""What decoupled weight decay does: it makes a box, and inside the box it does nothing.
+"""Decoupled weight decay confines weights to a box, and does nothing inside the box.
 
-This theory controls where methods with steps of bounded size and decoupled decay end on full gradients of a convex
-loss, and that coupled decay ends elsewhere. It assumes small steps; it leaves unexplained noise, which makes decay
-shrink.
+This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives the
+point where they end, and shows that coupled decay ends elsewhere. It assumes small steps. It does not explain noise,
+which makes decay shrink the weights.
 """
 
 import abc

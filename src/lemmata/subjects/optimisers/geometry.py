@@ -1,7 +1,7 @@
-"""Which of many solutions a method ends at: the metric decides, and coordinate-wise scales may decide badly.
+"""At which of many solutions a method ends: the metric decides, and coordinate-wise scales can decide badly.
 
-This theory controls the end of training linear models with more weights than rows. It assumes a metric that does not
-change, or rows on which coordinate-wise methods move along one ray; it leaves unexplained networks.
+This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
+change, or rows on which coordinate-wise methods move along one ray. It does not explain networks.
 """
 
 import equinox as eqx

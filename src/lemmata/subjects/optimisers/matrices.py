@@ -1,7 +1,7 @@
-"""Methods that treat weights as matrices: what their steps are, and what a factored second moment is best for.
+"""Methods that treat weights as matrices: what their steps are, and in what sense a factored second moment is optimal.
 
-This theory controls single steps of Shampoo, SOAP and Muon, and Adafactor's table. It leaves unexplained why such steps
-train networks faster.
+This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
+steps train networks faster.
 """
 
 import jax

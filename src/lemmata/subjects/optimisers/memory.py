@@ -1,7 +1,7 @@
-"""What optimisers store: numbers of state, exactly.
+"""The exact number of values that optimisers store.
 
-This theory controls how many numbers an optimiser keeps for a matrix of weights. It leaves unexplained how few would
-do.
+This theory counts the values that an optimiser keeps for a matrix of weights. It does not explain how few values would
+be enough.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Metrics that change while rows are fitted, and the steepest step in a metric.
+"""Metrics that change during training, and the steepest step in a metric.
 
-This theory controls the end of a descent whose metric changes once, exactly, and the direction of a preconditioned
-step. It leaves unexplained metrics that follow the gradients, of which the change is not known beforehand.
+This theory gives the exact end of a descent whose metric changes once, and the direction of a preconditioned step. It
+does not explain metrics that follow the gradients, whose change is not known in advance.
 """
 
 import equinox as eqx

@@ -1,7 +1,7 @@
 """Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, the luck of more trials.
 
-This theory controls variances and weights of linear recursions, and the order of identical competitors. It assumes
-noise that is independent from step to step; it leaves unexplained the noise of data.
+This theory is about variances and weights of linear recursions, and about the ranking of identical competitors. It
+assumes noise that is independent from step to step. It does not explain the noise of data.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
-"""The regret of diagonal AdaGrad with a projection, and the steps that it leaves to a rare feature.
+"""The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
-This theory controls the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
-losses (linear ones are the worst) and a projection; it leaves unexplained what regret says about a network.
+This theory bounds the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
+losses (linear losses are the worst) and a projection. It does not explain what regret says about a network.
 """
 
 import jax

@@ -1,7 +1,7 @@
 """Training without a schedule: an average that is as good as the best schedule for convex losses.
 
-This theory controls the loss of the average of a descent with constant steps, at every interpolation. It assumes convex
-losses with bounded subgradients, and a number of steps that the step size knows; it leaves unexplained networks.
+This theory bounds the loss of the average of a descent with constant steps, for every interpolation. It assumes convex
+losses with bounded subgradients, and a step size that depends on the number of steps. It does not explain networks.
 """
 
 import equinox as eqx

@@ -1,7 +1,8 @@
-"""State in a subspace of the gradients: what such a method is, what it leaves undone, what it stores.
+"""State in a subspace of the gradients: what such a method computes, what it misses, and what it stores.
 
-This theory controls GaLore with a given basis: it is Adam in rotated coordinates where the basis is whole, and blind to
-the rest where it is not. It leaves unexplained how much of the gradients of networks a basis holds.
+This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
+Otherwise it ignores the rest of the gradient. The theory does not explain how much of the gradients of networks a basis
+contains.
 """
 
 import functools

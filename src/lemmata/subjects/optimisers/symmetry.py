@@ -1,8 +1,8 @@
-"""Which changes of coordinates an optimiser does not notice.
+"""Which changes of coordinates leave an optimiser unchanged.
 
-This theory controls the whole path of training after a change of coordinates of the weights, or of the unit of the
-loss: an optimiser commutes with a group of maps where its path is mapped to the path on the mapped loss. It assumes eps
-= 0. It leaves unexplained which group suits a network.
+This theory is about the whole path of training after a change of coordinates of the weights, or of the unit of the
+loss. An optimiser commutes with a group of maps if each map takes its path to its path on the mapped loss. The theory
+assumes eps = 0. It does not explain which group suits a network.
 """
 
 import abc

@@ -1,7 +1,7 @@
-"""Accountants of noisy steps on sampled rows: the distribution of the privacy loss, and two short cuts to it.
+"""Accountants of noisy steps on sampled rows: the distribution of the privacy loss, and two approximations of it.
 
-This theory controls the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
-leaves open what an attacker who sees the last step alone can learn, which may be far less.
+This theory is about the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
+does not say what an attacker who sees only the last step can learn, which may be far less.
 """
 
 import jax

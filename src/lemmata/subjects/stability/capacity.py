@@ -1,7 +1,8 @@
-"""More data and more parameters: where a ridge removes the peak of double descent, and where it stands without one.
+"""More data and more parameters: where a ridge removes the peak of double descent, and where the peak is without one.
 
-This theory controls the risk of linear fits with the best ridge as rows are added, and that of random features without
-a ridge as features are. It assumes isotropic inputs; it leaves unexplained networks that train their features.
+This theory is about the risk of linear fits with the best ridge as rows are added, and the risk of random features
+without a ridge as features are added. It assumes isotropic inputs. It does not explain networks that train their
+features.
 """
 
 import equinox as eqx

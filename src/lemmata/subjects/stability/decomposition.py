@@ -1,7 +1,7 @@
-"""Squared error is bias, variance and noise; what two fits to separate rows tell of them.
+"""Squared error is the sum of bias, variance and noise, and two fits to separate rows estimate them.
 
-This theory controls the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
-one variance that is independent of the fit; it leaves unexplained how the parts depend on the estimator.
+This theory is about the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
+constant variance that is independent of the fit. It does not explain how the parts depend on the estimator.
 """
 
 import itertools

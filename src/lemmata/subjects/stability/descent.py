@@ -1,7 +1,7 @@
 """Stochastic gradient descent: two runs with the same indices on samples that differ in one row.
 
-This theory controls how far such runs drift apart, averaged over the row that is replaced, for convex losses. It
-assumes steps that are short against the curvature, or pays for their absence; it leaves unexplained losses that are not
+This theory bounds how far such runs drift apart for convex losses, on average over the replaced row. It assumes steps
+that are short compared with the curvature, or has a larger bound without them. It does not explain losses that are not
 convex, and why many epochs do little harm.
 """
 

@@ -1,7 +1,8 @@
-"""The generalisation gap of an algorithm is how much it notices that one row was replaced.
+"""The generalisation gap of an algorithm is its sensitivity to the replacement of one row.
 
-This theory controls the expected difference between risk and empirical risk, for any algorithm, and exactly for least
-squares. It assumes independent rows of one law; it leaves unexplained how far a single sample is from the expectation.
+This theory gives the expected difference between risk and empirical risk, for any algorithm, and exactly for least
+squares. It assumes independent rows with the same distribution. It does not explain how far a single sample is from the
+expectation.
 """
 
 import equinox as eqx

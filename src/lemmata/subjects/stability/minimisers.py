@@ -1,8 +1,8 @@
-"""Regularised empirical risk: curvature keeps minimisers of neighbouring samples near each other.
+"""Regularised empirical risk: curvature keeps the minimisers of neighbouring samples close to each other.
 
-This theory controls how far the minimiser of a convex Lipschitz empirical risk with a quadratic penalty moves when one
-row is replaced, and what that costs in bias. It assumes that the minimiser is found; it leaves unexplained learners
-that stop early, and losses that are not convex.
+This theory bounds how far the minimiser of a convex Lipschitz empirical risk with a quadratic penalty moves when one
+row is replaced, and what the penalty costs in bias. It assumes that the minimiser is found. It does not explain
+learners that stop early, and losses that are not convex.
 """
 
 import jax

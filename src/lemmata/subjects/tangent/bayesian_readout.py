@@ -1,9 +1,9 @@
 """Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
 
-This theory controls Bayesian linear regression on the m features of a random network, the weights of its readout having
-a standard normal prior: at every m it is Gaussian-process regression with the features' own kernel, and as m grows it
-tends to that with the NNGP kernel. It assumes normal noise of known variance and a network below the readout that is
-not trained; it leaves unexplained the posterior over all weights at finite width.
+This theory is about Bayesian linear regression on the m features of a random network, where the weights of its readout
+have a standard normal prior. At every m it is Gaussian-process regression with the kernel of the features. As m grows
+it tends to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance and a
+network below the readout that is not trained. It does not explain the posterior over all weights at finite width.
 """
 
 import equinox as eqx

@@ -1,9 +1,9 @@
-"""Ensembles: trained wide networks, over their initial draws, are a Gaussian process that is known at every time.
+"""Ensembles: over their initial draws, trained wide networks are a Gaussian process that is known at every time.
 
-This theory controls the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
-training on squared loss: both follow from the tangent kernel Theta and the NNGP kernel K in closed form. It assumes
-width well above the number of points and gradient flow, that is small steps; it leaves unexplained the correction of
-order 1/width, which is fitted by doubling the width where it matters.
+This theory gives the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
+training on squared loss. Both follow from the tangent kernel Theta and the NNGP kernel K in closed form. The theory
+assumes a width well above the number of points and gradient flow, that is, small steps. It does not explain the
+correction of order 1/width, which is estimated by doubling the width if it matters.
 """
 
 import jax

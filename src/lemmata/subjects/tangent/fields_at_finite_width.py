@@ -1,9 +1,9 @@
-"""Finite width on fields: layers on sequences and images bring the tangent kernel to its limit as width^(-1/2) too.
+"""Finite width on fields: the tangent kernel of layers on sequences and images nears its limit as width^(-1/2), too.
 
-This theory controls networks whose inputs are vectors at the positions of a grid: the kernel is made of averages over m
-channels at every pair of positions, and nears what `push` computes for those pairs as m^(-1/2). It assumes the NTK
-parameterisation and few positions against the width; it leaves unexplained the constant, which grows with the number of
-positions that share their weights.
+This theory is about networks whose inputs are vectors at the positions of a grid. Their kernel consists of averages
+over m channels at every pair of positions. It nears the values that `push` computes for these pairs as m^(-1/2). The
+theory assumes the NTK parameterisation and few positions compared with the width. It does not explain the constant,
+which grows with the number of positions that share their weights.
 """
 
 from lemmata.architectures import (

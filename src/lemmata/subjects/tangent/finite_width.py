@@ -1,8 +1,8 @@
-"""Finite width: how far the tangent kernel of a network drawn at random is from its limit.
+"""Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
-This theory controls the tangent kernel at initialisation: it is a mean over m hidden units, and nears the limit as
-m^(-1/2). It assumes independent units; it leaves unexplained what training does to the kernel, which is the subject of
-`lazy_training`. The softmax network has its own chapter.
+This theory is about the tangent kernel at initialisation. It is a mean over m hidden units and nears its limit as
+m^(-1/2). The theory assumes independent units. It does not explain how training changes the kernel, which is the
+subject of `lazy_training`. The softmax network has its own chapter.
 """
 
 import math

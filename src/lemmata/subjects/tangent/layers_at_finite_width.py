@@ -1,9 +1,9 @@
-"""Finite width: every kind of layer brings the tangent kernel of a network to its limit as width^(-1/2).
+"""Finite width: with every kind of layer, the tangent kernel of a network nears its limit as width^(-1/2).
 
-This theory controls the tangent kernel of a network at its initial draw: it is made of averages over m units, and nears
-the kernel that `push` computes as m^(-1/2), whichever layers the network has. It assumes the NTK parameterisation and
-independent Gaussian weights; it leaves unexplained the constant, and what training does to the kernel
-(`tangent.lazy_training`, `tangent.parameterisations`).
+This theory is about the tangent kernel of a network at its initial draw. It consists of averages over m units and nears
+the kernel that `push` computes as m^(-1/2), for all layers. The theory assumes the NTK parameterisation and independent
+Gaussian weights. It does not explain the constant, or how training changes the kernel (`tangent.lazy_training`,
+`tangent.parameterisations`).
 """
 
 import abc

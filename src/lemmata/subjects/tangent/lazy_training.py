@@ -1,8 +1,9 @@
-"""Lazy training: a wide network moves its tangent kernel little while it fits.
+"""Lazy training: a wide network hardly moves its tangent kernel during training.
 
-This theory controls the change of the tangent kernel between initialisation and a fixed training time: it vanishes as
-width grows, so that a wide network trains as kernel regression does. It assumes the NTK parameterisation and targets of
-a size that does not grow with width; it leaves unexplained networks that learn features, which move their kernels.
+This theory bounds the change of the tangent kernel between initialisation and a fixed training time. The change
+vanishes as the width grows, so training a wide network is kernel regression. The theory assumes the NTK
+parameterisation and targets whose size does not grow with the width. It does not explain networks that learn features,
+which move their kernels.
 """
 
 import math

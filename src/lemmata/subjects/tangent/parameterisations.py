@@ -1,10 +1,10 @@
-"""Parameterisations: which powers of the width let hidden features, and with them the tangent kernel, move.
+"""Parameterisations: for which powers of the width the hidden features and the tangent kernel move.
 
-This theory controls how training changes a network of width m. In the NTK parameterisation a step moves hidden
-preactivations by m^(-1/2), and the kernel stays put (`tangent.lazy_training`); under maximal update, which with one
-hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. It assumes one learning
-rate for all layers, in the form of the parameterisations that makes it right, and targets of a fixed size; it leaves
-unexplained where the moving kernel goes.
+This theory is about how training changes a network of width m. In the NTK parameterisation a step moves hidden
+preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with one
+hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. The theory assumes targets
+of a fixed size and one learning rate for all layers, in the form of the parameterisations for which this is correct. It
+does not explain how the kernel moves.
 """
 
 import abc

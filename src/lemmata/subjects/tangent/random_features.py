@@ -1,8 +1,9 @@
 """Random Fourier features: a kernel as the mean of random products.
 
-This theory controls how far the inner products of m random features are from a translation-invariant kernel: m^(-1/2),
-in every dimension, with a constant that is known. It assumes frequencies drawn from the kernel's Fourier transform
-(a normal law for the Gaussian kernel); it leaves unexplained how many features a *prediction* needs.
+This theory is about the distance between the inner products of m random features and a translation-invariant kernel. It
+is of order m^(-1/2) in every dimension, with a known constant. The theory assumes frequencies drawn from the Fourier
+transform of the kernel (a normal distribution for the Gaussian kernel). It does not explain how many features a
+*prediction* needs.
 """
 
 import math
