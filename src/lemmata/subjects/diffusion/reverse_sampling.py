@@ -56,8 +56,8 @@ class ForwardMoments(Claim[Sampled]):
     # at most 2, by h/2 = 0.004; squares by twice that.
     relation = EqualInMean(margin=0.04)
     control = Control("the mean shrinks by alpha², and the variance is 1 - alpha", _second_is_one_minus_alpha)
-    controls = "the law of noised data"
-    unexplained = "nothing: the law is normal"
+    controls = "the distribution of noised data"
+    unexplained = "nothing: the distribution is normal"
     trials = 256
 
     def predict(self, problem: Sampled) -> Array:
@@ -83,8 +83,8 @@ class AbstractTransport(Claim[Sampled]):
     control = Control(
         "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
     )
-    controls = "the law of generated samples, in energy distance"
-    unexplained = "the number of steps that a law needs"
+    controls = "the distribution of generated samples, in energy distance"
+    unexplained = "the number of steps that a distribution needs"
     trials = 64
     predict = 0.0
 

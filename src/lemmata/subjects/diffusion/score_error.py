@@ -278,9 +278,9 @@ class LabelMismatch(AbstractSaysNothing):
     source = Source("gu2024softmax", "Theorem G.5", note="how large it is")
     unexplained = "the size of the mismatch itself"
     reading = (
-        "C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, R_H the least that Theorem G.4 allows. That the mismatch is "
-        "within the bound was judged at first, outside of the theorem's widths, where no result could change it; the "
-        "exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "The trials take C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, and the least R_H that Theorem G.4 allows. A "
+        "first version tested whether the mismatch is within the bound, but outside of the theorem's widths, where "
+        "no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:
@@ -315,9 +315,9 @@ class ScoreError(AbstractSaysNothing):
     source = Source("gu2024softmax", "Theorem 6.5", note="how large it is")
     unexplained = "the error itself"
     reading = (
-        "hidden constants 1, delta = 0.1, Lambda = sqrt(d), R_H the least that Theorem G.4 allows. That the error is "
-        "within the bound was judged at first, outside of the theorem's widths, where no result could change it; the "
-        "exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "The trials take hidden constants 1, delta = 0.1, Lambda = sqrt(d), and the least R_H that Theorem G.4 "
+        "allows. A first version tested whether the error is within the bound, but outside of the theorem's widths, "
+        "where no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:

@@ -147,7 +147,9 @@ class LinearScoreNorm(Claim[NormalScore]):
     stated = Kind.OWN
     population = NormalScores()
     relation = EqualInMean(margin=0.01, resolution=0.01)
-    control = Control("R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2)
+    control = Control(
+        "the norm has R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2
+    )
     controls = "the norm of a score in the space of a kernel"
     unexplained = "the norm of a learned score"
     trials = 48
@@ -254,7 +256,7 @@ class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
     stated = Kind.OWN
     population = EqualWidthMixtures()
     relation = Order("n", (4.0, 8.0, 16.0))
-    control = Control("the exponent falls, as for a function of the space", lambda sign, problem: -sign)
+    control = Control("the exponent falls, as for a function in the space", lambda sign, problem: -sign)
     controls = "the norm of a score in the space of a Gaussian kernel"
     unexplained = "which kernels have spaces with poles at the right places"
     traced = False

@@ -149,7 +149,7 @@ class OptimumLeavesSlopesOpen(Claim[Clouds]):
     stated = Kind.OWN
     population = ShiftedClouds(points=4, losses=("lsgan",))
     relation = Equal(block=-1)
-    control = Control("half of these gradients", lambda slopes, problem: slopes / 2)
+    control = Control("the gradients are half of these", lambda slopes, problem: slopes / 2)
     controls = "whether the loss of the discriminator determines the gradients that a generator follows"
     unexplained = "densities instead of points, for which an optimal discriminator is determined wherever there is mass"
     traced = False

@@ -146,8 +146,9 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
     )
     reading = (
         "A task is nearly solved if outputs have to move little to reach a loss. Rung 0 are words of the task and "
-        "rung 1 unrelated words, and both are trained to the same loss. Two looks at equal movements left these "
-        "open. The claim is therefore that of the first text again, on tasks that training moves"
+        "rung 1 unrelated words, and both are trained to the same loss. Comparisons at equal movements were tried "
+        "twice and left the question open. So the claim compares equal losses, as its first version did, on tasks "
+        "that training moves"
     )
     traced = False
     trials = 24

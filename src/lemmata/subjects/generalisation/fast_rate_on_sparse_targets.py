@@ -318,7 +318,7 @@ class RateOnSparseTargets(Claim[SparseExamples]):
     stated = Kind.OWN
     population = SparseTargets(N=4096)
     relation = Rate("N", _EXAMPLES)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the error falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = _ERROR
     unexplained = _DENSE
     trials = 128

@@ -46,7 +46,9 @@ class HeadComplexity(Claim[HeadOutputs]):
     stated = Kind.OWN
     population = RandomHeads()
     relation = Rate("h", _HEADS, margin=0.08)
-    control = Control("like the root of h", lambda exponent, problem: exponent - 0.5)
+    control = Control(
+        "the complexity grows like the root of the number of heads", lambda exponent, problem: exponent - 0.5
+    )
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "heads that learn the same thing; the dependence on depth"
     trials = 96
@@ -72,7 +74,9 @@ class JointHeadComplexity(Claim[HeadOutputs]):
     population = RandomHeads()
     # one head's mean length is up to 0.8 of its root mean square, many heads' is not: 0.05 more between 1 and 16
     relation = Rate("h", _HEADS, margin=0.08)
-    control = Control("in proportion to h", lambda exponent, problem: exponent + 0.5)
+    control = Control(
+        "the complexity grows in proportion to the number of heads", lambda exponent, problem: exponent + 0.5
+    )
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "the dependence on depth"
     trials = 96

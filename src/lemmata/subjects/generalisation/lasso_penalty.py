@@ -125,7 +125,7 @@ class AbstractSquareClaim(Claim[Scales]):
 
     population = LognormalScales()
     relation = Rate("1/unit", _INVERSE_SCALES, upper=True)
-    control = Control("the bound falls against lambda²", lambda exponent, problem: exponent - 0.5)
+    control = Control("the bound falls relative to lambda²", lambda exponent, problem: exponent - 0.5)
     controls = "the penalty of the Lasso"
     unexplained = "its constants"
     trials = 128

@@ -55,7 +55,7 @@ class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
 
     population = BoundedMisfits()
     relation = Rate("N", _EXAMPLES, margin=0.1)
-    control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
+    control = Control("the term falls like 1/N", lambda exponent, problem: exponent - 0.5)
     controls = "the noise in the fit"
     unexplained = "the constant"
     trials = 64

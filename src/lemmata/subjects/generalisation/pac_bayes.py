@@ -176,7 +176,7 @@ class DivergenceMoment(Claim[ErrorCounts]):
     source = Source(_MAURER, note="the quantity that the main result bounds; its second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
-    control = Control("it is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
+    control = Control("the moment is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
     controls = "what a PAC-Bayes bound pays in addition to the divergence"
     unexplained = "losses between 0 and 1, for which this is an upper bound"
     traced = False  # sums over counts are NumPy's

@@ -39,7 +39,7 @@ class SinesShatter(Claim[SineNodes]):
     control = Control("twice the margin is attained", lambda margin, problem: 2 * margin)
     controls = "how many labellings one parameter can produce"
     unexplained = "points that are given in advance, and frequencies that are bounded"
-    trivial = "no frequency is known beforehand to give every point its label"
+    trivial = "no frequency is known in advance to give every point its label"
 
     def predict(self, problem: SineNodes) -> Array:
         return jnp.sin(jnp.pi / 2**problem.n)

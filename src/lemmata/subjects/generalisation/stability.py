@@ -129,7 +129,7 @@ class UniformStability(Claim[Removal]):
     population = Removals()
     relation = AtMost()
     control = Control(
-        "the change is at most 2 M² kappa² / (ridge n)",
+        "the change is at most 2 M² kappa² / (ridge m)",
         lambda bound, problem: bound / len(problem.y),
         loose="M is the range of the targets, which is several times a residual and enters squared: factors of 15 "
         "to 50",

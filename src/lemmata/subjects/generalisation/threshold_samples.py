@@ -87,7 +87,7 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
     source = Source("foundation2025", "(19)", note="as printed")
     population = UniformThresholds()
     relation = Rate("n", (4.0, 16.0, 64.0), upper=True)
-    control = Control("like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the error falls like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error after a number of labelled rows"
     unexplained = "which class and which distribution of the rows the source means"
     reading = "rows are independent draws; an error that falls exponentially would fall faster than n^-2"

@@ -61,7 +61,7 @@ class AbstractDeviationClaim(Claim[FinitePopulation]):
     population = FinitePopulations()
     relation = AtMost()
     controls = "the difference of fit and risk"
-    unexplained = "the smaller deviations along directions that are taken"
+    unexplained = "the smaller deviations along the directions of the estimates"
 
 
 class QuadraticDeviation(AbstractDeviationClaim):
