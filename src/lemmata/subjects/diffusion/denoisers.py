@@ -64,9 +64,9 @@ class AbstractTweedie(Claim[Diffused]):
 
 
 class MixtureTweedie(AbstractTweedie):
-    """Let x(0) have a mixture of normals as its distribution, and let x(t) given x(0) be normal with mean alpha x(0)
-    and variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of x(t).
-    At every time t > 0 and place x,
+    """Let x(0) have a mixture of normals as its distribution. Let x(t) given x(0) be normal with mean alpha x(0) and
+    variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At
+    every time t > 0 and place x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -78,9 +78,9 @@ class MixtureTweedie(AbstractTweedie):
 
 
 class SphereTweedie(AbstractTweedie):
-    """Let x(0) be uniform on the unit sphere in one to three dimensions, and let x(t) given x(0) be normal with mean
-    alpha x(0) and variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the
-    density of x(t). At every time t > 0 and place x,
+    """Let x(0) be uniform on the unit sphere in one to three dimensions. Let x(t) given x(0) be normal with mean alpha
+    x(0) and variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of
+    x(t). At every time t > 0 and place x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
@@ -92,9 +92,9 @@ class SphereTweedie(AbstractTweedie):
 
 
 class CubeTweedie(AbstractTweedie):
-    """Let x(0) be uniform on a cube, and let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in
-    each coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At every time t > 0 and
-    place x,
+    """Let x(0) be uniform on a cube. Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each
+    coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At every time t > 0 and place
+    x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2),
 

@@ -176,9 +176,9 @@ class LossWeight(Claim[TwoModels]):
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
-    The source uses this in the step from (6) to the sum of squares, and in Theorem 6.5 in the step from the error of
-    the denoiser to that of the score. Both steps need this weight, which the source does not specify. The weight
-    vanishes like t² at t = 0, so nothing is learned there.
+    The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
+    to that of the score. Both steps need this weight, which the source does not specify. The weight vanishes like t² at
+    t = 0, so nothing is learned there.
     """
 
     title = "The weight with which score matching is least squares for the denoiser"

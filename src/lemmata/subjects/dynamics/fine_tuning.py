@@ -125,11 +125,11 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 
 
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
-    """Fine-tune a small masked transformer with the same prompt and two kinds of label words: words that pre-training
-    has seen in that place, and two words unrelated to the task. The mean loss with the former is above 0.4 before
-    training, and both are trained to the mean loss 0.4. The relative error of the linearisation is on average larger
-    with the unrelated words. So the form of a prompt does not make training that of a kernel. How far the outputs have
-    to move is decisive.
+    """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
+    that pre-training has seen in that place, and the second kind are two words unrelated to the task. The mean loss
+    with the first kind is above 0.4 before training, and both are trained to the mean loss 0.4. The relative error of
+    the linearisation is on average larger with the unrelated words. So the form of a prompt does not make training that
+    of a kernel. How far the outputs have to move is decisive.
     """
 
     title = "With unrelated label words in a prompt, fine-tuning is less linear"
@@ -224,9 +224,9 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
     """Use a prompt with label words that pre-training has seen in that place, 16 texts per class, and tasks with a mean
-    loss above 0.4 before training. Logistic descent in the function space of the kernel at the start, with the same
-    steps to the same loss 0.4, has on average over tasks the accuracy of fine-tuning on unseen texts, within a point.
-    The outputs before training do not have this accuracy.
+    loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the kernel at the
+    start, by the same steps to the same loss 0.4. Their accuracies on unseen texts agree within a point, on average
+    over tasks. The outputs before training are less accurate.
     """
 
     title = "With a prompt, the tangent kernel is as accurate as fine-tuning"

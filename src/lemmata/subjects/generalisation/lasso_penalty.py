@@ -89,9 +89,9 @@ _INVERSE_SCALES = (1.0, 8.0, 64.0, 512.0)
 
 
 class PenaltyIsAffordable(Claim[Scales]):
-    """Let h = sqrt(log N/N), where N is the number of examples. Let C_F > 0 be the Barron parameter, let sigma be the
-    standard deviation of the noise, let epsilon be the misfit of n features, and let L be the number of layers. Let e =
-    h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F +
+    """Let h = sqrt(log N/N), where N is the number of examples. Let C_F > 0 be the Barron parameter, and let sigma be
+    the standard deviation of the noise. Let epsilon be the misfit of n features, and let L be the number of layers. Let
+    e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F +
     sigma) + epsilon²/C_F. The penalty on coefficients of length C_F costs no more than the other terms of the risk:
 
         lambda C_F <= h C_F²/3 + 2 e/3 + h C_F (C_F + sigma) + epsilon².
@@ -145,8 +145,8 @@ class AbstractSquareClaim(Claim[Scales]):
 
 class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
     """The source prints, with a misprint, lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0. Here h
-    = sqrt(log N/N), where N is the number of examples. The number of features is n, the number of layers is L, the
-    Barron parameter is C_F, the standard deviation of the noise is sigma, and the misfit of the features is epsilon.
+    = sqrt(log N/N), where N is the number of examples. The number of features is n, the number of layers is L, and the
+    Barron parameter is C_F. The standard deviation of the noise is sigma, and the misfit of the features is epsilon.
     The accuracy is e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and the penalty is lambda = h^(1/3) C_F^(-1/3)
     e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
 

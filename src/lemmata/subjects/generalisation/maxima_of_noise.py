@@ -69,8 +69,8 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
-    """The source states, with a misprint: let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i
-    rho be a bounded misfit, where f is the target, phi_i are the features and rho the coefficients. Then the term E_3 =
+    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
+    the target, phi_i are the features and rho the coefficients. The source states, with a misprint, that the term E_3 =
     2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk is O(sqrt(log N/N)). The bound (96)
     includes the factor 1/N, which the definition in (91) lacks.
     """

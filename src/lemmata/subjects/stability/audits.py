@@ -161,8 +161,8 @@ class AuditBelowBudget(Claim[AuditedSum]):
     """Release the sum of rows of norm at most 1 with normal noise sigma. This is (eps, delta)-differentially private
     with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases without it.
     The first half of the releases chooses an event, a score beyond a threshold. The second half bounds the two
-    probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2: p is the lower limit where the event
-    is more likely, and q is the upper limit in the other case. Then
+    probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2. Here p is the lower limit in the case
+    where the event is more likely, and q is the upper limit in the other case. Then
 
         log((p - delta)/q) <= eps
 

@@ -192,8 +192,8 @@ def _steps_and_size(problem: CoupledRuns) -> Array:
 
 class SgdStability(Claim[CoupledRuns]):
     """Let z_1, ..., z_N be the rows of a sample, and let the losses l be convex, beta-smooth and L-Lipschitz. Let w_T
-    be the weights after stochastic gradient descent with steps a_t <= 2/beta, and let w_T^(i) be the weights of a run
-    with the same start and the same indices after row z_i is replaced. For every sequence of indices,
+    be the weights after stochastic gradient descent with steps a_t <= 2/beta. Let w_T^(i) be the weights of a run with
+    the same start and the same indices after row z_i is replaced. For every sequence of indices,
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
 
@@ -225,8 +225,8 @@ class SgdStability(Claim[CoupledRuns]):
 
 class SgdStronglyConvex(Claim[CoupledRuns]):
     """Let the losses l of N rows be gamma-strongly convex, beta-smooth and L-Lipschitz on the ball of the weights. Let
-    w_T be the weights after projected stochastic gradient descent with a constant step of at most 1/beta, and let
-    w_T^(i) be the weights of a run with the same indices after row i is replaced. After any number of steps,
+    w_T be the weights after projected stochastic gradient descent with a constant step of at most 1/beta. Let w_T^(i)
+    be the weights of a run with the same indices after row i is replaced. After any number of steps,
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N).
 
@@ -274,7 +274,7 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
 
 class SmoothnessIsNeeded(Claim[KickedRuns]):
     """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of size
-    eta of stochastic gradient descent, and let w_T^(i) be the weights of a run with the same indices after row i is
+    eta of stochastic gradient descent. Let w_T^(i) be the weights of a run with the same indices after row i is
     replaced. On average over the replaced row,
 
         L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
