@@ -96,7 +96,7 @@ class CubeTweedie(AbstractTweedie):
     coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At every time t > 0 and place
     x,
 
-        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2),
+        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
     The posterior is a truncated normal distribution.
     """
@@ -130,7 +130,7 @@ class DenoiserJacobian(Claim[Diffused]):
     x(0) and variance 1 - alpha² in each coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
     Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Its derivative in x is
 
-        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x):
+        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 
     This derivative is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source
     is a bound on posterior covariances. On your data, the first 32 rows are scaled into the unit ball and blurred by
@@ -165,7 +165,7 @@ class SphereLipschitz(Claim[Diffused]):
     where x(t) is x(0) shrunk by alpha with noise of variance 1 - alpha². The derivative of F* at x = 0 is alpha / (d (1
     - alpha²)), which grows as
 
-        C / t   as t -> 0
+        C / t   as t -> 0.
 
     So data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the source
     therefore excludes data on a sphere, for example images of constant contrast, however they are normalised

@@ -61,7 +61,7 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
     """Let N(theta, sigma²) be a normal distribution in which only theta is unknown, and estimate theta by the mean of n
     draws. The Wasserstein distances between the estimated and the true distribution have the means
 
-        E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n,
+        E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
     No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
     distributions that contains the shifts of a normal one, however smooth. The best rate of the squared distance is

@@ -89,7 +89,7 @@ class ScoreEvolution(Claim[HeatedPlaces]):
     """Let p_v be the density of data under noise of variance v, and let s_v = grad log p_v be its score. With v in the
     role of time, the score satisfies
 
-        d s_v / dv = (1/2) grad( div s_v + |s_v|² ),
+        d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
     This is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v for the
     density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of normals.
@@ -131,7 +131,7 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
     """Let p_v be the density of data under noise of variance v, and let H(p_v) = -integral of p_v log p_v be its
     entropy. The entropy rises at half of the Fisher information:
 
-        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity),
+        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 
     So the mean squared score, which score matching has to learn, is twice a rate of entropy.
     """

@@ -144,7 +144,7 @@ class StartFromNoise(Claim[Sampled]):
     """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. If the reverse equation starts from N(0, I)
     instead of p_T, the Wasserstein distance of its start is at most
 
-        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g,
+        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 
     The reason is that the same noise carries both distributions and shrinks their distance by alpha = exp(-G/2). The
     trials use one normal component, p_0 = N(mu, s² I) in d dimensions, for which W_2² = |mu|² + d (s - 1)².

@@ -21,7 +21,7 @@ class ScoreMatchingFloor(Claim[HeatedLaw]):
     """Let x0 and xi be vectors in d dimensions, where xi is standard normal, and let p_v be the density of z at noise
     variance v. The objective of score matching for a function s is
 
-        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal,
+        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal.
 
     Over all functions s, the least value is attained at s = grad log p_v and is not 0 but
 

@@ -140,7 +140,7 @@ class LinearScoreLearning(Claim[NormalPairs]):
     normal. Then the score of z is linear. Let s_n(z) = (A z - z)/v, where A is the matrix of least squares of x0 on z
     from n > d + 1 pairs. On a new draw z its mean squared error is
 
-        E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ),
+        E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 
     So the rate is 1/n. If S is large, the factor in front is d², the number of parameters.
     """

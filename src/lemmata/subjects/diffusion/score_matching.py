@@ -94,7 +94,7 @@ class DenoisingScoreMatching(Claim[TwoModels]):
     """Let p_t be the density of x(t), and let p_t|0 be its density given x(0). Objective (5) matches the score of p_t,
     and objective (6) matches the score of p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
 
-        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|²,
+        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 
     Both objectives rank any two models s_1 and s_2 alike:
 
@@ -133,7 +133,7 @@ class ExcessRisk(Claim[TwoModels]):
     """Let y = x(0) be the clean data, let x(t) be noised data, and let F*(t, x) = E[y | t, x(t) = x] be the denoiser.
     For every function F,
 
-        E |F - y|² - E |F* - y|² = E |F - F*|²
+        E |F - y|² - E |F* - y|² = E |F - F*|².
 
     So F* minimises the training objective of the source in expectation, and the excess over the minimum is the mean
     squared distance from F*. This holds in expectation, and not for the sum over a given training set.

@@ -201,7 +201,7 @@ class ScoreTransform(Claim[TwoPoints]):
     """Let the data be at two points m and -m, let sigma² be the noise variance, let s be the score, and let a =
     m/sigma². The derivative of s(z) + z/sigma² has the Fourier transform
 
-        integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)),
+        integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)).
 
     It falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is analytic.
     """

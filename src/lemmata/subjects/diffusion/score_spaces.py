@@ -136,7 +136,7 @@ class LinearScoreNorm(Claim[NormalScore]):
     """Let -(z - mu)/v be the score of the normal distribution N(mu, v) on the interval [mu - R, mu + R]. In the Hilbert
     space of the kernel exp(-|x - y|), its squared norm is
 
-        (R³/3 + R² + R) / v²,
+        (R³/3 + R² + R) / v².
 
     This is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite on every
     interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
@@ -217,7 +217,7 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
     N(n) be the squared norm of the least interpolant of the score at n even points of an interval about mu of length at
     most 2 l. Then
 
-        N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1,
+        N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 
     So N(n) grows like n^(3/2), without bound.
     """

@@ -198,7 +198,7 @@ class FiniteWidthCritic(Claim[Clouds]):
     functions and biases. Train it by gradient flow on the IPM loss for a time tau, with real points y and generated
     points x. Let K be the tangent kernel at infinite width. At every point z the network is
 
-        tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)),
+        tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)).
 
     The trials measure the root mean square of the difference over 16 networks and three points, and check that the rate
     is attained.

@@ -58,7 +58,7 @@ class SmallStepsDescend(Claim[Clouds]):
     """Let K be the RBF kernel of lengthscale l. Train an IPM critic f for a time tau, and move all m generated points
     by a step x <- x + eta grad f. This lowers MMD², the squared maximum mean discrepancy, by at least
 
-        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau,
+        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 
     This is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that the
     gradient of MMD² in all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.

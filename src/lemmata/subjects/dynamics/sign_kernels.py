@@ -66,7 +66,7 @@ class AdamOnABatch(Claim[TunedNetwork]):
     """Let chi_i be the derivative of the loss of example i in the output f(x_i) of a network. Take one step of Adam on
     the sum of the losses of all examples, with the learning rate eta and moments that are 0. It moves the outputs by
 
-        -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²),
+        -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²).
 
     The derivatives chi_i do not factor out, so the movement is not a kernel times the chi_i.
     """

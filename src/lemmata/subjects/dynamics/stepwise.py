@@ -39,7 +39,7 @@ class StepwiseModes(Claim[SmallStart]):
     """Let V be the d leading eigenvectors of Gamma and gamma_j its eigenvalues. From W(0) = s U V', where U is
     orthogonal, the flow dW/dt = -4 (W Gamma W' - I) W Gamma satisfies W Gamma W' = U diag(lambda) U' at all times, with
 
-        lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)),
+        lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
     Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials use six times, from tau_1/2 to
     1.2 tau_d.

@@ -64,7 +64,7 @@ class WideNetworkSteps(Claim[ViewPairs]):
     of its embeddings between two views. Let gamma_j be the modes of the contrastive kernel at infinite width, and s_j
     the sizes with which they start. The network learns its dimensions at the times
 
-        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j),
+        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 
     The relative distance of the steps from these times, on average over the steps, vanishes as the width grows. The
     trials use one hidden layer of error functions and a readout of 0.0001 times its usual size.

@@ -45,7 +45,7 @@ class SquareOfTheError(Claim[ErrorParts]):
     """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of it at radius
     epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in (30). Then
 
-        epsilon_dis² <= 2 C_F² (epsilon + log|N|/n),
+        epsilon_dis² <= 2 C_F² (epsilon + log|N|/n).
 
     This is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
@@ -70,7 +70,7 @@ class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
     """Let C_F be the Barron parameter of a class. Let n be the number of features, and let |N| <= exp(n) be the number
     of pairs in a cover of the class at a radius epsilon <= 1. Then
 
-        C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F,
+        C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F.
 
     The source prints the power 1/3 below (100) and the power 1/2 in (30), and the bound holds with both. The proof
     there uses only this bound.

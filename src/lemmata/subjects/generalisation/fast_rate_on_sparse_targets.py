@@ -194,7 +194,7 @@ class FastRateWithProbability(Claim[SparseExamples]):
     entries of a vector delta in S and outside S. With probability at least 1 - delta
 
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
-        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)²:
+        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
 
     The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. This is `error_by_the_stretch` at nu = lambda/4,
     which is at least 2 |Phi^T z|_inf/N with that probability.
@@ -274,7 +274,7 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
     satisfies
 
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)²
-            >= max over signs sigma of sigma^T (G_SS)^-1 sigma,
+            >= max over signs sigma of sigma^T (G_SS)^-1 sigma.
 
     Equality holds if no feature outside S correlates with S by more than 1/k, that is |G_offS (G_SS)^-1 sigma|_inf <=
     1/k. The bound is the value at delta_S = (G_SS)^-1 sigma, delta_off = 0. The bound times lambda²/4 is the bias of

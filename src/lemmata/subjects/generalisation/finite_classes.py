@@ -159,7 +159,7 @@ class FiniteClassDeviation(Claim[FiniteClass]):
     the rows that h gets wrong, and let err_D(h) be the probability that h gets a new row wrong. With probability at
     least 1 - delta,
 
-        sup_h |err_S(h) - err_D(h)| <= sqrt( log(2 |H| / delta) / (2 N) ),
+        sup_h |err_S(h) - err_D(h)| <= sqrt( log(2 |H| / delta) / (2 N) ).
 
     The labels need not come from a member of H. Here delta = 1/20.
     """
@@ -197,7 +197,7 @@ class ConsistentClassifiers(Claim[FiniteClass]):
     err. Let err_D(h) be the probability that h gets a new row wrong. With probability at least 1 - delta, every member
     h that fits all N rows satisfies
 
-        err_D(h) <= (log |H| + log(1/delta)) / N,   delta = 1/20:
+        err_D(h) <= (log |H| + log(1/delta)) / N,   delta = 1/20.
 
     The order is 1/N, whereas the theorem for general labels has the order 1/sqrt(N).
     """

@@ -75,7 +75,7 @@ def _members(problem: SetSystem) -> np.ndarray:
 class SauerPolynomial(Claim[BinomialSum]):
     """Let N >= k >= 1 be whole numbers. Then
 
-        sum_{i<=k} binom(N, i) <= (e N / k)^k:
+        sum_{i<=k} binom(N, i) <= (e N / k)^k.
 
     So a class of dimension k labels N points in only polynomially many ways.
     """
@@ -120,7 +120,7 @@ class ProductGrowth(Claim[ClassPair]):
     """For a class H of functions, let G_H(N) be the largest number of patterns (h(x_1), ..., h(x_N)) that functions h
     in H produce on any N points. Let H1 x H2 be the class of pairs x -> (h1(x), h2(x)). Then
 
-        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N),
+        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N).
 
     Equality holds if the same points are best for both classes.
     """

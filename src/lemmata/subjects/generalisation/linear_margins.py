@@ -110,7 +110,7 @@ class FatShatteringRadius(Claim[LabelledPoints]):
     """Let n points have length at most R, in any dimension. Linear functions of unit length do not shatter them at a
     margin above
 
-        R / sqrt(n):
+        R / sqrt(n),
 
     that is, some labelling has no larger margin. In half of the trials the points are orthogonal, and then the bound is
     attained.

@@ -24,7 +24,7 @@ class MaximumOverFeatures(Claim[NoiseOnFeatures]):
     """Let phi be n features in [0, 1], and let z be independent normal noise with standard deviation sigma at N
     examples x_i. Then
 
-        |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)):
+        |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
     The trials divide the left side by sqrt(log(2(n+1))) and check that the quotient does not grow with n, for n from 64
     to 4096 at N = 32 points on the sphere in 16 dimensions. Without the logarithm it would grow.

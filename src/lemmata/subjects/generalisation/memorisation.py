@@ -158,7 +158,7 @@ class MemorisingNetwork(Claim[Memorised]):
     """Let N rows x_i in d dimensions have different projections <a, x_i> on a direction a, and let y_i be any targets.
     There are thresholds b_j and weights w_j, j = 1, ..., N, with
 
-        sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i:
+        sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i.
 
     So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights grow like one over
     the gaps between projections.

@@ -231,7 +231,7 @@ class PacBayesOfTheBest(Claim[BestRule]):
     """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be this
     number of errors. With probability at least 1 - delta over the rows, its true error is at most the largest p with
 
-        kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n.
+        kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
     where kl is the divergence of two coins. This is the PAC-Bayes bound for a point mass and the uniform prior on the
     rules. Here delta = 0.05, and the rules err independently.
@@ -263,7 +263,7 @@ class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
     Phi is the standard normal distribution function, and let N(0, I) be the prior. With probability at least 1 - delta
     over the rows, its error on new rows is at most the largest p with
 
-        kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n.
+        kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n,
 
     where kl is the divergence of two coins. Here delta = 0.05, and w is along sum_i y_i x_i.
     """

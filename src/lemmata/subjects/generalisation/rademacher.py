@@ -267,7 +267,7 @@ class RademacherGeneralisation(Claim[BallLearning]):
     y|, b), which is 1-Lipschitz in f(x). With probability at least 1 - delta over n independent rows (x, y), every such
     f satisfies
 
-        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
+        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n)).
 
     The trials use the kernel ridge fit, scaled back to the ball, and delta = 0.05.
     """

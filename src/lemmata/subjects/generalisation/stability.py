@@ -117,7 +117,7 @@ class UniformStability(Claim[Removal]):
     """Let f minimise sum_i |f(x_i) - y_i|² + ridge |f|² over m rows, in the Hilbert space of a kernel K. Let all
     residuals be at most M in norm. Removing one row changes the squared loss at any point by at most
 
-        2 M² kappa² / ridge,   kappa² = max K(x, x),
+        2 M² kappa² / ridge,   kappa² = max K(x, x).
 
     In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The trials
     take M as the length of the vector of the ranges of the targets. On large problems the first 16 rows are removed in

@@ -148,7 +148,7 @@ class ThresholdQuestions(Claim[Thresholds]):
     """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
     each in the middle of the interval where the threshold can still be. The mean error is
 
-        b 2^-(n+2),
+        b 2^-(n+2).
 
     So log2(1/epsilon) labels are enough for the error epsilon. A logarithmic number of labels is enough for chosen
     rows, but not for random rows.

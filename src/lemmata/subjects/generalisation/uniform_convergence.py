@@ -26,7 +26,7 @@ class ThresholdDeviation(Claim[PowerDraws]):
     """Let F_N(x) be the share of N independent rows at or below x, and let F(x) be its expectation. With probability at
     least 1 - delta
 
-        sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20:
+        sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20.
 
     So all thresholds on the line together have the same bound as one threshold by Hoeffding's inequality.
     """
@@ -62,7 +62,7 @@ def _samples(kinds: int, rows: int) -> Int[np.ndarray, "samples rows"]:
 class Symmetrisation(Claim[FiniteLaw]):
     """Let z_i be N independent rows, and let s_i be independent random signs. For every class of functions f,
 
-        E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i):
+        E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i).
 
     In the proof, a second sample replaces the expectation, and the signs decide which row of a pair belongs to which
     sample. The factor 2 cannot be improved: functions that vanish except on rare rows approach it.

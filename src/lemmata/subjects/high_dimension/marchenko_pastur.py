@@ -23,7 +23,7 @@ class MarchenkoPasturEdge(Claim[Design]):
     """Let X be an n x d matrix of independent entries with mean 0, variance 1 and a finite fourth moment. The largest
     eigenvalue of X'X/n tends, as n and d grow in proportion, to
 
-        (1 + sqrt(gamma))²,    gamma = lim d/n,
+        (1 + sqrt(gamma))²,    gamma = lim d/n.
     """
 
     title = "The limit of the largest eigenvalue of a sample covariance"

@@ -31,7 +31,7 @@ class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
     """Let schedule-free descent take steps gamma along any gradients g_1, g_2, .., with any interpolation beta. After T
     steps its average is
 
-        x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s:
+        x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
     This is the end of a descent along the same gradients whose steps decay linearly to 0 at the horizon T. It holds for
     every T at once. So the schedule is still there, inside the average.
@@ -124,7 +124,7 @@ class AdamForgetsAdagradSums(Claim[GradientHistory]):
     """Let g_s be the gradient of step s, and let b2 be Adam's rate. A step is divided by the root of a second moment.
     For Adam with bias correction and for AdaGrad this second moment is
 
-        (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s²:
+        (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 
     So a gradient that is k steps old weighs b2^k times as much as a new one for Adam, and as much as a new one for
     AdaGrad.

@@ -104,7 +104,7 @@ class AdamStepBound(Claim[GradientHistory]):
     """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. For any gradients, its T-th
     step, with bias correction and without eps, is in every coordinate at most
 
-        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ),
+        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
 
     For b1² < b2 and T -> infinity the bound tends to eta (1 - b1) / sqrt((1 - b2)(1 - b1²/b2)), which is 7.3 eta at b1
     = 0.9 and b2 = 0.999.

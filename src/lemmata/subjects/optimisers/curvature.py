@@ -163,7 +163,7 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
     """Let H be a symmetric matrix, and let u be a vector of independent random signs. Then u'Hu estimates the trace of
     H without bias, and its mean square error is
 
-        2 (|H|_F² - sum_i H_ii²);
+        2 (|H|_F² - sum_i H_ii²).
 
     With normal u the error would be 2 |H|_F².
     """
@@ -194,7 +194,7 @@ class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
     rate and gamma the clipping parameter of Sophia. Without momentum, and once it has an estimate of the curvature, its
     steps are
 
-        -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere:
+        -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 
     In stiff coordinates this is proportional to Newton's step. If the loss is flat or concave, it is a step of fixed
     length downhill, where Newton's step would go uphill.
@@ -236,7 +236,7 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
     """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With (c a, w/c) it computes the same function for every c > 0.
     Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss is
 
-        c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i²:
+        c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 
     So the trace is arbitrarily large for the same function. It is smallest if the two terms are equal.
     """

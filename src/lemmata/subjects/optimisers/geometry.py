@@ -104,7 +104,7 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
     """Let X be n independent rows of p > n coordinates with targets y, and let P be a constant positive definite
     metric. The flow w' = -P X'(X w - y) from 0 ends at
 
-        P X'(X P X')^-1 y,
+        P X'(X P X')^-1 y.
 
     Of all w with X w = y, this one has the least w' P^-1 w. The trials use descent with steps of size 1/lambda_max(X P
     X'), which has the same end.

@@ -41,7 +41,7 @@ class ShampooStepIsPolar(Claim[GradientMatrices]):
     """Let G be the first gradient, with singular value decomposition U S V'. Whatever its singular values, the first
     step of Shampoo is its polar factor:
 
-        (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V',
+        (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V'.
 
     This is the direction of steepest descent if the size of a step is its largest singular value.
     """
@@ -167,7 +167,7 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
     """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, which Muon applies five times. If the singular values of the
     gradient are at least a hundredth of its Frobenius norm, those of Muon's step differ from 1 by at most
 
-        max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32,
+        max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 
     The polynomial p does not leave 1 fixed, so more steps do not bring the singular values closer to 1.
     """

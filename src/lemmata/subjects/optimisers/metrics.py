@@ -148,7 +148,7 @@ class PreconditionedStepIsSteepest(Claim[SteepestStep]):
     """Let g be the gradient and P a positive definite preconditioner. Of all steps d with d' P^-1 d <= 1, the step
     along -P g lowers the linearised loss g'd most, by
 
-        sqrt(g' P g):
+        sqrt(g' P g).
 
     So a preconditioned step is still a steepest descent step: the preconditioner chooses the norm.
     """

@@ -41,7 +41,7 @@ class HutchinsonVariance(Claim[ProbedHessian]):
     """Let H be a Hessian, let u be a vector of independent random signs, and let o be the product entry by entry. The
     estimate u o (H u) of the diagonal of H is unbiased, and its i-th entry has the mean square error
 
-        sum_(j != i) H_ij²;
+        sum_(j != i) H_ij².
 
     Normal u would add 2 H_ii².
     """
@@ -77,7 +77,7 @@ class TwoMemories(Claim[MixedMemory]):
     """Let b1 be the rate of the fast memory of AdEMAMix, b3 the rate of its slow memory, and alpha the weight of the
     slow memory. When the first gradient is k steps old, its weight in the numerator is
 
-        (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k:
+        (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
     So the fast memory is corrected for its start, and the slow one is not. Far from the start, the weights of all ages
     add up to 1 + alpha.
@@ -122,7 +122,7 @@ class StationaryVariance(Claim[NoisyMinimum]):
     """Let descent with step a and momentum beta run on h x²/2, where h is the curvature, with independent noise of
     variance C in the gradients. Its stationary variance is
 
-        a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ),
+        a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ).
 
     Without momentum this is a C/(h (2 - a h)). The variance is infinite at the largest stable step, whereas the formula
     for small steps, a C/(2 (1 - beta) h), is finite there.

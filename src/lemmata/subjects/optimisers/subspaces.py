@@ -103,7 +103,7 @@ class GaloreLeavesTheTail(Claim[GradientMatrices]):
     size 1 and project each gradient on the r leading left singular vectors of a gradient, which are renewed in every
     second step. This is GaLore without Adam. After t steps the loss is
 
-        1/2 sum_(i > r ceil(t/2)) s_i²,
+        1/2 sum_(i > r ceil(t/2)) s_i².
 
     So a basis lowers the loss only in its first step, and only the next basis lowers it further. The loss is the least
     that r ceil(t/2) dimensions allow.

@@ -98,7 +98,7 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
     """Let n rows X have isotropic inputs in p dimensions and linear targets y, where beta is the vector of coefficients
     and sigma² is the variance of the noise. Let ridge regression minimise |y - Xb|² + lambda |b|² over b, with
 
-        lambda = p sigma²/|beta|²,
+        lambda = p sigma²/|beta|².
 
     Its expected risk falls with every row that is added, even at n = p, where the risk without a ridge has its peak.
     """

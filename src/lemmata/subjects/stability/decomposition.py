@@ -89,7 +89,7 @@ class BiasVariance(Claim[SignedNoise]):
     """Let y = f(x) + noise, where the noise has mean 0 and variance sigma². Let f_S be any estimator from a sample S,
     and let y be new and independent of S. The expected squared error is
 
-        E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma²:
+        E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma².
 
     The three terms are squared bias, variance and noise. The trials use a running median, a split into two means, and a
     threshold, none of which is linear in the targets. The prediction lists all samples, and the measurement fits random
@@ -119,7 +119,7 @@ class TwoFitsTellVariance(Claim[SignedNoise]):
     """Let f_1 and f_2 be fits of any estimator to two independent samples of one distribution, and let y be a new
     target. Then
 
-        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance.
+        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
 
     where sigma² is the variance of the noise. The truth need not be known. The two equations do not separate bias from
     noise.

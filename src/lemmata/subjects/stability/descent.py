@@ -228,7 +228,7 @@ class SgdStronglyConvex(Claim[CoupledRuns]):
     w_T be the weights after projected stochastic gradient descent with a constant step of at most 1/beta. Let w_T^(i)
     be the weights of a run with the same indices after row i is replaced. After any number of steps,
 
-        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N).
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N),
 
     on average over the replaced row i. So the difference stops growing with the number of steps.
     """

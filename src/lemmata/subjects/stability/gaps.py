@@ -131,7 +131,7 @@ class GapIsInstability(Claim[SampledLaw]):
     replaced by another row of this distribution. Let R be the risk and R_S the mean loss over the sample. For any
     algorithm A and any loss l,
 
-        E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]:
+        E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)].
 
     So the expected generalisation gap is the mean change of the loss at a row when this row is replaced. The trials use
     the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. Each gap is divided by a

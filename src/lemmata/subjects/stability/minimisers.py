@@ -93,7 +93,7 @@ class WeightDecayTradeoff(Claim[FiniteLaw]):
     """Let the losses of N independent rows be convex and rho-Lipschitz. Let w_S minimise their mean plus alpha |w|²/2,
     and let R be the risk. On average over samples, for every alpha > 0 and every w*,
 
-        E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N),
+        E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N).
 
     The first term is the bias and the second the stability. The bound is least at alpha = 2 rho/(|w*| sqrt(N)), where
     it is 2 rho |w*|/sqrt(N). The trials use this alpha, a third of it, and three times it.

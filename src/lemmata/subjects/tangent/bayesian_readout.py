@@ -187,7 +187,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     readout weights. The NNGP kernel is the limit of the scalar products of the features. The posterior mean and
     covariance differ from those of the Gaussian process with the NNGP kernel, in root mean square over the points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """

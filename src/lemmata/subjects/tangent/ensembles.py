@@ -183,7 +183,7 @@ class EnsembleVariance(Claim[Fit]):
     training. At every time t and every point x, the variance of f_t over initial draws of the network is, up to a
     correction of order 1/width,
 
-        K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)),
+        K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)).
 
     The trials compare the mean of the variance over three new points.
     """

@@ -54,7 +54,7 @@ class ConvolutionWidth(AbstractTangentWidth):
     between the convolutions and a mean over all positions after them. At a random draw, its tangent kernel differs from
     the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -74,7 +74,7 @@ class StateSpaceWidth(AbstractTangentWidth):
     channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over pairs of
     points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -94,7 +94,7 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
     over the channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over
     pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -114,7 +114,7 @@ class AttentionWidth(AbstractTangentWidth):
     and their products are scaled by 1/d. At a random draw, its tangent kernel differs from the limit as m grows, in
     root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -134,7 +134,7 @@ class LocalWidth(AbstractTangentWidth):
     followed by a convolution. At a random draw, its tangent kernel differs from the limit as m grows, in root mean
     square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """

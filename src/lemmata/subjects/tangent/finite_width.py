@@ -72,7 +72,7 @@ class ReluTangentWidth(Claim[Rows]):
     """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. At a random draw, its
     tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m. On your data, the first 16 inputs are used.
     """

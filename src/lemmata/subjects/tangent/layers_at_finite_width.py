@@ -97,7 +97,7 @@ class DenseWidth(AbstractTangentWidth):
     """Consider a network with two hidden layers of m GELU units in the NTK parameterisation. At a random draw, its
     tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -112,7 +112,7 @@ class ResidualWidth(AbstractTangentWidth):
     """Consider a network with a residual block x + Dense(ReLU(x)) between dense layers of m units. At a random draw,
     its tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -128,7 +128,7 @@ class ParallelWidth(AbstractTangentWidth):
     one layer and the second has two. At a random draw, its tangent kernel differs from the limit as m grows, in root
     mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -144,7 +144,7 @@ class LayerNormWidth(AbstractTangentWidth):
     """Consider a network with LayerNorm after each of two layers of m units. At a random draw, its tangent kernel
     differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -159,7 +159,7 @@ class RMSNormWidth(AbstractTangentWidth):
     """Consider a network that applies RMSNorm to its inputs and again to a ReLU layer of m units. At a random draw, its
     tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -175,7 +175,7 @@ class DropoutWidth(AbstractTangentWidth):
     independent masks. At a random draw of the weights, it differs from the limit as m grows, in root mean square over
     pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """

@@ -90,7 +90,7 @@ class MaximalUpdateStep(AbstractWidthPower):
     of gradient descent on squared loss, at a learning rate that does not depend on m, moves the hidden preactivations,
     in root mean square over units, by
 
-        C m^0.
+        C m^0,
 
     where C does not depend on m.
     """
@@ -110,7 +110,7 @@ class LazyStep(AbstractWidthPower):
     squared loss, at a learning rate that does not depend on m, moves the hidden preactivations, in root mean square
     over units, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
     where C does not depend on m.
     """
@@ -131,7 +131,7 @@ class MeanFieldKernelMoves(AbstractWidthPower):
     update for one hidden layer. Let Theta_t be its tangent kernel after ten steps of gradient descent at a learning
     rate that does not depend on m. The kernel has moved by
 
-        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
 
     where C does not depend on m.
     """
@@ -153,7 +153,7 @@ class MaximalUpdateKernelMoves(AbstractWidthPower):
     tangent kernel after ten steps of gradient descent at a learning rate that does not depend on m. The kernel has
     moved by
 
-        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
 
     where C does not depend on m.
     """

@@ -127,7 +127,7 @@ class RandomFeaturesVariance(Claim[FeaturePoints]):
     """Let K be the Gaussian kernel of two points x and y. Approximate it with m random Fourier features. At every m,
     the mean square error of the approximation, multiplied by m, is
 
-        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)),
+        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)).
 
     The trials compare the mean over all pairs of points x, y. On your data, the first 64 inputs are used.
     """
