@@ -207,8 +207,8 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
     """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
     denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression, sum |y - f|² +
     nu |f|², on all pairs except the i-th, and let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that belongs to it.
-    Let p_t be the density of noised data, and let lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation
-    over the labels,
+    Let p_t be the density of noised data, which are clean data times alpha plus noise of variance 1 - alpha². Let
+    lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],

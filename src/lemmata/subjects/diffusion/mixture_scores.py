@@ -46,8 +46,8 @@ def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, 
 
 
 class MixtureScore(Claim[HeatedPlaces]):
-    """Let x0 come from the mixture sum_k w_k N(mu_k, S_k), and let xi be standard normal. The score of z = x0 + sqrt(v)
-    xi is
+    """Let x0 come from the mixture sum_k w_k N(mu_k, S_k), and let xi be standard normal. The density p_v of z = x0 +
+    sqrt(v) xi has the score
 
         grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k),
 

@@ -102,7 +102,8 @@ def _exact_score(problem: Sampled):
 
 
 class ReverseEquation(AbstractTransport):
-    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. The reverse equation
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. The reverse
+    equation
 
         dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
 
@@ -118,7 +119,8 @@ class ReverseEquation(AbstractTransport):
 
 
 class ProbabilityFlow(AbstractTransport):
-    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. The flow without noise
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. The flow without
+    noise
 
         dx/dt = -g (x + grad log p_t(x)) / 2,
 
@@ -141,8 +143,8 @@ def _distance_at_start(problem: Sampled) -> Array:
 
 
 class StartFromNoise(Claim[Sampled]):
-    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. If the reverse equation starts from N(0, I)
-    instead of p_T, the Wasserstein distance of its start is at most
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. If the reverse
+    equation starts from N(0, I) instead of p_T, the Wasserstein distance of its start is at most
 
         W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 

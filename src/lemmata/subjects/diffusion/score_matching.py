@@ -91,8 +91,9 @@ def _explicit_difference(problem: TwoModels, first: float) -> Array:
 
 
 class DenoisingScoreMatching(Claim[TwoModels]):
-    """Let p_t be the density of x(t), and let p_t|0 be its density given x(0). Objective (5) matches the score of p_t,
-    and objective (6) matches the score of p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
+    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Let p_t be the density of x(t), and
+    let p_t|0 be its density given x(0). Objective (5) matches the score of p_t, and objective (6) matches the score of
+    p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
 
         J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
 

@@ -36,8 +36,9 @@ def _visited(steps: StepwisePrediction) -> Float[Array, " t"]:
 
 
 class StepwiseModes(Claim[SmallStart]):
-    """Let V be the d leading eigenvectors of Gamma and gamma_j its eigenvalues. From W(0) = s U V', where U is
-    orthogonal, the flow dW/dt = -4 (W Gamma W' - I) W Gamma satisfies W Gamma W' = U diag(lambda) U' at all times, with
+    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. From W(0) = s
+    U V', where U is orthogonal, the flow dW/dt = -4 (W Gamma W' - I) W Gamma satisfies W Gamma W' = U diag(lambda) U'
+    at all times, with
 
         lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
@@ -82,8 +83,8 @@ def _slow(problem: SmallStart) -> Array:
 
 
 class AnySmallStart(Claim[SmallStart]):
-    """Let gamma_j be the eigenvalues of Gamma and v_j its eigenvectors. Let W follow dW/dt = -4 (W Gamma W' - I) W
-    Gamma from a random start of scale s. The j-th eigenvalue of W Gamma W' reaches 1/2 at
+    """Let gamma_j be the eigenvalues of a symmetric matrix Gamma, and let v_j be its eigenvectors. Let W follow dW/dt =
+    -4 (W Gamma W' - I) W Gamma from a random start of scale s. The j-th eigenvalue of W Gamma W' reaches 1/2 at
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
 
@@ -138,9 +139,10 @@ class StepsApart(Claim[SmallStart]):
 
 
 class TerminalSolution(Claim[SmallStart]):
-    """Let V be the d leading eigenvectors of Gamma and gamma_j its eigenvalues. From a random start of scale s,
-    training ends at W'W = V diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d).
-    The reason is that the next mode grows until the last one is learned, and this part remains.
+    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. Let a matrix W
+    of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Training ends at W'W = V
+    diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d). The reason is that the
+    next mode grows until the last one is learned, and this part remains.
     """
 
     title = "The end of training of a linear embedding, and its dependence on the start"
