@@ -68,7 +68,7 @@ def test_what_is_no_part_is_refused(text):
 def test_a_part_goes_with_stale():
     done = CliRunner().invoke(app, ["judge", "adamw_solves_box", "--part", "1/2"])
     assert done.exit_code == 2
-    assert "it goes with --stale" in done.output
+    assert "only with --stale" in done.output
 
 
 @pytest.mark.parametrize("command", ["verify", "judge"])

@@ -21,7 +21,7 @@ def show(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
+    """Print a claim with its statement, source, relation, settings, control and last verdict."""
     from lemmata.engine.catalogue import described, older, runs_of, told_mutations, told_search, told_walk
 
     from ._console import out, plain
@@ -55,9 +55,9 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_beside("tightness (evidence from a search, never proof)", told_search, record["search"])
-        _show_beside("walked through its declared ranges", told_walk, record["walk"])
+        _show_beside("tested at the ends of its declared ranges", told_walk, record["walk"])
         _show_places(record["walk"])
-        _show_beside("wrong neighbours, judged on the same trials", told_mutations, record["mutations"])
+        _show_beside("slightly wrong versions, tested on the same trials", told_mutations, record["mutations"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
@@ -66,8 +66,8 @@ def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]
 
     if passage is not None:
         place = f"{passage['file']}, characters {passage['first']} to {passage['after']}"
-        parts = {"the words stand at": place, "they say": passage["says"], "as printed": passage["formula"]}
-        for heading, text in {**parts, "they would be right": passage["right_if"]}.items():
+        parts = {"place of the words": place, "the words say": passage["says"], "as printed": passage["formula"]}
+        for heading, text in {**parts, "the words would be right if": passage["right_if"]}.items():
             if text:
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(text, markup=False, highlight=False)
