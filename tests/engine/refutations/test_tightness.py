@@ -133,7 +133,8 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [([], "--subject or --all"), (["line_by_ramps", "--all", "--write"], "either names of claims or --all"), (["--all"], "only with --write"),
+    [([], "--subject or --all"), (["line_by_ramps", "--all", "--write"], "names of claims or"),
+     (["--all"], "only with --write"),
      (["line_by_ramps", "--write", "--needs"], "unchanged claims"),
      (["line_by_ramps", "--write", "--set", "tau=4"], "--set")],
 )  # fmt: skip

@@ -54,7 +54,7 @@ def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, c
     assert sorted(len(part - own) for part in parts) == [1, 1, 2, 2]
     assert set().union(*parts) == own | shared == {claim.name for claim in stale_claims(engine.registry().values())}
     said = " ".join(capsys.readouterr().err.split())
-    assert "Verdicts: 2 on the code as it is, 2 whose own code changed (about" in said
+    assert "Verdicts: 2 with the current code, 2 whose own code changed (about" in said
     assert "6 whose shared code changed beneath it (about" in said
     assert "this run takes 1, part 3 of 4" in said
 
