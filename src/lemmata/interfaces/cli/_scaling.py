@@ -112,7 +112,7 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
             )
         series = frame[column]
         if not series.dtype.is_numeric():
-            raise DataError(f"column {column!r}", found=str(series.dtype), rule="give one number per run")
+            raise DataError(f"column {column!r}", found=str(series.dtype), rule="give numbers, one per run")
         if series.null_count():
             row = int(series.is_null().arg_max() or 0) + 2
             rule, remedy = "give a number in every row", "fill the cell, or delete the row"
