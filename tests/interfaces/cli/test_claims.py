@@ -145,7 +145,7 @@ def test_what_is_not_registered_is_not_written(tmp_path):
         (["verify", "hoeffding_held_out", "kernel_ball_rademacher", "--corners", "2"], "belong to one claim"),
         (["verify", "x" * 5000 + ".py"], "existing Python file"),
         (["list", "zzzz"], "`lemmata list` lists all"),
-        (["list", "zzzz", "--json"], "nothing is listed for 'zzzz'"),
+        (["list", "zzzz", "--json"], "nothing matches 'zzzz'"),
         (["list", "--source", "gu2024softmax", "--first", "-1"], "--first"),
         (["list", "Theorm 4.2"], "did you mean Theorem 4.2"),
         (["list", "--source", "gu2024softmax", "Lema E.4"], "did you mean Lemma E.4"),

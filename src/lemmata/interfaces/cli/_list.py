@@ -85,7 +85,7 @@ def list_claims(
         out.print(said, markup=False, highlight=False)
     for line in counts([*rows, *more]):
         out.print(line, markup=False, highlight=False)
-    shown = f"{len(rows)} claims"
+    shown = f"{len(rows)} claim{'s' * (len(rows) != 1)}"
     if more:
         shown = f"The best {shown} of {len(rows) + len(more)}; `--first 0` prints all"
     out.print(f"{shown}. `lemmata show NAME` prints one, `lemmata verify NAME` tests it.")

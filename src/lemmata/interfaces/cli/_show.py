@@ -12,7 +12,11 @@ FIELDS = (
     "section",
 )  # fmt: skip
 
-_HEADINGS = {"section": "from the section", "band": "what decides", "problem": "open problem of the survey"}
+_HEADINGS = {
+    "section": "about the section", "band": "what decides", "problem": "open problem of the survey",
+    "reading": "how the source was read", "controls": "what it predicts or bounds",
+    "unexplained": "what it leaves open", "trivial": "what is known without it", "expected": "expected verdict",
+}  # fmt: skip
 
 
 def show(
@@ -38,7 +42,7 @@ def show(
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
         if record["runs"]:
-            out.print("[bold]runs[/bold]")
+            out.print("[bold]public functions that its trials run[/bold]")
             out.print(", ".join(record["runs"]), markup=False, highlight=False)
         _show_passage(record["passage"], record["readings"])
         loose = record["control"]["loose"]
