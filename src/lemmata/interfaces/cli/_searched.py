@@ -69,4 +69,4 @@ def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
     known = {word.lower(): word for word in words}
     near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownNameError(f"nothing matches '{part}'", rule=rule, remedy=f"{meant}list all claims with `lemmata list`")
+    return UnknownNameError(f"nothing matches '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
