@@ -1,4 +1,4 @@
-"""The command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+"""The command line, with one file per command. Commands import JAX and lower subpackages only when they run."""
 
 import inspect
 import os
