@@ -116,7 +116,7 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: 
         [claim for claim in chosen if claim.name in run.judged and of_package(claim)], {v.name: v for v in held}
     )
     if broken:
-        err.print(f"{broken} claims break a rule.", markup=False, highlight=False)
+        err.print(f"Claims that break a rule: {broken}.", markup=False, highlight=False)
     if len(chosen) == 1 and held:
         return EXIT[held[0].status] or int(bool(broken))
     out_of_date = 0 if options.write else out_of_date

@@ -76,7 +76,7 @@ def mutate(
     else:
         _print_scores(found)
         if left:
-            out.print(f"Not tested, because time ran out: {len(left)} claims.")
+            out.print(f"Claims not tested, because time ran out: {len(left)}.")
     raise typer.Exit(4 if failed else 3 if left else 0)
 
 
