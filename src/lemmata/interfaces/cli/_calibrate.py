@@ -60,7 +60,7 @@ def calibrate(
     if as_json:
         plain(json.dumps(rows, indent=1))
     elif markdown:
-        plain("| relation | family | asked | trials | level | went so | exact limits | least |")
+        plain("| relation | family | promised result | trials | level | share with it | exact limits | least share |")
         plain("| --- | --- | --- | ---: | ---: | ---: | --- | ---: |")
         for row in rows:
             plain(
@@ -70,13 +70,13 @@ def calibrate(
             )
     else:
         for row in rows:
-            mark = "" if row["passed"] else "  NOT AS ASKED"
+            mark = "" if row["passed"] else "  NOT AS PROMISED"
             out.print(f"{row['relation']}: {row['family']}", style="bold", markup=False, highlight=False)
             said = f"  {row['asked']} at level {row['level']:g}, {row['trials']} trials: {_figures(row, ', ')}{mark}"
             out.print(said, markup=False, highlight=False)
     wrong = sum(not row["passed"] for row in rows)
     if not as_json:
-        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as asked.")
+        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as promised.")
     raise typer.Exit(4 if lost else int(bool(wrong)))
 
 
