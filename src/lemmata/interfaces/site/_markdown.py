@@ -17,7 +17,7 @@ from ._prose import sentence
 
 Link = Callable[[str], str | None]
 _LANGUAGES = {"python": "python", "console": "console", "sh": "bash", "bash": "bash", "toml": "toml", "json": "json"}
-_PRINTS = ("prints", "print")
+_PRINTS = re.compile(r"(This )?prints:?")
 """The paragraph between a program and what it prints."""
 
 
@@ -81,7 +81,7 @@ def _printed(tokens: list[Token]) -> Iterable[int]:
         before = tokens[max(place - 4, 0) : place]
         if token.type == "fence" and not token.info and len(before) == 4:
             fence, _, words, _ = before
-            if fence.type == "fence" and fence.info and words.content.strip(" :.") in _PRINTS:
+            if fence.type == "fence" and fence.info and _PRINTS.fullmatch(words.content):
                 yield place
 
 
