@@ -1,7 +1,7 @@
 """Markdown as HTML: headings with anchors, formulas set, code in colours, and what a listing prints beneath it."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -17,6 +17,7 @@ from ._prose import sentence
 
 Link = Callable[[str], str | None]
 _LANGUAGES = {"python": "python", "console": "console", "sh": "bash", "bash": "bash", "toml": "toml", "json": "json"}
+_MANY_ROWS = 20
 _PRINTS = re.compile(r"(This )?prints:?")
 """The paragraph between a program and what it prints."""
 
@@ -44,7 +45,7 @@ def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 
                     child.attrSet(name, target(found))
     printed = set(_printed(tokens))
     rules: dict[str, Callable[..., str]] = {
-        "table_open": lambda *_: '<div class="scroll"><table>',
+        "table_open": lambda self, tokens, place, *_: _table(tokens, place),
         "table_close": lambda *_: "</table></div>",
         "code_block": lambda self, tokens, place, *_: _indented(tokens[place].content),
         "code_inline": lambda self, tokens, place, *_: _inline(tokens, place, link),
@@ -105,6 +106,14 @@ def listing(code: str, language: str) -> Markup:
     """
     found = highlight(code, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
     return Markup(f'<pre class="code" tabindex="0"><code>{found}</code></pre>\n')
+
+
+def _table(tokens: Sequence[Token], place: int) -> str:
+    """The start of a table; one of many rows scrolls in a box of its own."""
+    end = next(i for i in range(place, len(tokens)) if tokens[i].type == "table_close")
+    rows = sum(token.type == "tr_open" for token in tokens[place:end])
+    tall = ' tall" tabindex="0" role="region" aria-label="Table' if rows > _MANY_ROWS else ""
+    return f'<div class="scroll{tall}"><table>'
 
 
 def _words(text: str) -> str:
