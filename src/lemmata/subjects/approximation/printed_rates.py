@@ -148,7 +148,8 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 class RatioOfPrintedRates(Claim[RateComparison]):
     """Let ((log n)/n)^(2s/d) be the printed rate of attention, and n^(-s/d) that of recurrences, on functions of
-    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller, by a factor of at most
+    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the rate of
+    recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 

@@ -60,7 +60,7 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
     heads.
     """
 
-    title = "As printed, the kernel of every attention head is positive semidefinite"
+    title = "As printed, the kernel of an attention head is positive semidefinite"
     source = Source("foundation2025", "(7)", "Section 3.2, norm", note="as printed")
     population = NarrowHeads()
     relation = Witness(0.5)

@@ -42,7 +42,7 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     controls = "the error at left-out nuclei"
     unexplained = "how much of this gain two length scales achieve as well"
     reading = (
-        f"{_READING}; size 0 is the Gaussian, size 1 the parity of Z alone, size 2 both parities. Size 1 was added "
+        f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was added "
         "after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both parities "
         "have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single halvings"
     )
@@ -89,9 +89,9 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
-    """Compare the errors of the Gaussian kernel and the odd-even kernel at left-out nuclei. A Gaussian with separate
-    length scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. It uses
-    no parity, and has three hyper-parameters instead of four.
+    """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. A Gaussian with separate length
+    scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. It uses no
+    parity, and has three hyper-parameters instead of four.
     """
 
     title = "Two length scales achieve at least half of the gain of the odd-even kernel"

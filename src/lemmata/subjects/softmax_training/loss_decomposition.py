@@ -177,7 +177,7 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     division by eta, as eta goes to 0.
     """
 
-    title = "The denominator's part of a descent step has a negative sign, as printed"
+    title = "As printed, the denominator's part of a descent step has a negative sign"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     control = Control("v_0 is twice as large", lambda slope, problem: 2 * slope)
     passage = Passage(

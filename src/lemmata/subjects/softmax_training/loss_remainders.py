@@ -138,7 +138,7 @@ class CurvatureTerm(Claim[Training]):
     so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The exponential's curvature adds a term of order eta² to a descent step"
+    title = "The exponential's curvature adds at most a term of order eta² to a descent step"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
@@ -184,7 +184,7 @@ class ChangeTerm(Claim[Training]):
     claim is tested after division by (m eta)², which may be below the smallest positive number of double precision.
     """
 
-    title = "The squared change of the outputs in one descent step is of order eta²"
+    title = "The squared change of the outputs in one descent step is at most of order eta²"
     source = Source("gu2024softmax", "Claim E.7")
     population = SoftmaxRuns(pairs=64, sigma=0.3, alignment=8.0, steps=2, movement=towards_one_sign)
     relation = AtMost(delta=DELTA)
