@@ -42,8 +42,8 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     controls = "the error at left-out nuclei"
     unexplained = "how much of this gain two length scales achieve as well"
     reading = (
-        f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was added "
-        "after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both parities "
+        f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was "
+        "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both parities "
         "have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single halvings"
     )
     stated = Kind.REMARK

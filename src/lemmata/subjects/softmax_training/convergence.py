@@ -220,8 +220,8 @@ class OneOutputWidth(AbstractWidth):
 class OneOutputSteps(AbstractSteps):
     """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
     smallest eigenvalue of the network's tangent kernel at initialisation. Let eta be the step size of Corollary 4.3,
-    and let B be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) /
-    lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
+    and let B be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
+    log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
     title = "The steps of Corollary 4.3 are enough for a softmax network with one output"
@@ -233,8 +233,8 @@ class LongStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the
-    network's tangent kernel H* at initialisation. With probability at least 1 - delta, a first step of length 1 / (m
-    lambda_max(H*)) contracts the loss as in Lemma E.2:
+    network's tangent kernel H* at initialisation. With probability at least 1 - delta, a first step of length
+    1 / (m lambda_max(H*)) contracts the loss as in Lemma E.2:
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
