@@ -128,8 +128,8 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 
     This holds up to an error of 0.01. Here phi and Phi are the density and the distribution function of the standard
-    normal distribution. Block size, dimension and excess enter only through the ratio. For example, blocks of half the
-    size with an excess smaller by sqrt 2 are found as often.
+    normal distribution, and Bin is a binomial variable. Block size, dimension and excess enter only through the ratio.
+    For example, blocks of half the size with an excess smaller by sqrt 2 are found as often.
     """
 
     title = "The signal-to-noise ratio decides how often a router finds the relevant block"

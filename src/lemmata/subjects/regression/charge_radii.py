@@ -43,8 +43,9 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     unexplained = "how much of this gain two length scales achieve as well"
     reading = (
         f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was "
-        "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both parities "
-        "have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single halvings"
+        "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both "
+        "parities have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single "
+        "halvings"
     )
     stated = Kind.REMARK
     traced = False
@@ -61,9 +62,10 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    Compare the root mean square errors at left-out nuclei, with the isospin formula as base model. The kernel with the
-    second term has the smaller error in at least nine of ten halvings. In each halving, the hyper-parameters minimise
-    the error over the other half.
+    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Compare the root mean square
+    errors at left-out nuclei, with the isospin formula as base model. The kernel with the second term has the smaller
+    error in at least nine of ten halvings. In each halving, the hyper-parameters minimise the error over the other
+    half.
     """
 
     title = "The parity of N lowers the error of charge radii beyond two length scales"

@@ -57,7 +57,7 @@ class OneStepContracts(Claim[Training]):
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
     the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
     initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k)
-    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be within D of the
+    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights at time tau be within D of the
     initialisation. Then one step of size eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability
     1 - delta, by
 
