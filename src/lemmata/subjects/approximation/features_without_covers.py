@@ -295,7 +295,7 @@ class WholeClassRate(Claim[FeaturePool]):
     like n^(-1/2).
     """
 
-    title = "The uniform error of n random ramps over a whole class falls like n^(-1/2)"
+    title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(features=int(_NUMBERS[-1]), least=int(_NUMBERS[-1]))

@@ -260,7 +260,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     more than m frequencies, none longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
-    title = "With log n dimensions, the worst squared error is a power of log n"
+    title = "With log n dimensions, the worst squared error is at least a power of log n"
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="what a linear space of log n dimensions leaves"
     )

@@ -197,7 +197,7 @@ class LossInductionClosed(AbstractLossInduction):
     induction closes. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss of a softmax network falls by 1 - m eta lambda / 2 in every step"
+    title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step"
     source = Source("gu2024softmax", "Lemma C.3", note="with the factor of its loss property")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
