@@ -241,14 +241,14 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
 
 class PolynomialBound(Claim[RidgePolynomial]):
-    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. The polynomial agrees on
-    the ball with a function g of <u, x> of period P, which has Fourier coefficients c_m at the frequencies omega_m = 2
-    pi m / P with
+    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. On the ball, the
+    polynomial agrees with a function g of <u, x> of period P. The Fourier coefficients c_m of g, at the frequencies
+    omega_m = 2 pi m / P, satisfy
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
     where g is p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
-    sense of the theory, which leaves out 0 and has a finite moment.
+    sense of the theory: they leave out the frequency 0, and their moment is finite.
     """
 
     title = "A bound on the Barron parameter of a polynomial on the unit ball"

@@ -191,9 +191,9 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
 
 
 class WholeClassByComplexity(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from the distribution of a class with M = integral of |omega| F_sup, and let eps_i =
-    +-1 be random signs. With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3
-    M and
+    """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
+    let eps_i = +-1 be random signs. With probability at least 1 - delta, every f of the class has coefficients with
+    sum |c_i| <= 3 M and
 
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
@@ -252,9 +252,9 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from the distribution of a class with M = integral of |omega| F_sup, and let nu be any
-    distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i c_i phi_i with
-    sum |c_i| <= 3 M. Its mean over the features is at most
+    """Let n ramps phi_i of slope tau be drawn from the distribution of a class with M = integral of |omega| F_sup, and
+    let nu be any distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i
+    c_i phi_i with sum |c_i| <= 3 M. Its mean over the features is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
@@ -295,7 +295,7 @@ class WholeClassRate(Claim[FeaturePool]):
     like n^(-1/2).
     """
 
-    title = "The uniform error of n random ramps over a whole class falls like n^(-1/2)"
+    title = "The uniform error of n random ramps over a whole class falls at least like n^(-1/2)"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(features=int(_NUMBERS[-1]), least=int(_NUMBERS[-1]))
@@ -338,9 +338,9 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Fit them by n ramps of the
-    distribution of a class with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho come within e
-    of the minimum of
+    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Fit them by n ramps of slope tau
+    from the distribution of a class with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho
+    come within e of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 

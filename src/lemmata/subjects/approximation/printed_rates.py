@@ -148,7 +148,8 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 class RatioOfPrintedRates(Claim[RateComparison]):
     """Let ((log n)/n)^(2s/d) be the printed rate of attention, and n^(-s/d) that of recurrences, on functions of
-    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller, by a factor of at most
+    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller. Its ratio to the rate of
+    recurrences is
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
@@ -259,7 +260,7 @@ class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
     more than m frequencies, none longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
-    title = "With log n dimensions, the worst squared error is a power of log n"
+    title = "With log n dimensions, the worst squared error is at least a power of log n"
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="what a linear space of log n dimensions leaves"
     )

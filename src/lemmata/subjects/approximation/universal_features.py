@@ -257,7 +257,7 @@ class BestCoefficientRate(Claim[Represented]):
     of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
     """
 
-    title = "With best coefficients, the error of n random ramps in one dimension falls like 1/n"
+    title = "With best coefficients, the error of n ramps in one dimension falls at least like 1/n"
     source = Source("li2025incontext", "Lemma 1", note="the best coefficients in place of the proof's")
     stated = Kind.OWN
     population = BumpsOfOneDimension()

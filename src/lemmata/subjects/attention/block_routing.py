@@ -125,14 +125,14 @@ class RatioDecidesTheHitRate(Claim[RoutedKeys]):
     """Let N blocks of independent keys contain one relevant block, and let SNR be the signal-to-noise ratio of its
     score. The relevant block is among the k blocks with the largest scores with the probability
 
-        integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz,
+        integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz.
 
-    up to an error of 0.01, where phi and Phi are the density and the distribution function of the standard normal
-    distribution. Block size, dimension and excess enter only through the ratio. For example, blocks of half the size
-    with an excess smaller by sqrt 2 are found as often.
+    This holds up to an error of 0.01. Here phi and Phi are the density and the distribution function of the standard
+    normal distribution, and Bin is a binomial variable. Block size, dimension and excess enter only through the ratio.
+    For example, blocks of half the size with an excess smaller by sqrt 2 are found as often.
     """
 
-    title = "The signal-to-noise ratio alone decides how often a router finds the relevant block"
+    title = "The signal-to-noise ratio decides how often a router finds the relevant block"
     source = Source(_KEY, "Abstract, router")
     population = RelevantBlocks()
     relation = EqualInMean(margin=0.01, resolution=0.03, relative=False)
@@ -177,7 +177,7 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
     relation = Order("block", _HALVINGS[:3])
     control = Control("it rises with each halving", lambda sign, problem: -sign, loose="a sign has no near control")
     controls = "whether the block with the relevant key is attended"
-    unexplained = "at which ratio the effect reverses: at about 2 or more for 64 keys"
+    unexplained = "at which ratio the effect reverses: near 0.8 if 2 of 8 blocks of 64 keys are attended"
     traced = False
     trials = 60
     predict = -1.0

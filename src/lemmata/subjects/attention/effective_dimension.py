@@ -221,11 +221,11 @@ class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
     Take the ridge exp(beta) / n, which is the share 1/n of the diagonal. The effective dimension grows with beta at
     most like
 
-        beta^((p-1)/2),
+        beta^((p-1)/2).
 
-    since exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and beta^((p-1)/2) is the order of the number of such
-    bumps on the sphere. The test uses n = 10^30, where the exponent shows. At usual n, the effective dimension cannot
-    exceed n.
+    The reason is that exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and the sphere has room for about
+    beta^((p-1)/2) such bumps. The test uses n = 10^30, where the exponent shows. At usual n, the effective dimension
+    cannot exceed n.
     """
 
     title = "The effective dimension of attention grows at most like beta^((p-1)/2)"

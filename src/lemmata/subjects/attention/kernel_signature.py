@@ -1,10 +1,10 @@
 """The kernel of an attention head: when it is positive semidefinite, and how far from it otherwise.
 
-This theory controls the signs of the eigenvalues of kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), and of its
-symmetric version exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. A kernel with negative squares has no
-reproducing kernel Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The
-theory leaves unexplained what training does to W_q and W_k. A head that learns symmetric semidefinite weights does have
-such a space.
+Let kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), be the kernel of a head. This theory controls the signs of the
+eigenvalues of its symmetric version exp(x' M_s y), M_s = (M + M') / 2, and of kappa itself if M is symmetric, on any
+finite set of tokens. A kernel with negative squares has no reproducing kernel Hilbert space. A kernel with infinitely
+many negative squares has no Pontryagin space either. The theory leaves unexplained what training does to W_q and W_k. A
+head that learns symmetric semidefinite weights does have such a space.
 """
 
 import decimal
@@ -51,8 +51,8 @@ _TRAINING = "trained weights, for which queries and keys depend on each other"
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
     """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
-    The source says, as printed, that attention is a combination with this kernel, and that the kernel has a reproducing
-    kernel Hilbert space.
+    The source says, as printed, that attention is a combination with this kernel, and it uses the norm of the kernel's
+    reproducing kernel Hilbert space.
 
     The test reads this generously, for random weights and after making kappa symmetric. Let M_s = (M + M') / 2 with M =
     W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive semidefinite on all
@@ -60,7 +60,7 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
     heads.
     """
 
-    title = "As printed, the kernel of every attention head is positive semidefinite"
+    title = "As printed, the kernel of an attention head is positive semidefinite"
     source = Source("foundation2025", "(7)", "Section 3.2, norm", note="as printed")
     population = NarrowHeads()
     relation = Witness(0.5)

@@ -213,8 +213,9 @@ class RecallIsTheHitRate(Claim[RecalledPairs]):
 
         integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
-    where phi and Phi are the density and the distribution function of the standard normal distribution. The score of
-    the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 products of variance 1/d.
+    where phi and Phi are the density and the distribution function of the standard normal distribution, and Bin is a
+    binomial variable. The score of the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 products of
+    variance 1/d.
     """
 
     title = "One layer of block attention recalls a value as often as its router finds it"

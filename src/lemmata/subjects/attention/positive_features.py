@@ -100,7 +100,7 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
     """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The hyperbolic estimate is the mean of the positive
     estimates of S at omega and at -omega. It has the variance
 
-        (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S² that of one.
+        (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S².
 
     Here P is the variance of one positive estimate. So a pair of opposite frequencies has a smaller variance than two
     independent frequencies, by the factor 1 - exp(-a).

@@ -203,7 +203,7 @@ class DropInForSoftmax(Claim[StartedHead]):
     a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is the softmax itself.
     """
 
-    title = "At the start, sigmoid attention equals softmax attention up to a constant factor"
+    title = "At the start, sigmoid attention tends to a constant times softmax attention"
     source = Source(_KEY, "Abstract, drop-in replacement", note="at the start, for normal keys")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))

@@ -179,9 +179,10 @@ class SvmTrick(Claim[AttentionHead]):
     """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
     the output of attention separates into the softmax and the value. It is the scalar product <f_j, h_l> with
 
-        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,   v_l the l-th row of W^V.
+        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,
 
-    So each entry is a linear form of one softmax, as a margin is a linear form of features.
+    where v_l is the l-th row of W^V. So each entry is a linear form of one softmax, as a margin is a linear form of
+    features.
     """
 
     title = "The support-vector trick: an entry of attention is linear in one softmax"

@@ -182,7 +182,7 @@ class SingularAttention(Claim[AttentionTokens]):
     it.
     """
 
-    title = "The kernel of attention without a nonlinear layer is singular"
+    title = "The kernel of attention without a nonlinear layer has rank min(n, c)"
     source = Source("foundation2025", "Section 5.1, condition number", note="infinite for one attention layer")
     stated = Kind.OWN
     population = AttentionSequences(sequences=16, channels=4)

@@ -103,7 +103,7 @@ class LeastGradient(Claim[TanhDescent]):
     sublevel set.
     """
 
-    title = "The least gradient norm along gradient descent falls like t^(-1/2)"
+    title = "The least gradient norm along gradient descent falls at least like t^(-1/2)"
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()

@@ -208,7 +208,7 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 
 class DeepCascadeGradient(Claim[IdentityStack]):
-    """Consider a cascade of 100 packages R^p to R^p without skip connections, each with the values t at the points t
+    """Consider a cascade f of 100 packages R^p to R^p without skip connections, each with the values t at the points t
     of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let u_0 be the
     part of u that is orthogonal to the end point. As p grows, the norm of z tends to sqrt(4/e - 1) = 0.687 for every b
     and c, and

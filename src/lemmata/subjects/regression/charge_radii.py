@@ -42,9 +42,10 @@ class OddEvenLowersTheError(Claim[RadiiHalf]):
     controls = "the error at left-out nuclei"
     unexplained = "how much of this gain two length scales achieve as well"
     reading = (
-        f"{_READING}; size 0 is the Gaussian, size 1 the parity of Z alone, size 2 both parities. Size 1 was added "
-        "after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both parities "
-        "have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single halvings"
+        f"{_READING}; kernel 0 is the Gaussian, kernel 1 the parity of Z alone, kernel 2 both parities. Kernel 1 was "
+        "added after two looks at the results. It has a smaller error than the Gaussian in all halvings, and both "
+        "parities have a smaller error than it in 27 to 29 of 30. So the claim is about means instead of single "
+        "halvings"
     )
     stated = Kind.REMARK
     traced = False
@@ -61,9 +62,10 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
         exp(-(Z - Z')²/(2 a²) - (N - N')²/(2 b²)) + w [N - N' even] exp(-(Z - Z')²/(2 c²) - (N - N')²/(2 d²)).
 
-    Compare the root mean square errors at left-out nuclei, with the isospin formula as base model. The kernel with the
-    second term has the smaller error in at least nine of ten halvings. In each halving, the hyper-parameters minimise
-    the error over the other half.
+    Here a, b, c and d are length scales, w is a weight, and [N - N' even] is 1 or 0. Compare the root mean square
+    errors at left-out nuclei, with the isospin formula as base model. The kernel with the second term has the smaller
+    error in at least nine of ten halvings. In each halving, the hyper-parameters minimise the error over the other
+    half.
     """
 
     title = "The parity of N lowers the error of charge radii beyond two length scales"
@@ -89,9 +91,9 @@ class ParityOfNGainsOnTwoLengthScales(Claim[RadiiHalf]):
 
 
 class TwoLengthScalesGainMost(Claim[RadiiHalf]):
-    """Compare the errors of the Gaussian kernel and the odd-even kernel at left-out nuclei. A Gaussian with separate
-    length scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. It uses
-    no parity, and has three hyper-parameters instead of four.
+    """The odd-even kernel reduces the error of the Gaussian kernel at left-out nuclei. A Gaussian with separate length
+    scales for Z and N achieves at least half of this reduction, for nine of ten halvings of the nuclei. It uses no
+    parity, and has three hyper-parameters instead of four.
     """
 
     title = "Two length scales achieve at least half of the gain of the odd-even kernel"

@@ -236,8 +236,8 @@ class EffectiveKernel(Claim[TwoTermFit]):
 
 
 class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
-    """Let f be a combination of Gaussians exp(-|x - x_i|²/(2 l²)) with the coefficients a, and K their Gram matrix.
-    Then
+    """Let f be a combination of Gaussians exp(-|x - x_i|²/(2 l²)) in x = (Z, N) with the coefficients a, and K their
+    Gram matrix. Then
 
         |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a.
 

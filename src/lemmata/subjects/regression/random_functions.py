@@ -184,8 +184,8 @@ class MovedParameters(Claim[ScatteredValues]):
 
         b - ln s  and  c / s²    in place of b and c.
 
-    So the predictions are not invariant. If b and c / b² grow without bound, both have the same limit, the spline of r²
-    ln r. This limit is invariant.
+    So the predictions are not invariant. If b and c / b² grow without bound, the predictions before and after
+    magnification have the same limit, the spline of r² ln r. This limit is invariant.
     """
 
     title = "Magnification changes the parameters b and c of the covariance r² (ln r - b) + c"

@@ -109,7 +109,8 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
 
 class WeightedSmoothing(Claim[ScatteredValues]):
-    """Take the spline of r² ln r with variances v_i of noise on the diagonal. It minimises
+    """Take the spline of r² ln r for values y_i at points x_i, with variances v_i of noise on the diagonal. It
+    minimises
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,
 

@@ -188,8 +188,8 @@ class ReluWidth(AbstractTableWidth):
     (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to
     an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
-    4, ..., 128 from which on training reaches this error in time.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
+    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log(n) / lambda² is enough for a ReLU network"
@@ -204,8 +204,8 @@ class ExponentialWidth(AbstractTableWidth):
     <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial
     weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
 
-    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
-    4, ..., 128 from which on training reaches this error in time.
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2, 4,
+    ..., 128 from which on training reaches this error within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for an exponential network"
@@ -222,7 +222,7 @@ class SoftmaxWidth(AbstractTableWidth):
 
     The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
     outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches
-    this error in time.
+    this error within the flow time 2 log(n / 0.05) / lambda.
     """
 
     title = "A width of n² log²(n) / lambda² is enough for a softmax network"
@@ -233,9 +233,9 @@ class SoftmaxWidth(AbstractTableWidth):
 
 class ReluSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
-    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at infinite width.
-    Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n². The width in
-    this test is 128.
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent kernel at infinite
+    width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n². The
+    width in this test is 128.
     """
 
     title = "Descent fits a ReLU network in n² log(n / error) / lambda² steps"
@@ -246,9 +246,9 @@ class ReluSteps(AbstractTableSteps):
 
 class ExponentialSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
-    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
-    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²,
-    up to the factor n^o(1) that is left out. The width in this test is 128.
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
+    kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
+    lambda / n², up to the factor n^o(1) that is left out. The width in this test is 128.
     """
 
     title = "Descent fits an exponential network in n² log(n / error) / lambda² steps"
@@ -259,8 +259,8 @@ class ExponentialSteps(AbstractTableSteps):
 
 class SoftmaxSteps(AbstractTableSteps):
     """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Inputs and
-    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
-    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's tangent
+    kernel at infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
     lambda / (m n²). The width in this test is 128.
 
     The theorem has a factor exp(16 B) in the step and in the number of steps. This factor is part of the n^o(1) that

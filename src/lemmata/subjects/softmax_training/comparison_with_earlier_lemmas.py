@@ -219,8 +219,8 @@ class ExponentialPerturbation(Claim[RandomUnits]):
 
 class ConstantsOfThreeActivations(Claim[EqualInput]):
     """Let a two-layer network with one output have m units with weights w_r ~ N(0, sigma² I), and let each unit move
-    by at most R. Let its inputs be n equal points of length 1. The largest change of its tangent kernel H has the
-    limits, as R -> 0 and then m -> infinity,
+    by at most R. Let W~ and W be the weights before and after the move. Let the inputs be n equal points of length 1.
+    The largest change of the tangent kernel H has the limits, as R -> 0 and then m -> infinity,
 
         sup |H(W) - H(W~)|_F / (R n) -> 1/(sigma sqrt(2 pi)),   2 exp(2 sigma²),   4 exp(sigma²) (2 Phi(sigma/2) - 1)
 

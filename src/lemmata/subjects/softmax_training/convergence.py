@@ -149,8 +149,8 @@ class TrainingReachesError(AbstractLoss):
 class WidthThatSuffices(AbstractWidth):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of the limit of its tangent kernel H at infinite
-    width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A width of
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the limit of the network's tangent kernel H
+    at infinite width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
@@ -167,8 +167,9 @@ class WidthThatSuffices(AbstractWidth):
 class StepsThatSuffice(AbstractSteps):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation. Let
-    B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta be the step size of Theorem 4.2. A number of steps of
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta be the step size of Theorem 4.2. A
+    number of steps of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
@@ -203,9 +204,9 @@ class OneOutputReachesError(AbstractLoss):
 
 class OneOutputWidth(AbstractWidth):
     """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the
-    smallest eigenvalue of the limit of its tangent kernel at infinite width. Let delta be the failure probability, and
-    let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
-    |F - Y|² <= 0.05 in the time of the corollary's T steps.
+    smallest eigenvalue of the limit of the network's tangent kernel at infinite width. Let delta be the failure
+    probability, and let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to
+    train to |F - Y|² <= 0.05 in the time of the corollary's T steps.
 
     Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
     default the test therefore has more points than columns. The width is measured as for several outputs.
@@ -218,9 +219,9 @@ class OneOutputWidth(AbstractWidth):
 
 class OneOutputSteps(AbstractSteps):
     """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
-    smallest eigenvalue of its tangent kernel at initialisation. Let eta be the step size of Corollary 4.3, and let B
-    be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps
-    are enough to train to an error of 0.05. The width in this test is 128.
+    smallest eigenvalue of the network's tangent kernel at initialisation. Let eta be the step size of Corollary 4.3,
+    and let B be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B)
+    log(n / error) / lambda² steps are enough to train to an error of 0.05. The width in this test is 128.
     """
 
     title = "The steps of Corollary 4.3 are enough for a softmax network with one output"
@@ -231,14 +232,15 @@ class OneOutputSteps(AbstractSteps):
 class LongStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of its
-    tangent kernel H* at initialisation. With probability at least 1 - delta, the contraction of Lemma E.2 holds for a
-    first step of length 1 / (m lambda_max(H*)), in place of lambda / (10 m n² k² exp(16 B)):
+    the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the
+    network's tangent kernel H* at initialisation. With probability at least 1 - delta, a first step of length
+    1 / (m lambda_max(H*)) contracts the loss as in Lemma E.2:
 
         |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
-    The width in this test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the
-    smallest eigenvector, and by smaller factors along the others.
+    Lemma E.2 has the step lambda / (10 m n² k² exp(16 B)) instead, where B is that of Theorem 4.2. The width in this
+    test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the smallest
+    eigenvector, and by smaller factors along the others.
     """
 
     title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
@@ -264,7 +266,7 @@ class LongStepContracts(Claim[Training]):
 
 class StepThatWorks(Claim[Training]):
     """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere.
-    Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of its tangent kernel H* at
+    Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of the network's tangent kernel H* at
     initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where sigma is the standard deviation of the
     weights and delta the failure probability. Gradient descent works with steps of size
 

@@ -55,10 +55,11 @@ def within_displacement(problem: Training) -> Hypothesis:
 class OneStepContracts(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below
-    R = lambda / (2 n k exp(10 B)), and let the weights be within D of the initialisation. Then one step of size
-    eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, by
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k)
+    |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights at time tau be within D of the
+    initialisation. Then one step of size eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability
+    1 - delta, by
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
@@ -94,9 +95,11 @@ class OneStepContracts(Claim[Training]):
 class WeightsStayNear(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of size eta up to time tau
-    have contracted the loss by 1 - m eta lambda / 2. Then with probability 1 - delta every unit w_r satisfies
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of
+    size eta = lambda / (10 m n² k² exp(16 B)) up to time tau have contracted the loss by 1 - m eta lambda / 2. Let no
+    unit have moved by more than R = lambda / (2 n k exp(10 B)) up to then. Then with probability 1 - delta every unit
+    w_r satisfies
 
         |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
@@ -156,10 +159,10 @@ class AbstractLossInduction(Claim[Training]):
 class LossInduction(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
-    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
-    steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able
+    to move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
+    loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
@@ -168,7 +171,7 @@ class LossInduction(AbstractLossInduction):
     with which the induction closes. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss of a softmax network falls geometrically, as printed"
+    title = "As printed, the loss of a softmax network falls geometrically"
     source = Source("gu2024softmax", "Lemma C.3", "Lemma 5.3, loss induction")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
@@ -183,10 +186,10 @@ class LossInduction(AbstractLossInduction):
 class LossInductionClosed(AbstractLossInduction):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
-    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
-    steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able
+    to move farther than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the
+    loss after tau + 1 steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
@@ -194,7 +197,7 @@ class LossInductionClosed(AbstractLossInduction):
     induction closes. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss of a softmax network falls by 1 - m eta lambda / 2 in every step"
+    title = "The loss of a softmax network falls by a factor 1 - m eta lambda / 2 per step"
     source = Source("gu2024softmax", "Lemma C.3", note="with the factor of its loss property")
     control = Control(
         "every step contracts the loss by 1 - 2.1 m eta lambda",
@@ -209,12 +212,11 @@ class LossInductionClosed(AbstractLossInduction):
 class GradientStaysSmall(Claim[Training]):
     """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
     initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
-    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
-    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size
-    eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let
-    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be
-    within D of the initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at
-    most
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the network's tangent kernel at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps
+    of size eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let D = 4 exp(3 B)
+    sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be within D of the
+    initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """

@@ -131,7 +131,7 @@ class SmallestEigenvalueWidth(Claim[KernelPoints]):
     """Let a softmax network have m units and k >= 2 outputs, and let x_1, ..., x_n be points in the unit ball. Let H,
     of shape (nk, nk), be its tangent kernel at these points, at the symmetric initialisation with weights of standard
     deviation sigma. Let the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) have a positive smallest eigenvalue. The
-    smallest eigenvalue of H differs from it by
+    smallest eigenvalue of H differs from this eigenvalue by
 
         C m^(-1/2).
 

@@ -154,7 +154,7 @@ class GradientDescentAsPrinted(AbstractKernelRegression):
     In fact the gradient of this loss is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
     """
 
-    title = "The update of kernel coefficients is gradient descent on their loss, as printed"
+    title = "As printed, the update of kernel coefficients is gradient descent on their loss"
     source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
     control = Control("the coefficients are half as large", lambda gamma, problem: gamma / 2)
     controls = "the coefficients of regression with the tangent kernel"
@@ -230,7 +230,7 @@ class FeatureMapAsPrinted(AbstractKernelRegression):
     every W and x, because sum_r <v_lr, S> S_r = <a_l, S> - <a_l, S> sum_r S_r = 0.
     """
 
-    title = "The softmax tangent kernel is a product of summed features, as printed"
+    title = "As printed, the softmax tangent kernel is a product of summed features"
     source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi")
     control = Control("the kernel is 1 everywhere", lambda kernel, problem: jnp.ones_like(kernel))
     controls = "the tangent kernel between test and training points"
@@ -261,8 +261,8 @@ def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
 
 class FeatureMap(AbstractKernelRegression):
     """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the
-    dimension of the inputs. Its tangent kernel between outputs l and l', test and training points, is an inner product
-    K*_te = phi(x_te) phi(X)' of the d m features
+    dimension of the inputs. The network's tangent kernel between outputs l and l', test and training points, is an
+    inner product K*_te = phi(x_te) phi(X)' of the d m features
 
         phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
 

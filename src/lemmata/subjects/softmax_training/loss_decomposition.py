@@ -177,7 +177,7 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
     division by eta, as eta goes to 0.
     """
 
-    title = "The denominator's part of a descent step has a negative sign, as printed"
+    title = "As printed, the denominator's part of a descent step has a negative sign"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
     control = Control("v_0 is twice as large", lambda slope, problem: 2 * slope)
     passage = Passage(
@@ -222,8 +222,9 @@ class NormaliserSplit(Claim[Descent]):
 
         Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 
-    Claim 3.4 writes the gradient of every unit as a sum over residuals. If this sum is put in for Delta w_r, the
-    factor m of the gradient cancels the 1/m. The claim is tested after division by eta.
+    Here S_ir(tau + 1) are the shares after the step. Claim 3.4 writes the gradient of every unit as a sum over
+    residuals. If this sum is put in for Delta w_r, the factor m of the gradient cancels the 1/m. The claim is tested
+    after division by eta.
     """
 
     title = "The denominator's part of a descent step is a sum over pairs of units"

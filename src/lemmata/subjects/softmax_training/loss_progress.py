@@ -250,7 +250,7 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 class SmallestEigenvalueKept(Claim[Training]):
     """Let a softmax network have k outputs, weights of standard deviation sigma and n inputs in the unit ball. Let H,
     of shape (n k, n k), be its tangent kernel. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the
-    failure probability. Let no hidden unit have moved by more than R = lambda / (2 n k exp(10 B)) from its
+    failure probability. At time tau, let no hidden unit be farther than R = lambda / (2 n k exp(10 B)) from its
     initialisation. Then with probability 1 - delta
 
         lambda_min(H(tau)) >= lambda / 2,   lambda = lambda_min(H(0)) > 0.

@@ -125,8 +125,9 @@ class CurvatureTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² in a step of size eta
-    that comes from the curvature of the exponential. With probability 1 - delta, it satisfies
+    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² that comes from the
+    curvature of the exponential, in a step of size eta that moves no unit by more than 0.01. With probability
+    1 - delta, it satisfies
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 
@@ -138,7 +139,7 @@ class CurvatureTerm(Claim[Training]):
     so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The exponential's curvature adds a term of order eta² to a descent step"
+    title = "The exponential's curvature adds at most a term of order eta² to a descent step"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
@@ -174,8 +175,8 @@ class ChangeTerm(Claim[Training]):
     """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
     hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
     standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
-    delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). The squared change of the outputs in a
-    step of size eta is C_3 of Lemma E.1. With probability 1 - delta, it satisfies
+    delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). Take a step of size eta that moves no unit
+    by more than 0.01. The squared change of the outputs is C_3 of Lemma E.1. With probability 1 - delta, it satisfies
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
 
@@ -184,7 +185,7 @@ class ChangeTerm(Claim[Training]):
     claim is tested after division by (m eta)², which may be below the smallest positive number of double precision.
     """
 
-    title = "The squared change of the outputs in one descent step is of order eta²"
+    title = "The squared change of the outputs in one descent step is at most of order eta²"
     source = Source("gu2024softmax", "Claim E.7")
     population = SoftmaxRuns(pairs=64, sigma=0.3, alignment=8.0, steps=2, movement=towards_one_sign)
     relation = AtMost(delta=DELTA)

@@ -310,7 +310,7 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
     `KernelPerturbationWithoutExponentials` is needed, and exp(B) is not.
     """
 
-    title = "Between outputs the tangent kernel changes by at most 2 R |x|³ exp(sigma² |x|²)"
+    title = "The worst kernel change between outputs tends to 2 R |x|³ exp(sigma² |x|²)"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()

@@ -146,10 +146,10 @@ class LostCrossKernel(Claim[NearbyInputs]):
     size to leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls
     as c^-4. Therefore
 
-        |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8
+        |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8.
 
-    exceeds any constant. The test has two inputs at an angle of 1/2 and a test point of length 0.9 along their
-    difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
+    So this ratio exceeds any constant. The test has two inputs at an angle of 1/2 and a test point of length 0.9 along
+    their difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
     """
 
     title = "The second term of Theorem F.2 lacks a factor of the size of the cross kernel"

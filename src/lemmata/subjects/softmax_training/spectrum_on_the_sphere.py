@@ -285,7 +285,7 @@ class EigenvalueInHighDimension(Claim[SphereKernel]):
     left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
-    title = "The smallest eigenvalue of the softmax kernel on a high-dimensional sphere"
+    title = "A formula within 7 % of the softmax kernel's mean smallest eigenvalue, d >= 32"
     source = _SOURCE
     stated = Kind.OWN
     population = WideSpheres()

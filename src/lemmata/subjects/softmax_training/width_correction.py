@@ -155,7 +155,7 @@ class FluctuationConstant(Claim[KernelPoints]):
     population = _FLUCTUATING
     # Terms of order 1/m are about 5 % at m = 256.
     relation = EqualInMean(margin=0.03, resolution=0.04)
-    control = Control("the fluctuation is half of it, as for independent units without pairs", lambda v, problem: v / 2)
+    control = Control("the fluctuation is half of the formula, as for units without pairs", lambda v, problem: v / 2)
     controls = _CONTROLS
     unexplained = "the terms of order 1/m²"
     trials = 128

@@ -62,7 +62,7 @@ class StartByDistances(Claim[PointsInGroups]):
         loose="the factor holds for the worst set of points",
     )
     controls = "the expected error of a start for Lloyd's iteration"
-    unexplained = "why the start is usually within about three times the least error"
+    unexplained = "why the error of the start is usually near three times the least error"
     traced = False
 
     def predict(self, problem: PointsInGroups) -> Array:

@@ -40,10 +40,10 @@ def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
 
 
 class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
-    """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W z
-    + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest when W
-    W' + s I has the eigenvectors of S and the following eigenvalues: l_1, ..., l_k, and in place of each of the others
-    their mean. The largest value is
+    """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W
+    z + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest if W
+    W' + s I has the eigenvectors of S and the eigenvalues l_1, ..., l_k. In place of each of the other eigenvalues of
+    S it then has their mean. The largest value is
 
         -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
 

@@ -115,7 +115,7 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
     smaller eigenvalue of the product, around the loop, of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s). Let b_i be the
     belief in s_i = 1 of belief propagation at a fixed point. The probability p_i of s_i = 1 is
 
-        p_i = (r b_i + q (1 - b_i)) / (r + q):
+        p_i = (r b_i + q (1 - b_i)) / (r + q).
 
     Hence beliefs are overconfident if q > 0, and they lie on the correct side of 1/2 (Weiss).
     """
