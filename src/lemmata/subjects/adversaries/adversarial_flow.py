@@ -61,9 +61,9 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
     """Let a network of one hidden layer be linearised in its parameters. Train it on squared loss, and attack each row
     by gradient ascent of its own input. Compare its outputs with the closed form in which both kernels stay as they are
-    at the start: the tangent kernel, and |df/dx|² in the exponents of the attacks. Divide the distance between the two
-    by the change of the outputs that is due to attacks. This ratio does not fall with the width. It is equally large at
-    the widths 128, 512 and 2048.
+    at the start. These are the tangent kernel, and |df/dx|² in the exponents of the attacks. Divide the distance
+    between the two by the change of the outputs that is due to attacks. This ratio does not fall with the width. It is
+    equally large at the widths 128, 512 and 2048.
     """
 
     title = "The kernel of attacks on a linearised network changes at every width"
@@ -131,7 +131,7 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 
 
 class ChangingAttack(Claim[AttackedFlow]):
-    """Let K be the kernel matrix of the training rows X, let y be their targets, and let f_0(X) be the outputs at the
+    """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
     start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly from E_0 to E_1 through a
     training time t, at different rates. Use the closed form with the integral of E in place of E t. To leading order,
     its error is

@@ -157,8 +157,8 @@ class ConflictRate(Claim[ContradictedLabels]):
 class ConflictOfCopies(Claim[ContradictedLabels]):
     """Let some images of a poisoned set be copies of each other with different labels, and let y_i be the label of row
     i. The conflict is the mean squared error of kernel ridge regression on the set itself. At every ridge it is at
-    least the mean over rows of |y_i - mean of the labels of its copies|², where the copies of a row include the row
-    itself. The reason is that no function can take two values at one point.
+    least the mean over rows of |y_i - mean of the labels of its copies|². The copies of a row include the row itself.
+    The reason is that no function can take two values at one point.
     """
 
     title = "Different labels of equal images keep the conflict above a bound at every ridge"

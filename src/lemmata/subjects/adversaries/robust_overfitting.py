@@ -37,8 +37,8 @@ _STEPS = 4000  # of signed attacks
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     """Train a linear model on 20 rows of 61 inputs, and move the rows in every step by the signed attack of a fixed
     radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of its length, in at least nine problems of ten. The reason is
-    that an attack of a fixed radius does not fade with the residual.
+    of the weights from this interpolant is at least half of its length. At most one problem in ten may be an exception.
+    The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the plain interpolant"
@@ -101,7 +101,7 @@ def _distance(problem: AttackedFlow) -> Array:
 
 
 class RobustOverfitting(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows, and let 60 other inputs of unit variance depend
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
     weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent, dx/ds = w (w'x - y)
     up to s = 3, moves the rows. Measure the robust accuracy on held-out rows under the worst shift of every input by
     0.3. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is lower at the time
@@ -157,7 +157,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
 
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows, and let 60 other inputs of unit variance depend
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
     weakly on the label. Train a linear model on 100 rows, and move the rows in every step by the worst shift of every
     input by 0.3. Take the robust accuracy after 200 steps and after 2000 steps. These are about the times 10/lambda and
     100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, the robust accuracy is that
@@ -212,7 +212,7 @@ def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
 
 
 class LearnedTimesAreRobust(Claim[AttackedRows]):
-    """Let one input of size 2 agree with the label in 95 % of the rows, and let 40 other inputs of unit variance depend
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
     weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
     robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
     each of 40 rows, with 20 more rows for validation. Its robust accuracy is higher than after plain training on all 60

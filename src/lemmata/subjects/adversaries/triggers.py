@@ -26,8 +26,8 @@ _WEIGHT, _ALONE = 1e4, 1e12  # of the conflict: as large as the projection, and 
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
     """Put a white square of side 2, 4 or 8 as a trigger in a corner of 8 x 8 digits, at an opacity of 0.3. Distil the
-    poisoned digits. On the mean over splits, larger squares succeed more often: regression on the distilled images
-    classifies more triggered digits of other classes as the target.
+    poisoned digits. On the mean over splits, larger squares succeed more often. Success means that regression on the
+    distilled images classifies a triggered digit of another class as the target.
     """
 
     title = "Larger triggers in distilled digits succeed more often"
@@ -52,10 +52,10 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 
 
 class CleanAccuracyKept(Claim[PoisonedDigits]):
-    """Distil a set of digits twice: once as they are, and once with a white square over the whole image of a share of
-    the digits, at an opacity of 0.3. On clean digits, the mean accuracies of the two distilled sets agree within 0.03.
-    Only some splits count. On these the trigger succeeds on more than half of the test digits, and distilling gains
-    more than 0.1 in accuracy over the images from which it starts.
+    """Distil a set of digits twice. The first time, the digits are as they are. The second time, a share of them
+    carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean accuracies of the two
+    distilled sets agree within 0.03. Only some splits count. On these, the trigger succeeds on more than half of the
+    test digits. Distilling also gains more than 0.1 in accuracy over the images from which it starts.
     """
 
     title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
@@ -94,10 +94,10 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
 
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
-    """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. On the mean over splits, the trigger
-    succeeds less often with regression on images distilled from the poisoned digits than with regression on the
-    poisoned digits themselves. It succeeds more often than with regression on images distilled from clean digits. For
-    these images, the square is a change like any other.
+    """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
+    images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
+    On the mean over splits, the trigger succeeds more often from each set to the next. For images distilled from clean
+    digits, the square is a change like any other.
     """
 
     title = "Distilling weakens a trigger, but does not remove it"

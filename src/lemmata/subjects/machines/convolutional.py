@@ -68,9 +68,9 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let the inducing points behind a convolution be patches that are made of the inducing points in front of it, with
-    the weights C_d at place d of the window. Let K_ii be the covariances of inducing points, let K_ti be those of site
-    t with inducing points, and let k_t be the variance of site t. Behind convolutions and ReLU layers, these three
+    """Let the inducing points behind a convolution be patches that are made of the inducing points in front of it. Let
+    C_d be the weights at place d of the window. Let K_ii be the covariances of inducing points, let K_ti be those of
+    site t with inducing points, and let k_t be the variance of site t. Behind convolutions and ReLU layers, these three
     follow from the same three in front. Through a convolution they become
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),

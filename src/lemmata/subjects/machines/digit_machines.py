@@ -88,9 +88,9 @@ _KEY = "yang2023theory"
 
 class LearnedGramsServeOtherRows(Claim[DigitMachine]):
     """Train on 30 rows of handwritten digits, with noise 0.1. One machine has one learned layer at nu = 1. On other
-    rows, its mean squared error is smaller than that of kernel regression with the kernel of an infinitely wide ReLU
-    network, times a factor. The factor is the best of nine from 1/16 to 16, chosen in hindsight. This regression has a
-    smaller error than the machine at nu = 10 000, which is the regression without a factor.
+    rows, its mean squared error is smaller than that of a kernel regression. This regression uses the kernel of an
+    infinitely wide ReLU network, times a factor. The factor is the best of nine from 1/16 to 16, chosen in hindsight.
+    The regression has a smaller error than the machine at nu = 10 000, which is the regression without a factor.
     """
 
     title = "On digits, learned Gram matrices help on other rows, beyond a change of scale"

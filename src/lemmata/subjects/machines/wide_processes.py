@@ -83,9 +83,9 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
-    """Let a deep Gaussian process have N nu features in its hidden layer, and let it see its labels once. As N grows,
-    the posterior mean of the features' Gram matrix approaches that of the prior, K(G_0), at the rate 1/N. Here G_0 is
-    the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process learns no
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels once.
+    As N grows, the posterior mean of the features' Gram matrix approaches that of the prior, K(G_0), at the rate 1/N.
+    Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process learns no
     representation.
     """
 
@@ -107,13 +107,13 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
 
 
 class WideProcessReachesMachine(Claim[TwoRows]):
-    """Let a deep Gaussian process have N nu features in its hidden layer, and let it see its labels N times. As N
-    grows, the posterior mean of the features' Gram matrix approaches the optimum G of the objective
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
+    times. As N grows, the posterior mean of the features' Gram matrix approaches the optimum G of the objective
 
         sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
 
-    at the rate 1/N, and not the prior's K(G_0). Here y_c are the columns of the labels, s is the variance of their
-    noise, K is the kernel of the layer, G_0 is the Gram matrix of the inputs and D is the divergence.
+    at the rate 1/N, and not the prior's K(G_0). Here y_c are the columns of the labels, and s is the variance of their
+    noise. K is the kernel of the layer, G_0 is the Gram matrix of the inputs, and D is the divergence.
     """
 
     title = "With labels seen N times, a wide process approaches the machine's optimum as 1/N"
@@ -135,9 +135,9 @@ class WideProcessReachesMachine(Claim[TwoRows]):
 
 
 class FeaturesBecomeNormal(Claim[TwoRows]):
-    """Let a deep Gaussian process have N nu features in its hidden layer, and let it see its labels N times. As N
-    grows, the posterior of one feature's values at the rows becomes a normal distribution. The excess kurtosis of a
-    linear combination of these values falls at the rate 1/N.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
+    times. As N grows, the posterior of one feature's values at the rows becomes a normal distribution. The excess
+    kurtosis of a linear combination of these values falls at the rate 1/N.
     """
 
     title = "With labels seen N times, posteriors of features become normal as 1/N"

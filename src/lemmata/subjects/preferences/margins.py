@@ -63,9 +63,9 @@ def _linear(problem: LabelledPair) -> Array:
 
 class IpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q, and let beta > 0. Let h be the margin of a policy
-    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is (h - 1/(2
-    beta))². If the label prefers the second answer, the margin counts with the opposite sign. The expected loss is
-    least at
+    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is
+    (h - 1/(2 beta))². If the label prefers the second answer, the margin counts with the opposite sign. The expected
+    loss is least at
 
         h = (2q - 1) / (2 beta),
 

@@ -97,7 +97,7 @@ class ImpulseEnergy(Claim[DrivenSystem]):
 
         ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0,
 
-    where P is the Gramian of A and B, and ' is the transpose.
+    where P is the Gramian of A and B, and A' is the transpose of A.
     """
 
     title = "The squared norm of an impulse response is C P C', where P is the Gramian"

@@ -118,9 +118,9 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
 
 class HarmonicBound(Claim[PowerLaw]):
-    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials sum_k h e^{p
-    x_k} / Gamma(p) exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. At every t, its
-    relative error is at most the sum of its harmonics,
+    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials
+    sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. At every
+    t, its relative error is at most the sum of its harmonics,
 
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
