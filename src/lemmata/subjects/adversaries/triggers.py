@@ -54,8 +54,8 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 class CleanAccuracyKept(Claim[PoisonedDigits]):
     """Distil a set of digits twice. The first time, the digits are as they are. The second time, a share of them
     carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean accuracies of the two
-    distilled sets agree within 0.03. Only some splits count. On these, the trigger succeeds on more than half of the
-    test digits. Distilling also gains more than 0.1 in accuracy over the images from which it starts.
+    distilled sets agree within 0.03. Only splits count on which the trigger succeeds on more than half of the test
+    digits. On these splits, distilling must also gain more than 0.1 in accuracy over the images from which it starts.
     """
 
     title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
@@ -96,8 +96,8 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
     """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
     images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
-    On the mean over splits, the trigger succeeds more often from each set to the next. For images distilled from clean
-    digits, the square is a change like any other.
+    On the mean over splits, the trigger succeeds more often with each of these sets than with the one before. For
+    images distilled from clean digits, the square is a change like any other.
     """
 
     title = "Distilling weakens a trigger, but does not remove it"

@@ -190,9 +190,9 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 
 class ImageNormsAreFactors(Claim[ImageGrams]):
     """Take a machine at its prior, without biases. In front of every ReLU, divide the features of each image by the
-    root of their mean variance over sites. Divide the inducing points by the root of their own mean variance. Let Q = m
-    K_ii^-1 m' be the covariances of pooled images that inducing points explain, where m are the means of K_ti over
-    sites. Normalisation changes Q by one factor per image. So the correlations
+    root of their mean variance over sites. Divide the inducing points by the root of their own mean variance. Let
+    Q = m K_ii^-1 m' be the covariances of pooled images that inducing points explain, where m are the means of K_ti
+    over sites. Normalisation changes Q by one factor per image. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 

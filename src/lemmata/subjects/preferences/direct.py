@@ -98,8 +98,8 @@ def _difference(problem: FeaturePair) -> Array:
 
 class DpoGradient(Claim[FeaturePair]):
     """Let y_w be the chosen and y_l the rejected answer of a comparison. Let pi be a policy, ref a reference, beta > 0,
-    and sigma the logistic function. The margin is m = log(pi(y_w)/pi(y_l)) - log(ref(y_w)/ref(y_l)). The loss -log
-    sigma(beta m) of the comparison has the gradient
+    and sigma the logistic function. The margin is m = log(pi(y_w)/pi(y_l)) - log(ref(y_w)/ref(y_l)). The loss
+    -log sigma(beta m) of direct preference optimisation (DPO) has the gradient
 
         -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)).
 
@@ -181,8 +181,8 @@ def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
 class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
     """Let policies pi choose among three answers y_1, y_2, y_3. The comparisons contain only y_1 and y_2, and y_1 is
     preferred to y_2 with probability q. For each eta in (0, 1), there is a policy with pi(y_3) = 1 - eta whose expected
-    loss in direct preference optimisation is the least of all policies. This loss is the entropy of the label, -q log
-    q - (1 - q) log(1 - q). So an answer that no comparison contains can take any probability.
+    loss in direct preference optimisation (DPO) is the least of all policies. This loss is the entropy of the label,
+    -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take any probability.
 
     The construction counts as attained if its loss is the entropy up to rounding.
     """

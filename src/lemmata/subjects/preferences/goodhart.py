@@ -100,7 +100,7 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
 
 
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
-    """Let an answer have the gold reward gold and the proxy reward proxy = gold + error. Let gold and error be
+    """Let gold be the gold reward of an answer, and let proxy = gold + error be its proxy reward. Let gold and error be
     independent and normal with mean 0 and the standard deviations s_g and s_e. Then the expected gold reward is the
     fixed share rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy and for a
     tilt of the reference by e^(lambda proxy):

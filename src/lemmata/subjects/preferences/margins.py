@@ -25,8 +25,8 @@ def _newton(loss, steps: int) -> Array:
 
 class DpoMargin(Claim[LabelledPair]):
     """Let the first of two answers be preferred with probability q. Let h be the margin of a policy, the log odds of
-    the first answer minus those of the reference, and let beta > 0. The expected loss -q log sigma(beta h) - (1 - q)
-    log sigma(-beta h), where sigma is the logistic function, is least at the margin
+    the first answer minus those of the reference, and let beta > 0. The expected loss
+    -q log sigma(beta h) - (1 - q) log sigma(-beta h), where sigma is the logistic function, is least at the margin
 
         h = log(q/(1 - q)) / beta.
 
@@ -94,8 +94,8 @@ class IpoMargin(Claim[LabelledPair]):
 
 class MarginWithoutEnd(Claim[LabelledPair]):
     """Let the first of two answers always be preferred, let h be the margin of a policy in favour of this answer, and
-    let beta > 0. Follow the gradient flow of the loss -log sigma(beta h), where sigma is the logistic function, from
-    the margin h = 0. After time t, the scaled margin z = beta h solves
+    let beta > 0. Follow the gradient flow of the loss -log sigma(beta h) of direct preference optimisation (DPO), where
+    sigma is the logistic function, from the margin h = 0. After time t, the scaled margin z = beta h solves
 
         e^z + z = 1 + beta² t.
 

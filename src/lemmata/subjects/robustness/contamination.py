@@ -109,9 +109,10 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
     """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
-    spectral filter removes rows that are far along the direction of largest variance. It repeats this until normal rows
-    may have such a variance. Compare the mean of the remaining rows with the mean of the rows that were not shifted.
-    Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and (3/2) d^(1/2) is O(d^0).
+    spectral filter removes rows that are far along the direction of largest variance. It repeats this until that
+    variance is small enough for normal rows. Compare the mean of the remaining rows with the mean of the rows that were
+    not shifted. Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and
+    (3/2) d^(1/2) is O(d^0).
     """
 
     title = "The error of a spectral filter does not grow with the dimension"

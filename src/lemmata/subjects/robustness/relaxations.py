@@ -80,10 +80,10 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
-    """Let no weight of a network with one hidden layer be negative. On a box, its output is least at the lower corner,
-    and intervals give this fall exactly. Linear bounds by backward substitution with CROWN's own slopes allow at least
-    as much. CROWN's slope of a unit is 1 if the upper bound of the unit is the larger one, and 0 otherwise. So linear
-    bounds are not always the tighter bounds.
+    """Let no weight of a ReLU network with one hidden layer be negative. On a box, its output is least at the lower
+    corner, and intervals give this fall exactly. Linear bounds by backward substitution with CROWN's own slopes allow
+    at least as much. CROWN's slope of a unit is 1 if the upper bound of the unit is larger in size than its lower
+    bound, and 0 otherwise. So linear bounds are not always the tighter bounds.
     """
 
     title = "Intervals are at least as tight as CROWN on monotone networks"
@@ -137,8 +137,8 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in [0,
-    1]. They are at least as tight as intervals: the fall of the output that they allow on a box is at most that of
+    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in
+    [0, 1]. They are at least as tight as intervals: the fall of the output that they allow on a box is at most that of
     intervals.
 
     The reason is that the best slopes reach the optimum of the triangle relaxation. The set that intervals allow
@@ -169,9 +169,9 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
 
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
-    """Let a ReLU network have one hidden layer. Take its lower bounds by backward substitution, with all slopes in [0,
-    1] below the units that may switch. The best of these bounds equals the optimum of the triangle relaxation, because
-    the two programmes are dual to each other.
+    """Let a ReLU network have one hidden layer. Take its lower bounds by backward substitution, with all slopes in
+    [0, 1] below the units that may switch. The best of these bounds equals the optimum of the triangle relaxation,
+    because the two programmes are dual to each other.
     """
 
     title = "Linear bounds with the best slopes reach the triangle relaxation"

@@ -148,7 +148,7 @@ class UniformNoiseRadius(Claim[IntervalRule]):
     relation = AtLeast()
     control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
-    unexplained = "shifts along several coordinates, for which the radius is smaller than needed"
+    unexplained = "shifts along several coordinates, which have less effect"
     trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
@@ -207,8 +207,8 @@ def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
 
 
 class PrintedSmoothedSlope(Claim[IntervalRule]):
-    """Let f be a function with values in [0, 1], and let z be standard normal. As printed, the smoothed function x -> E
-    f(x + sigma z) has the Lipschitz constant
+    """Let f be a function with values in [0, 1], and let z be standard normal. As printed, the smoothed function
+    x -> E f(x + sigma z) has the Lipschitz constant
 
         sqrt(2/pi) / sigma.
 
@@ -234,9 +234,9 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 
 class SmoothedSlope(Claim[IntervalRule]):
     """Let f be the indicator of a union of intervals of one coordinate of the input, where half-lines are allowed, and
-    let z be standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2
-    pi)). Let Phi be the normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has the Lipschitz
-    constant 1/sigma on inputs at which it is finite. Half-lines attain both constants.
+    let z be standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant
+    1/(sigma sqrt(2 pi)). Let Phi be the normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has
+    the Lipschitz constant 1/sigma on inputs at which it is finite. Half-lines attain both constants.
     """
 
     title = "The sharp Lipschitz constant of a smoothed indicator is 1/(sigma sqrt(2 pi))"
@@ -270,7 +270,8 @@ class RadiusFromCounts(Claim[Drawn]):
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
     control = Control(
-        "the radius exceeds its own value at the expected count as rarely", lambda radius, problem: _typical(problem)
+        "the radius exceeds its own value at the expected count with probability at most alpha, too",
+        lambda radius, problem: _typical(problem),
     )
     controls = "the certificate that a finite number of draws gives"
     unexplained = "how much larger a radius becomes with more draws"

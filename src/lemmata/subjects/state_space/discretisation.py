@@ -151,8 +151,8 @@ def _within_euler(problem: SteppedModes) -> Array:
 class StableAtAnyStep(Claim[SteppedModes]):
     """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under zero-order hold and under
     the bilinear rule, the mode dies out if and only if Re l < 0, whatever the step D is. The reason is that
-    |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The value of the claim is how many of
-    many modes die out.
+    |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test counts the modes that die out,
+    among many modes.
     """
 
     title = "Zero-order hold and the bilinear rule keep stability at any step"
@@ -176,8 +176,8 @@ class StableAtAnyStep(Claim[SteppedModes]):
 
 class EulerStability(Claim[SteppedModes]):
     """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under Euler's rule
-    h_{k+1} = (1 + D l) h_k, the mode dies out if and only if |1 + D l| < 1. So a stable mode needs a step below -2 Re
-    l / |l|². The value of the claim is how many of many modes die out.
+    h_{k+1} = (1 + D l) h_k, the mode dies out if and only if |1 + D l| < 1. So a stable mode needs a step below
+    -2 Re l / |l|². The test counts the modes that die out, among many modes.
     """
 
     title = "Euler's rule keeps a stable mode stable only for steps below -2 Re l / |l|²"
