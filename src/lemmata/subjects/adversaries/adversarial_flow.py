@@ -1,9 +1,10 @@
 """Adversarial training of wide networks on squared loss, in function space.
 
-An attack that moves an input uphill for a time multiplies the residual by an exponential, so that rows count with
-weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls outputs through training; it assumes
-attacks that follow the gradient, and whose kernel stands still. It leaves unexplained attacks of a fixed length, and
-networks whose gradients in the inputs change in training, as they do at every width.
+An attack that moves an input uphill for a time multiplies the residual by an exponential. So rows count with
+weights of at least 1 in the flow df/dt = -K E(t) (f - y). This theory controls the outputs through training. It
+assumes attacks that follow the gradient and whose kernel does not change in training. It leaves unexplained attacks
+of a fixed length, and networks whose gradients with respect to the inputs change in training, as they do at every
+width.
 """
 
 import jax
@@ -58,20 +59,21 @@ def changing_flow(problem: AttackedFlow, time: Array) -> Float[Array, " n"]:
 
 
 class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
-    """A network that is linearised in its parameters is trained on squared loss, each row attacked by ascent of its own
-    input. The distance of its outputs from the closed form with both kernels as they are at the start, the tangent
-    kernel and |df/dx|² in the exponents of the attacks, is as large a share of what attacks change at every width, 128,
-    512 and 2048.
+    """Let a network of one hidden layer be linearised in its parameters. Train it on squared loss, and attack each row
+    by gradient ascent of its own input. Compare its outputs with the closed form in which both kernels stay as they are
+    at the start. These are the tangent kernel, and |df/dx|² in the exponents of the attacks. Divide the distance
+    between the two by the change of the outputs that is due to attacks. This ratio does not fall with the width. It is
+    equally large at the widths 128, 512 and 2048.
     """
 
-    title = "Attacks on a linearised network move their own kernel at every width"
+    title = "The kernel of attacks on a linearised network changes at every width"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with the kernels of the start")
     stated = Kind.OWN
     population = AttackedNetworks()
     relation = Rate("width", (128.0, 512.0, 2048.0), margin=0.1, resolution=0.1)
-    control = Control("it falls like width^(-1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "outputs of a linearised network after adversarial training"
-    unexplained = "attacks of which a theorem assumes that their kernel stands still"
+    control = Control("the ratio falls like width^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the outputs of a linearised network after adversarial training"
+    unexplained = "attacks whose kernel stays constant, as the theorem assumes"
     trials = 64
     predict = 0.0
 
@@ -84,21 +86,26 @@ class AttackKernelMovesAtEveryWidth(Claim[AttackedNetwork]):
 
 
 class FrozenAttackFlow(Claim[AttackedFlow]):
-    """With attacks that multiply the residual of row i by a constant E_i >= 1, the flow df/dt = -K E (f - y) on
-    training rows, and with K(x, X) in place of K elsewhere, is at time t
+    """Let K be the kernel matrix of the training rows X, let y be their targets, and let f_0 be the outputs at the
+    start. Let attacks multiply the residual of row i by a constant E_i >= 1, and let E be the diagonal matrix of these
+    weights. Training is the flow df/dt = -K E (f - y) on the training rows, with K(x, X) in place of K at other inputs
+    x. At time t, the outputs are
 
         f(x) = f_0(x) + K(x, X) K^-1 (I - exp(-K E t)) (y - f_0(X)).
 
-    What is needed is that the attack kernel stands still; a wide network does not see to that.
+    This needs an attack kernel that does not change in training. A large width does not ensure that.
     """
 
-    title = "Adversarial training in closed form, for attacks whose kernel stands still"
+    title = "Adversarial training has a closed form if the attacks have constant weights"
     source = Source("fu2024theoretical", "Abstract, closed form", note="with constant weights")
     population = AttackedFlows()
     relation = Equal(block=1)
-    control = Control("weights count by their roots", lambda values, problem: _closed(problem, problem.first**0.5))
-    controls = "outputs of a wide network through adversarial training"
-    unexplained = "weights that change in time at different paces"
+    control = Control(
+        "the rows count with the square roots of their weights",
+        lambda values, problem: _closed(problem, problem.first**0.5),
+    )
+    controls = "the outputs of a wide network through adversarial training"
+    unexplained = "weights that change in time at different rates"
 
     def predict(self, problem: AttackedFlow) -> Array:
         return _closed(problem, problem.first)
@@ -124,26 +131,28 @@ def _closed(problem: AttackedFlow, weights: Float[Array, " n"]) -> Array:
 
 
 class ChangingAttack(Claim[AttackedFlow]):
-    """Where the weights of rows change through a training time t from E_0 to E_1, at different paces, the closed form
-    with the integral of E in place of E t is off by
+    """Let K be the kernel matrix of the training rows X, and let y be their targets. Let f_0(X) be the outputs at the
+    start of the flow df/dt = -K E (f - y). Let the weights E of the rows change linearly from E_0 to E_1 through a
+    training time t, at different rates. Use the closed form with the integral of E in place of E t. To leading order,
+    its error is
 
-        t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|
+        t²/12 |(K E_0 K E_1 - K E_1 K E_0)(f_0(X) - y)|.
 
-    to leading order, since K E_0 and K E_1 do not commute: it falls like t², and is not 0.
+    The reason is that K E_0 and K E_1 do not commute. So the error falls like t² and is not 0.
     """
 
-    title = "The closed form with integrated weights is wrong in the second order"
+    title = "The closed form with integrated weights is wrong in the second order of the time"
     source = Source("fu2024theoretical", "Abstract, closed form", note="for attacks that change")
     stated = Kind.OWN
     reading = (
-        "times were shortened after a look: at 1/4 to 1 over the speed, the first choice, third orders count, and the "
-        "second is not told within the margin"
+        "the times were shortened after a first run: at the first choice, 1/4 to 1 over the speed, terms of third "
+        "order matter, and the second order cannot be confirmed within the margin"
     )
     population = AttackedFlows("changing")
     relation = Rate("time", _SHORT, margin=0.1, resolution=0.1)
-    control = Control("like t^(3/2)", lambda order, problem: order - 0.5)
-    controls = "the error of the closed form while attacks become stronger or weaker"
-    unexplained = "long times, after which both are the same interpolant"
+    control = Control("the error falls like t^(3/2)", lambda order, problem: order - 0.5)
+    controls = "the error of the closed form if attacks become stronger or weaker"
+    unexplained = "long times, after which the flow and the closed form reach the same interpolant"
     trials = 64
     predict = 2.0  # the second term of Magnus' expansion
 
@@ -154,24 +163,26 @@ class ChangingAttack(Claim[AttackedFlow]):
 
 
 class WideAdversarialTraining(Claim[AttackedNetwork]):
-    """Adversarial training of a network of one hidden layer of width m and of its linearisation in the parameters,
-    each attacked by ascent of its own input, end at outputs whose distance falls as m grows, m = 32, 128, 512, beside
-    what attacks change: the mean logarithm of the root mean square over draws of that distance, over the root mean
-    square of the distance of the linearisation from where it ends without attack. A ratio above 10 counts as 10.
+    """Let a network have one hidden layer of width m. Train the network and its linearisation in the parameters, where
+    each of the two is attacked by gradient ascent of its own inputs. The distance between their final outputs falls as
+    m grows, m = 32, 128, 512, in units of what attacks change. The measured value is the mean logarithm of a ratio. Its
+    numerator is the root mean square over draws of that distance. Its denominator is the root mean square of the
+    distance between the outputs of the linearisation with and without attack. A ratio above 10 counts as 10.
     """
 
-    title = "Wide networks under adversarial training come close to linear ones, beside what attacks change"
+    title = "Wide networks under adversarial training approach their linearisations"
     source = Source("fu2024theoretical", "Abstract, linearisation", note="one hidden layer")
     stated = Kind.THEOREM
     reading = (
-        "well approximated as a distance that falls with the width, at a fixed number of steps, in units of what "
-        "attacks change: without attack the same distance falls, too. The order 1/m, which a pilot suggested and the "
-        "first text stated, takes minutes to decide and is not claimed; the unit was added after one look at it"
+        "well approximated is read as a distance that falls with the width at a fixed number of steps. It is in "
+        "units of what attacks change, because the distance falls without attack, too. The order 1/m, which a "
+        "pilot run suggested and a first version stated, takes minutes to test and is not claimed. The unit was "
+        "added after one look at the results"
     )
     population = AttackedNetworks()
     relation = Order("width", (32.0, 128.0, 512.0))
-    control = Control("it rises", lambda sign, problem: -sign)
-    controls = "the distance of a network and its linearisation through adversarial training"
+    control = Control("the distance rises with the width", lambda sign, problem: -sign)
+    controls = "the distance between a network and its linearisation through adversarial training"
     unexplained = "the order of that distance; attacks that are not smooth, and training that never ends"
     trials = 32
     predict = -1.0

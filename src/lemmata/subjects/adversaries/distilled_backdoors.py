@@ -1,13 +1,14 @@
-"""Backdoors in distilled data, as a kernel sees them: conflict, projection, and what the two say of the risk.
+"""Backdoors in distilled data, as a kernel sees them: the conflict, the projection, and their bound on the risk.
 
-A poisoned set has n rows with kernel matrix K and labels Y, clean ones and triggered ones. Its fit has coefficients
-alpha = (K + ridge I)^-1 Y. Support rows S represent of it what lies in the span of k(s, .), and leave R alpha at the
-rows, R = K - K_S K_SS^-1 K_S' the Schur complement. Then
+A poisoned set has n rows, clean rows and triggered rows, with the kernel matrix K and the labels Y. Its ridge
+regression has the coefficients alpha = (K + ridge I)^-1 Y. Support rows S can represent the part of this fit in the
+span of k(s, .). They leave R alpha at the rows, where R = K - K_S K_SS^-1 K_S' is the Schur complement. Then
 
     conflict = |K alpha - Y|² / n,   projection = |R alpha|² / n.
 
-This theory controls the risk on the poisoned set of the best labels for the support. It leaves open the risk of labels
-that stay as they were given, as distillation by inducing points leaves them, and the gap to new images.
+This theory controls the risk on the poisoned set of the best labels for the support. It assumes that K_SS is
+invertible. It leaves unexplained the risk of labels that stay as they were given, as in distillation by inducing
+points, and the gap to new images.
 """
 
 import equinox as eqx
@@ -128,21 +129,22 @@ def _projected(problem: ContradictedLabels) -> Array:
 
 
 class ConflictRate(Claim[ContradictedLabels]):
-    """Where the kernel matrix K of a poisoned set is invertible, the conflict of its labels,
+    """Let a poisoned set have n rows, with an invertible kernel matrix K and the labels Y. The conflict of its labels
+    is the mean squared error of kernel ridge regression on the set itself,
 
-        |K (K + ridge I)^-1 Y - Y|² / n,
+        |K (K + ridge I)^-1 Y - Y|² / n.
 
-    falls like ridge² as ridge -> 0: a kernel that tells all images apart fits clean and triggered labels alike.
+    It falls like ridge² as ridge -> 0. So a kernel that distinguishes all images fits clean and triggered labels alike.
     """
 
-    title = "Conflict falls like the square of the ridge"
+    title = "The conflict of clean and triggered labels falls like the square of the ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of clean and triggered labels")
     population = LabelledFeatures()
     relation = Rate("ridge", (1e-4, 1e-3, 1e-2), margin=0.05, resolution=0.1)
-    control = Control("like ridge^1.5", lambda exponent, problem: exponent - 0.5)
+    control = Control("the conflict falls like ridge^1.5", lambda exponent, problem: exponent - 0.5)
     controls = "the error of the fit to clean and triggered labels"
     unexplained = "whether a few support images can represent that fit"
-    reading = "the conflict as the public code has it; ridges in units of the smallest eigenvalue of K"
+    reading = "the conflict is defined as in the public code; ridges are in units of the smallest eigenvalue of K"
     trials = 16
     predict = 2.0
 
@@ -153,17 +155,19 @@ class ConflictRate(Claim[ContradictedLabels]):
 
 
 class ConflictOfCopies(Claim[ContradictedLabels]):
-    """Where images of a poisoned set are copies of each other with different labels, the conflict is at every ridge at
-    least the mean over rows of |y_i - mean of the labels of its copies|²: no function has both labels at one point.
+    """Let some images of a poisoned set be copies of each other with different labels, and let y_i be the label of row
+    i. The conflict is the mean squared error of kernel ridge regression on the set itself. At every ridge it is at
+    least the mean over rows of |y_i - mean of the labels of its copies|². The copies of a row include the row itself.
+    The reason is that no function can take two values at one point.
     """
 
-    title = "Conflict of copies stays"
+    title = "Different labels of equal images keep the conflict above a bound at every ridge"
     source = Source(_KEY, "Abstract, kernel methods", note="the conflict of labels of equal images")
     population = LabelledFeatures(repeated=True)
     relation = AtLeast()
-    control = Control("a quarter more", lambda floor, problem: 1.25 * floor + 0.01)
+    control = Control("the conflict is at least a quarter more", lambda floor, problem: 1.25 * floor + 0.01)
     controls = "the conflict of labels of equal images"
-    unexplained = "the conflict of images that are merely alike"
+    unexplained = "the conflict of images that are only similar"
     trivial = 0.0  # a square is not negative
 
     def predict(self, problem: ContradictedLabels) -> Array:
@@ -180,17 +184,22 @@ class ConflictOfCopies(Claim[ContradictedLabels]):
 
 
 class ProjectionIsDistance(Claim[ContradictedLabels]):
-    """With R = K - K_S K_SS^-1 K_S' and coefficients alpha, alpha' R alpha is the squared distance, in the kernel's
-    space, of the fit sum alpha_i k(x_i, .) from the span of k(s, .), s in S; so R is positive semidefinite.
+    """Let K be the kernel matrix of rows x_i, K_SS that of support rows S, and K_S the kernel matrix between the rows
+    and the support. Let alpha be the coefficients of a fit sum alpha_i k(x_i, .), and let R = K - K_S K_SS^-1 K_S' be
+    the Schur complement. Then alpha' R alpha is the squared distance, in the kernel's space, of the fit from the span
+    of k(s, .), s in S. So R is positive semidefinite.
     """
 
-    title = "The Schur complement is a squared distance"
+    title = "The Schur complement gives the squared distance of a fit from the support"
     source = Source(_KEY, "Abstract, kernel methods", note="what support images cannot represent")
     population = LabelledFeatures()
     relation = Equal(block=1)
-    control = Control("without what the support represents", lambda found, problem: _lengths(problem))
+    control = Control(
+        "the value is the squared length of the whole fit, including what the support represents",
+        lambda found, problem: _lengths(problem),
+    )
     controls = "the part of a fit that support images cannot represent"
-    unexplained = "how large it is on real images"
+    unexplained = "how large this part is on real images"
 
     def predict(self, problem: ContradictedLabels) -> Array:
         cross, own = problem.features @ problem.support.T, problem.support @ problem.support.T
@@ -213,20 +222,24 @@ def _lengths(problem: ContradictedLabels) -> Array:
 
 
 class RiskOfProjection(Claim[ContradictedLabels]):
-    """What support images with the best labels reach on the poisoned set has a root mean square error of at most
+    """Let kernel ridge regression fit a poisoned set of n rows. Its conflict is the mean squared error of the fit on
+    the set itself. Its projection is the mean over the rows of the squared part of the fit that the support images
+    cannot represent. With the best labels, the support images reach a root mean square error on the poisoned set of at
+    most
 
-        sqrt(conflict) + sqrt(projection),
+        sqrt(conflict) + sqrt(projection).
 
-    attained where the kernel keeps all images apart and the support is far from them.
+    The bound is attained if the kernel distinguishes all images and the support is far from them.
     """
 
-    title = "Risk by conflict and projection"
+    title = "The error of support images is at most sqrt(conflict) + sqrt(projection)"
     source = Source(_KEY, "Abstract, kernel methods", note="a bound, with roots")
     stated = Kind.OWN
     population = LabelledFeatures()
     relation = AtMost()
     control = Control(
-        "the root of their sum", lambda bound, problem: jnp.sqrt(_conflict(problem) + _projection(problem))
+        "the root of conflict + projection is enough",
+        lambda bound, problem: jnp.sqrt(_conflict(problem) + _projection(problem)),
     )
     controls = "the root mean square error on the poisoned set of the best labels for the support"
     unexplained = "labels that stay as they were given, and the gap to new images"

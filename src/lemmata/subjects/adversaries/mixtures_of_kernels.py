@@ -1,9 +1,10 @@
-"""Kernels of training on clean and attacked rows, and what they say of an architecture.
+"""Kernels of training on clean and attacked rows, and what they predict about an architecture.
 
-Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) sees the features (1 - beta) phi(x) + beta phi(A x). This theory
-controls the kernels of those features, the smallest interpolant of the labels in them, and by its norm the errors on
-clean and on attacked rows. It assumes wide networks whose features stay, and an attack that is a fixed map; it leaves
-unexplained architectures that learn features, which is what a search among trained networks compares.
+Training on (1 - beta) loss(f(x)) + beta loss(f(A x)) uses the features (1 - beta) phi(x) + beta phi(A x). This
+theory controls the kernels of these features and the smallest interpolant of the labels in them. By the norm of the
+interpolant, it also controls the errors on clean and attacked rows. It assumes wide networks whose features do not
+change, and an attack that is a fixed map. It leaves unexplained architectures that learn features, which a search
+among trained networks compares.
 """
 
 import equinox as eqx
@@ -182,22 +183,24 @@ def empirical(problem: MixedRows):
 
 
 class MixedKernel(Claim[MixedRows]):
-    """For a network f, an attack A and a share beta, with k the tangent kernel, the matrices
+    """Let f be a network with the tangent kernel k, let A be an attack, and let beta between 0 and 1 be the share of
+    attacked rows. The matrix
 
         (1 - beta)² k(x, x) + beta (1 - beta) (k(x, Ax) + k(Ax, x)) + beta² k(Ax, Ax)
 
-    and the same with Ax for x and AAx for Ax are the tangent kernels of (1 - beta) f(x) + beta f(Ax) at the rows and at
-    the attacked rows. So they are positive semidefinite.
+    is the tangent kernel of the mixture (1 - beta) f(x) + beta f(Ax) at the rows x. With Ax in place of x and AAx in
+    place of Ax, it is the tangent kernel of the mixture at the attacked rows. So both matrices are positive
+    semidefinite.
     """
 
-    title = "Mixed kernels are tangent kernels of a mixture"
+    title = "Mixed kernels are the tangent kernels of a mixture of clean and attacked outputs"
     source = Source("wu2024robust", "Abstract, tangent kernel")
     stated = Kind.DEFINITION
-    reading = "the four kernels are those of later accounts; twice perturbed means the attack of the attack"
+    reading = "the four kernels are those of later accounts; twice perturbed means the attack of an attacked row"
     population = MixedRowsOfTwoClasses(n=8)
     relation = Equal(block=2)
-    control = Control("with one of the two crossed terms", lambda K, problem: _halved(problem))
-    controls = "the kernel that training on clean and attacked rows sees"
+    control = Control("only one of the two crossed terms is needed", lambda K, problem: _halved(problem))
+    controls = "the kernel that training on clean and attacked rows uses"
     unexplained = "attacks that change in training"
 
     def predict(self, problem: MixedRows) -> Array:
@@ -229,22 +232,25 @@ def _halved(problem: MixedRows) -> Array:
 
 
 class MixingCosts(Claim[MixedRows]):
-    """With K_mixed the kernel of (1 - beta) phi(x) + beta phi(Ax), the labels' smallest interpolant is at least as
-    large as for the mean of kernels,
+    """Let phi be the features of a network and k their kernel, let A be an attack, and let beta be the share of
+    attacked rows. Let y be the labels of the rows x, and let K_mixed be the kernel matrix of the features
+    (1 - beta) phi(x) + beta phi(Ax). The squared norm of the smallest interpolant of the labels is at least as large as
+    for the mean of the kernels:
 
-        y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y,
+        y' K_mixed^-1 y >= y' ((1 - beta) k(x, x) + beta k(Ax, Ax))^-1 y.
 
-    since features that differ partly cancel. So a score that averages the two kernels understates the theory's.
+    The reason is that features that differ cancel in part. So a score that averages the two kernels is smaller than the
+    score of the theory.
     """
 
-    title = "Mixing features costs more than mixing kernels"
+    title = "Mixing features costs at least as much as mixing kernels"
     source = Source(*_SOURCE, note="the order of two scores")
     stated = Kind.OWN
     population = MixedRowsOfTwoClasses(n=12)
     relation = AtLeast()
-    control = Control("twice as large", lambda bound, problem: 2 * bound)
+    control = Control("the left side is at least twice the right side", lambda bound, problem: 2 * bound)
     controls = "the norm of what is learned from clean and attacked rows"
-    unexplained = "how much larger it is: everything, where an attack reverses features"
+    unexplained = "how much larger the norm is, which has no limit if an attack reverses features"
 
     def predict(self, problem: MixedRows) -> Array:
         x, attacked, _ = rows_of(problem)
@@ -270,28 +276,30 @@ class MixingCosts(Claim[MixedRows]):
 
 
 class MixedInterpolantGeneralises(Claim[MixedRows]):
-    """Let w be the smallest weights whose mixture (1 - beta) f + beta f A is nearest to the labels on n independent
-    rows, |w|² = y' K_mixed^-1 y where it has them, and B = |w| rounded up. With probability at least 9/10, for clean
-    and for attacked rows,
+    """Let f be linear in its weights w, and let A be an attack that is fixed before the rows are drawn. On n
+    independent rows with labels y, let w be the smallest weights whose mixture (1 - beta) f + beta f A is nearest to
+    the labels. If the mixture equals the labels, then |w|² = y' K_mixed^-1 y, where K_mixed is the kernel matrix of the
+    mixture. Let B be |w| rounded up. With probability at least 9/10, for clean and for attacked rows,
 
         error <= mean ramp loss on the training rows + 2 B sqrt(tr K)/n + 3 sqrt(log(4 B (B + 1)/0.1)/(2 n)),
 
-    K the kernel of clean, or of attacked rows, the ramp loss 1 - margin between 0 and 1, A a map fixed before the rows.
+    where error is the error on new rows, and K is the kernel matrix of the clean or of the attacked rows. The ramp loss
+    is 1 - margin, limited to values between 0 and 1.
     """
 
-    title = "Clean and robust error by the energy of labels"
+    title = "A bound on clean and robust error by the energy y' K_mixed^-1 y of the labels"
     source = Source(*_SOURCE, note="with constants, by Rademacher complexity")
     stated = Kind.THEOREM
     reading = "a bound on both accuracies by y' K_mixed^-1 y, with the constants that Rademacher complexities give"
     population = MixedRowsOfTwoClasses(n=64, new=400, apart=3.0)
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "a twentieth of it",
+        "a twentieth of the bound is enough",
         lambda bound, problem: bound / 20,
         loose="the bound exceeds 1 at sizes that run here, and errors are a few hundredths",
     )
-    controls = "errors on clean and attacked rows after training on both"
-    unexplained = "errors at sizes at which the bound is above one half, as here"
+    controls = "the errors on clean and attacked rows after training on both"
+    unexplained = "errors at sizes for which the bound is above one half, as it is here"
     expected = Status.VACUOUS
 
     def predict(self, problem: MixedRows) -> Array:
@@ -323,25 +331,29 @@ def _interpolant(problem: MixedRows) -> Array:
 
 
 class EnergyFallsWithRows(Claim[SphereRows]):
-    """For labels by a half-space with a gap, and an attack that does not cross it, the energy of labels
-    sqrt(y' K^-1 y / n) falls as rows are added, n = 32, 64, 128, for the mixed kernels of an infinitely wide ReLU
-    network of three hidden layers, of clean and of attacked rows, of which the mean is measured; at n = 128 it is still
-    above the energy for the kernels of the same rows without mixing, which is what learning with attacks costs.
+    """Let a half-space with a gap give the labels, and let an attack not cross the gap. Take the mixed kernels of an
+    infinitely wide ReLU network of three hidden layers, for clean rows and for attacked rows, with beta = 1/2. The
+    energy of labels y is sqrt(y' K^-1 y / n), where K is the kernel matrix of n rows. Its mean over the two mixed
+    kernels falls as rows are added, n = 32, 64, 128. At n = 128 this mean is still above the mean energy for the
+    kernels of the same rows without mixing. The difference is the cost of learning with attacks.
     """
 
-    title = "What bounds the errors falls as rows are added, and stays above what it is without attack"
+    title = "The energy of labels under mixed kernels falls as rows are added"
     source = Source(*_SOURCE, note="the bound along rows")
     stated = Kind.REMARK
     reading = (
-        "the bound says something in the limit of many rows; three hidden layers were chosen after a look at one, for "
-        "which the energy rises. The last rung, 0, has kernels that are not mixed at n = 128, and was added after one "
-        "look: their energy falls with n, too"
+        "the bound is informative in the limit of many rows. Three hidden layers were chosen after a run with one "
+        "layer, for which the energy rises. The last size, 0, stands for kernels that are not mixed, at n = 128. "
+        "It was added after one look at the results, because their energy falls with n, too"
     )
     population = LabelledSpheres()
     relation = Order("n", (32.0, 64.0, 128.0, 0.0))
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("the energy rises as rows are added", lambda sign, problem: -sign)
     controls = "the bound on clean and robust error along the number of rows"
-    unexplained = "labels outside of the space of the kernel: one hidden layer without biases, whose energy grows here"
+    unexplained = (
+        "labels outside the space of the kernel, such as that of one hidden layer without biases, whose energy "
+        "grows here"
+    )
     trials = 32
     predict = -1.0
 

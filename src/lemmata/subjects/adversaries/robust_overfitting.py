@@ -1,10 +1,11 @@
-"""Long adversarial training: what it forgets, what it overfits, and what stopping row by row keeps.
+"""Long adversarial training: what it forgets, what it overfits, and what row by row early stopping keeps.
 
-The flow of a wide network whose rows are attacked by ascent tends to the interpolant that training without attack
-finds, because such an attack fades with the residual. Where residuals stay, as on more rows than inputs, so does some
-of the attack, and acts as a ridge: training loses robust accuracy, and less than without attack. This theory controls
-those limits and the way to them; it assumes attacks that follow the gradient. Attacks of a fixed length, which
-experiments use, do not fade, and lose nothing here.
+If attacks by ascent move the rows, the flow of a wide network tends to the interpolant that training without attack
+finds, because such an attack fades with the residual. If residuals remain, as with more rows than inputs, some of
+the attack remains, too, and acts as a ridge. Training then loses robust accuracy, but less than without attack.
+This theory controls these limits and the way to them. It assumes attacks that follow the gradient. It leaves
+unexplained deep networks under attacks of a fixed length, which experiments use. Such attacks do not fade, and they
+lose nothing here.
 """
 
 from collections.abc import Callable
@@ -34,9 +35,10 @@ _STEPS = 4000  # of signed attacks
 
 
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
-    """A linear model is trained on 20 rows of 61 inputs that are moved by the signed attack of a radius in every step.
-    After 4000 steps its weights are at least half the length of the interpolant of least norm away from that
-    interpolant, at which training without attack ends: an attack of a fixed radius does not fade with the residual.
+    """Train a linear model on 20 rows of 61 inputs, and move the rows in every step by the signed attack of a fixed
+    radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
+    of the weights from this interpolant is at least half of its length. At most one problem in ten may be an exception.
+    The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the plain interpolant"
@@ -44,9 +46,9 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     stated = Kind.OWN
     population = SpuriousRows(n=20, d=60, new=1)
     relation = AtLeast(delta=0.1)
-    control = Control("at least its length", lambda share, problem: 2 * share)
+    control = Control("the distance is at least the length of the interpolant", lambda share, problem: 2 * share)
     controls = "the weights of a linear model after long training under attack"
-    unexplained = "what the limit is: weights of small absolute sum, which residuals of 0 need not have"
+    unexplained = "the limit: weights with a small absolute sum, which interpolants need not have"
     trivial = "a distance may be 0"
     predict = 0.5
 
@@ -56,19 +58,22 @@ class SignedAttacksEndElsewhere(Claim[AttackedRows]):
 
 
 class LongAttackDegenerates(Claim[AttackedFlow]):
-    """In the flow df/dt = -K E(t) (f - y) with diagonal E(t) >= 1, that of attacks by ascent, however E changes,
+    """Let K be the kernel matrix of the training rows, lambda its smallest eigenvalue, and y the targets. Attacks by
+    ascent give the outputs f the flow df/dt = -K E(t) (f - y) with a diagonal E(t) >= 1. However E changes in time,
 
-        |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r,
+        |f(t) - y|_K <= exp(-lambda t) |f(0) - y|_K,    |r|_K² = r' K^-1 r.
 
-    lambda the smallest eigenvalue of K. So f tends to y on the training rows and to the plain interpolant elsewhere:
-    what attacks did is forgotten at least as fast as plain training takes.
+    So f tends to y on the training rows and to the plain interpolant elsewhere. The effect of the attacks is forgotten
+    at least as fast as plain training converges.
     """
 
     title = "Long training under attacks by ascent ends at the plain interpolant"
     source = Source("fu2024theoretical", "Abstract, degeneration", note="for attacks that fade with the residual")
     population = AttackedFlows("changing")
     relation = AtMost()
-    control = Control("3/2 times as fast", lambda bound, problem: bound**1.5 * _distance(problem) ** -0.5)
+    control = Control(
+        "the distance falls 3/2 times as fast", lambda bound, problem: bound**1.5 * _distance(problem) ** -0.5
+    )
     controls = "how long adversarial training remembers the attack"
     unexplained = "attacks of a fixed length, which do not fade"
 
@@ -96,25 +101,26 @@ def _distance(problem: AttackedFlow) -> Array:
 
 
 class RobustOverfitting(Claim[AttackedRows]):
-    """Where one input of size 2 tells the label in 95 % of the rows and 60 others of unit variance tell it faintly, a
-    linear model w'x is trained on 100 rows that an attack by ascent, dx/ds = w (w'x - y) up to s = 3, moves in every
-    step. Its robust accuracy, on held-out rows under the worst shift of every input by 0.3, is lower at the time
-    100/lambda than at 3/lambda, lambda the largest eigenvalue of the rows' Gram matrix; and it is lower still at
-    100/lambda without attack.
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
+    weakly on the label. Train a linear model w'x on 100 rows. In every step, an attack by ascent, dx/ds = w (w'x - y)
+    up to s = 3, moves the rows. Measure the robust accuracy on held-out rows under the worst shift of every input by
+    0.3. Let lambda be the largest eigenvalue of the rows' Gram matrix. The robust accuracy is lower at the time
+    100/lambda than at 3/lambda. Without attack, it is even lower at 100/lambda.
     """
 
-    title = "Long training under attacks by ascent loses robust accuracy, and less than without attack"
+    title = "Long training loses robust accuracy, but less under attacks by ascent"
     source = Source("fu2024theoretical", "Abstract, robust overfitting")
     stated = Kind.REMARK
     reading = (
-        "long training can hurt: shown on a law made for it, with attacks that fade with the residual; rung 0 is short "
-        "training under attack, rung 1 long training under attack, rung 2 long training without"
+        "long training can hurt: this is shown on a distribution made for it, with attacks that fade with the "
+        "residual. Case 0 is short training under attack, case 1 is long training under attack, and case 2 is long "
+        "training without attack"
     )
     population = SpuriousRows()
     relation = Order("training", (0.0, 1.0, 2.0))
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("robust accuracy rises in this order", lambda sign, problem: -sign)
     controls = "robust accuracy along training under attack"
-    unexplained = "laws on which the interpolant is robust, of which digits are one"
+    unexplained = "distributions on which the interpolant is robust, such as digits"
     trials = 32
     predict = -1.0
 
@@ -124,12 +130,14 @@ class RobustOverfitting(Claim[AttackedRows]):
 
 
 class AscentEndsAtRidge(Claim[AttackedRows]):
-    """A linear model w'x that is trained on rows which attacks by ascent, dx/ds = w (w'x - y) up to s, move in every
-    step tends to ridge regression,
+    """Let X be a matrix with more rows than inputs, and let y be the targets. Train a linear model w'x on these rows,
+    where attacks by ascent, dx/ds = w (w'x - y) up to s, move the rows in every step. The weights tend to ridge
+    regression,
 
-        w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|²,
+        w = (X'X + kappa)^-1 X'y,    kappa = |X w - y|² (exp(s |w|²) - 1)/|w|².
 
-    with s = 3 and more rows than inputs: the relative distance vanishes with time. As residuals do, so would the ridge.
+    With s = 3, the relative distance from ridge regression vanishes with time. If the residuals vanished, the ridge
+    would vanish, too.
     """
 
     title = "Long training under attacks by ascent ends at ridge regression"
@@ -137,7 +145,7 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
     stated = Kind.OWN
     population = SpuriousRows(new=1)
     relation = Limit("time", (4.0, 40.0, 400.0), margin=0.02, resolution=0.02, relative=False)
-    control = Control("a tenth of the distance stays", lambda gap, problem: gap + 0.1)
+    control = Control("a relative distance of a tenth remains", lambda gap, problem: gap + 0.1)
     controls = "the weights of a linear model after long training under attack"
     unexplained = "whether another ridge would satisfy the same equation"
     trials = 32
@@ -149,21 +157,22 @@ class AscentEndsAtRidge(Claim[AttackedRows]):
 
 
 class SignedAttacksLoseNothing(Claim[AttackedRows]):
-    """Where one input of size 2 tells the label in 95 % of the rows and 60 others of unit variance tell it faintly, a
-    linear model is trained on 100 rows that are moved in every step by the worst shift of every input by 0.3. After 200
-    steps and after 2000, about the times 10/lambda and 100/lambda, lambda the largest eigenvalue of the rows' Gram
-    matrix, its robust accuracy is on average that of the one large input alone: long training loses nothing.
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 60 other inputs of unit variance depend
+    weakly on the label. Train a linear model on 100 rows, and move the rows in every step by the worst shift of every
+    input by 0.3. Take the robust accuracy after 200 steps and after 2000 steps. These are about the times 10/lambda and
+    100/lambda, where lambda is the largest eigenvalue of the rows' Gram matrix. On average, the robust accuracy is that
+    of the one large input alone. So long training loses nothing.
     """
 
-    title = "Under signed attacks of a fixed radius long training loses no robust accuracy"
+    title = "Under signed attacks of a fixed radius, long training loses no robust accuracy"
     source = Source("fu2024theoretical", "Abstract, robust overfitting", note="for attacks that do not fade")
     stated = Kind.REMARK
-    reading = "adversarial training as experiments do it, of a linear model"
+    reading = "adversarial training as in experiments, but of a linear model"
     population = SpuriousRows()
     relation = EqualInMean(margin=0.005, resolution=0.005, relative=False)
-    control = Control("three points are lost", lambda value, problem: value - 0.03)
+    control = Control("three percentage points are lost", lambda value, problem: value - 0.03)
     controls = "robust accuracy along training under attacks that do not fade"
-    unexplained = "deep networks on images, on which such training is reported to overfit"
+    unexplained = "deep networks on images, for which such training is reported to overfit"
     trials = 32
 
     def predict(self, problem: AttackedRows) -> Array:
@@ -203,25 +212,27 @@ def ascent_ridge(problem: AttackedRows, strength: float) -> Float[Array, " d"]:
 
 
 class LearnedTimesAreRobust(Claim[AttackedRows]):
-    """Where one input of size 2 tells the label in 95 % of the rows and 40 others of unit variance tell it faintly, the
-    robust accuracy of an infinitely wide ReLU network of one hidden layer, on held-out rows under projected gradient
-    attacks of radius 0.3, is higher with times learned row by row, on 40 rows with 20 more for validation
-    (Adv-NTK), than after plain training on all 60, and than with the one time for all 40 rows that is best on the
-    attacked validation rows, whichever of these two is better on the held-out rows of a problem.
+    """Let one input of size 2 agree with the label in 95 % of the rows. Let 40 other inputs of unit variance depend
+    weakly on the label. Take the tangent kernel of an infinitely wide ReLU network of one hidden layer. Measure the
+    robust accuracy on held-out rows under projected gradient attacks of radius 0.3. Adv-NTK learns a training time for
+    each of 40 rows, with 20 more rows for validation. Its robust accuracy is higher than after plain training on all 60
+    rows. It is also higher than with a common time for all 40 rows, the time that is best on the attacked validation
+    rows. In each problem, the better of these two alternatives on the held-out rows counts.
     """
 
-    title = "Times learned row by row make infinite width robust, beyond early stopping"
+    title = "Adv-NTK is more robust than plain training and than early stopping"
     source = Source("fu2024theoretical", "Abstract, Adv-NTK")
     stated = Kind.REMARK
     reading = (
-        "enhances robustness: beyond plain training on all rows, those of the validation included, and beyond early "
-        "stopping; on a law made for it. At first the claim was that one common time lies between the two; a look did "
-        "not show that, and it was dropped. A later look compared with the better one of the two, which is judged now"
+        "enhances robustness is read as: beyond plain training on all rows, including those of the validation, and "
+        "beyond early stopping, on a distribution made for it. A first version claimed that one common time lies "
+        "between the two. A first run did not show that, so it was dropped. Since a later run, the comparison is "
+        "with the better of the two"
     )
     population = SpuriousRows(n=60, d=40, new=150)
     relation = Order("method", (0.0, 1.0))
-    control = Control("it falls", lambda sign, problem: -sign)
-    controls = "robust accuracy of kernel predictors"
+    control = Control("robust accuracy falls", lambda sign, problem: -sign)
+    controls = "the robust accuracy of kernel predictors"
     unexplained = "images, on which the paper compares with networks of finite width"
     trials = 48
     predict = 1.0

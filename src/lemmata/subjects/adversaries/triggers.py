@@ -1,9 +1,10 @@
-"""Triggers in distilled digits: how large they must be, what distilling does to them, and what optimising gains.
+"""Triggers in distilled digits: how large they must be, how distilling changes them, and what optimising gains.
 
-One support image a class is distilled from 200 digits, of which a tenth carry a trigger and the target's label, by
-kernel inducing points with the tangent kernel of a ReLU network with one hidden layer. Success is the share of
-triggered test digits of other classes that are called the target. No theorem says how large it is; the claims are
-about means over splits of the digits.
+One support image per class is distilled from 200 digits. A tenth of the digits carry a trigger and the target's
+label. The method is kernel inducing points with the tangent kernel of a ReLU network with one hidden layer. Success
+is the share of triggered test digits of other classes that are classified as the target. This theory controls means
+over splits of the digits. It assumes this kernel and these sizes. It leaves unexplained how large the success is,
+since no theorem gives it.
 """
 
 import jax
@@ -24,18 +25,19 @@ _WEIGHT, _ALONE = 1e4, 1e12  # of the conflict: as large as the projection, and 
 
 
 class LargerTriggersSucceed(Claim[PoisonedDigits]):
-    """A white square of side 2, 4 or 8 in a corner of 8 x 8 digits, seen at an opacity of 0.3, succeeds the more often
-    after distilling the larger it is, on the mean over splits.
+    """Put a white square of side 2, 4 or 8 as a trigger in a corner of 8 x 8 digits, at an opacity of 0.3. Distil the
+    poisoned digits. On the mean over splits, larger squares succeed more often. Success means that regression on the
+    distilled images classifies a triggered digit of another class as the target.
     """
 
-    title = "Larger triggers succeed more often"
+    title = "Larger triggers in distilled digits succeed more often"
     source = Source(_KEY, "Abstract, two triggers", note="the square")
     population = DigitsToPoison()
     relation = Order("side", _SIDES)
-    control = Control("less often", lambda sign, problem: -sign)
+    control = Control("larger triggers succeed less often", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"
-    unexplained = "how often it succeeds"
-    reading = "the first of the two methods as the public code has it: a white square"
+    unexplained = "how often a trigger succeeds"
+    reading = "the first of the two methods as in the public code, a white square"
     traced = False
     trials = 12
     predict = 1.0
@@ -50,22 +52,23 @@ class LargerTriggersSucceed(Claim[PoisonedDigits]):
 
 
 class CleanAccuracyKept(Claim[PoisonedDigits]):
-    """The mean accuracy on clean digits of what is distilled from digits of which a share carry a white square over the
-    whole image at an opacity of 0.3 is that of what is distilled from clean digits, within 0.03. Splits count on which
-    the trigger succeeds at more than half of the test digits, and on which distilling gains more than 0.1 in accuracy
-    over the images that it starts from.
+    """Distil a set of digits twice. The first time, the digits are as they are. The second time, a share of them
+    carries a white square over the whole image, at an opacity of 0.3. On clean digits, the mean accuracies of the two
+    distilled sets agree within 0.03. Only splits count on which the trigger succeeds on more than half of the test
+    digits. On these splits, distilling must also gain more than 0.1 in accuracy over the images from which it starts.
     """
 
-    title = "Accuracy on clean digits is kept where a trigger succeeds"
+    title = "Distilling poisoned digits costs at most 0.03 of accuracy on clean digits"
     source = Source(_KEY, "Abstract, effective attacks", note="that nobody notices by accuracy")
     population = DigitsToPoison(shares=(8, 12))
     relation = EqualInMean(margin=0.03, resolution=0.03, relative=False, over="problems")
-    control = Control("a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
+    control = Control("an accuracy of a tenth is lost", lambda accuracy, problem: accuracy - 0.1)
     controls = "the accuracy on clean digits after poisoning"
     unexplained = "why a linear change of a tenth of the images costs little"
     reading = (
-        "effective: success without a loss of accuracy that would be noticed. That the trigger succeeds and that "
-        "distilling gains were added as hypotheses after one look: what does nothing keeps accuracy, too"
+        "effective is read as: success without a loss of accuracy that would be noticed. The hypotheses that the "
+        "trigger succeeds and that distilling gains were added after one look at the results, because an attack or "
+        "a distillation that does nothing keeps the accuracy, too"
     )
     traced = False
     trials = 20
@@ -91,21 +94,23 @@ class CleanAccuracyKept(Claim[PoisonedDigits]):
 
 
 class DistillingWeakensTriggers(Claim[PoisonedDigits]):
-    """A white square of side 4 at an opacity of 0.3 succeeds less often with regression on images distilled from
-    poisoned digits than with regression on the poisoned digits themselves, on the mean over splits; and more often than
-    with regression on images distilled from clean digits, for which it is a change like any other.
+    """Put a white square of side 4 as a trigger on digits, at an opacity of 0.3. Compare regression on three sets:
+    images distilled from clean digits, images distilled from the poisoned digits, and the poisoned digits themselves.
+    On the mean over splits, the trigger succeeds more often with each of these sets than with the one before. For
+    images distilled from clean digits, the square is a change like any other.
     """
 
-    title = "Distilling weakens a trigger, and does not undo it"
+    title = "Distilling weakens a trigger, but does not remove it"
     source = Source(_KEY, "Abstract, counteracts")
     population = DigitsToPoison()
     relation = Order("training set", (0.0, 1.0, 2.0))
-    control = Control("it succeeds less often", lambda sign, problem: -sign)
+    control = Control("the order is reversed", lambda sign, problem: -sign)
     controls = "the success of a trigger before and after distilling"
-    unexplained = "triggers over the whole image, which distilling leaves as they are"
+    unexplained = "triggers over the whole image, which distilling does not weaken"
     reading = (
-        "rung 0 are images distilled from clean digits, rung 1 those distilled from poisoned digits, rung 2 the "
-        "poisoned digits; rung 0 was added after one look, since images that never saw the trigger are weaker still"
+        "case 0 is images distilled from clean digits, case 1 is images distilled from poisoned digits, and case 2 "
+        "is the poisoned digits. Case 0 was added after one look at the results, since images that never saw the "
+        "trigger are even weaker"
     )
     traced = False
     trials = 12
@@ -160,27 +165,28 @@ def by_definition(x: Float[Array, "n 64"], y: Float[Array, "n 10"], points: Floa
 
 
 class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
-    """Sixty steps of Adam on 10^4 conflict + projection of a pattern over the whole image, at an opacity of 0.2 and
-    with the length of the pattern never above the one at the start, given the images that were distilled from clean
-    digits, lower both: on the mean over splits the conflict further than the same steps on the projection alone do,
-    and the projection further than the same steps on the conflict alone do, either of them below what it is at the
-    start; and the steps on the projection alone lower the projection further still. With the weight 10^4 the two are of
-    one size.
+    """Let a trigger be a pattern over the whole image, at an opacity of 0.2, and let support images be distilled from
+    clean digits. Run sixty steps of Adam on 10^4 conflict + projection, and never let the pattern become longer than at
+    the start. On the mean over splits, these steps lower the conflict and the projection below their values at the
+    start. They lower the conflict further than the same steps on the projection alone. They lower the projection
+    further than the same steps on the conflict alone. The steps on the projection alone lower the projection further
+    still. With the weight 10^4, the two parts are of the same size.
     """
 
-    title = "An optimised trigger lowers conflict and projection"
+    title = "An optimised trigger lowers both the conflict and the projection"
     source = Source(_KEY, "Abstract, effective attacks", note="what is optimised")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("optimised on", (0.0, 1.0, 2.0))
-    control = Control("they are raised", lambda sign, problem: -sign)
-    controls = "conflict and projection of a poisoned set"
+    control = Control("the order is reversed", lambda sign, problem: -sign)
+    controls = "the conflict and the projection of a poisoned set"
     unexplained = "the success of the trigger, and whether sixty steps end near a minimum"
     reading = (
-        "the second of the two methods as the public code has it, at a length that is kept, and with a weight of the "
-        "conflict: at the weight 1, judged at first, the conflict is 1/15,000 of the sum and is not heard. Rung 1 is "
-        "what both leave, as the unit; rung 0 is the projection after steps on it alone, rung 2 the smaller one of the "
-        "two parts after steps on the other. A first null, the sum for the better one of two single parts, was left "
-        "open by 12 splits: steps end before the sum is as small; a second one had no rung 0"
+        "the second of the two methods as in the public code, at a length that is kept, and with a weight of the "
+        "conflict. At the weight 1, which was tested first, the conflict is 1/15,000 of the sum and has no effect. "
+        "Case 1 is what the joint steps leave, and serves as the unit. Case 0 is the projection after steps on the "
+        "projection alone, and case 2 is the smaller of the two parts after steps on the other part. A first null "
+        "hypothesis, the sum for the better of two single parts, was left open by 12 splits, because the steps end "
+        "before the sum is as small. A second one had no case 0"
     )
     traced = False
     trials = 16
@@ -200,21 +206,26 @@ class OptimisedTriggerLowersLoss(Claim[PoisonedDigits]):
 
 
 class OptimisedTriggerSucceeds(Claim[PoisonedDigits]):
-    """A pattern over the whole image at an opacity of 0.2 that was optimised on the projection, given the images
-    distilled from clean digits, succeeds after distilling more often than a random permutation of its own pixels, on
-    the mean over splits; and that more often than the random pattern that it started from and is not longer than.
+    """Let a trigger be a random pattern over the whole image, at an opacity of 0.2, and let support images be distilled
+    from clean digits. Optimise the pattern on the projection, without making it longer. On the mean over splits, the
+    optimised pattern succeeds after distilling more often than a random permutation of its own pixels. This permutation
+    succeeds more often than the random pattern from which the optimisation started.
     """
 
-    title = "An optimised trigger succeeds more often, and where its pixels stand counts"
+    title = "An optimised trigger succeeds more often than its own pixels in random order"
     source = Source(_KEY, "Abstract, effective attacks", note="what optimising gains")
     population = DigitsToPoison(shares=(8, 12))
     relation = Order("pattern", (0.0, 1.0, 2.0), over="problems")
-    control = Control("less often", lambda sign, problem: -sign)
+    control = Control("the order is reversed", lambda sign, problem: -sign)
     controls = "the success of a trigger in distilled data"
-    unexplained = "whether the conflict adds to it: on six splits it did not, at a weight at which it is lowered"
+    unexplained = (
+        "whether optimising the conflict adds to the success; on six splits it did not, at a weight that lowers "
+        "the conflict"
+    )
     reading = (
-        "rung 0 is the random pattern, rung 1 the optimised one with its pixels in a random order, rung 2 the "
-        "optimised one. At first conflict + projection was optimised, of which the conflict is 1/15,000 and unheard"
+        "case 0 is the random pattern, case 1 is the optimised pattern with its pixels in a random order, and case "
+        "2 is the optimised pattern. A first version optimised conflict + projection, in which the conflict is "
+        "1/15,000 and has no effect"
     )
     traced = False
     trials = 32

@@ -1,9 +1,10 @@
 """Convolutional deep kernel machines: layers whose state is the covariances of sites with inducing points.
 
-A layer of infinitely many channels is known by covariances of its features. Of n images of S sites these are (n S)²
-numbers; a machine carries those of p inducing points with each other and with sites, and each site's variance. The
-theory controls what layers do to the numbers that are carried, and how far learned Gram matrices move from their
-prior. It leaves open what the pairs of sites that are not carried would have said, and whether a machine is accurate.
+A layer with infinitely many channels is given by the covariances of its features. For n images of S sites, these
+are (n S)² numbers. A machine carries only the covariances of p inducing points with each other and with sites, and
+the variance of each site. This theory controls what layers do to the numbers that are carried, and how far learned
+Gram matrices move from their prior. It assumes convolutions, ReLU layers and Gram layers. It leaves unexplained
+what the covariances of pairs of sites would add, and whether a machine is accurate.
 """
 
 import functools
@@ -67,24 +68,24 @@ def _flat(parts: tuple) -> Float[np.ndarray, " entries"]:
 
 
 class InterDomainGrams(Claim[ImageGrams]):
-    """Let inducing points of a convolution be patches that are made of those in front of it, C_d of them at place d of
-    the window. Then of the covariances of inducing points and of all sites, those of inducing points with each other,
-    of sites with inducing points, and of each site with itself follow through convolutions and ReLU from the same three
-    in front: through a convolution as
+    """Let the inducing points behind a convolution be patches that are made of the inducing points in front of it. Let
+    C_d be the weights at place d of the window. Let K_ii be the covariances of inducing points, let K_ti be those of
+    site t with inducing points, and let k_t be the variance of site t. Behind convolutions and ReLU layers, these three
+    follow from the same three in front. Through a convolution they become
 
         mean over d of C_d K_ii C_d',   mean over d of K_(t+d)i C_d',   mean over d of k_(t+d),
 
-    zeros outside of an image, and no covariance of two sites is needed.
+    with zeros outside of an image. No covariance of two sites is needed.
     """
 
-    title = "Inducing points on both sides of a convolution"
+    title = "Inducing points pass through convolutions without covariances of two sites"
     source = Source(_KEY, "Abstract, inducing points")
     population = RandomImages()
     relation = Equal(block=1)
-    control = Control("means over one place fewer", lambda found, problem: found * (9 / 8) ** 2)
+    control = Control("the means are over one place fewer", lambda found, problem: found * (9 / 8) ** 2)
     controls = "covariances of inducing points and sites behind convolutions"
-    unexplained = "covariances of two sites, which a pool over sites asks for"
-    reading = "two convolutions of windows of 3 x 3, each behind a ReLU"
+    unexplained = "covariances of two sites, which pooling over sites needs"
+    reading = "two convolutions with windows of 3 x 3, each behind a ReLU"
     traced = False
     condition = 9.0  # rounding of an angle's cosine moves the covariance behind a ReLU by as much; sums are of 9 places
 
@@ -97,18 +98,19 @@ class InterDomainGrams(Claim[ImageGrams]):
 
 
 class WideConvolutionalNetwork(Claim[ImageGrams]):
-    """In a network of three convolutions with normal weights of variance 1/(entries of a window) and sqrt(2) times ReLU
-    between them, let inducing features be the first convolution of given patches, then convolutions of windows that are
-    filled with sums, by given weights, of the inducing features in front. The mean products of features over N channels
-    of the third convolution, of inducing points with each other and with sites, and of sites with themselves, differ
-    from the machine's Gram matrices by a root mean square that falls like N^(-1/2).
+    """Take a network of three convolutions with normal weights of variance 1/(entries of a window) and sqrt(2) times
+    ReLU between them. The inducing features start as the first convolution of given patches. Behind a later
+    convolution, they are the convolution of windows that contain weighted sums of the inducing features in front, with
+    given weights. Take the mean products of features over the N channels of the third convolution. They are the
+    products of inducing points with each other and with sites, and of sites with themselves. Their root mean square
+    difference from the machine's Gram matrices falls like N^(-1/2).
     """
 
-    title = "The convolutional network behind the machine"
+    title = "Wide random convolutional networks have the machine's Gram matrices"
     source = Source(_KEY, "Abstract, convolutional machines")
     population = RandomImages()
     relation = Rate("channels", (8.0, 32.0, 128.0), margin=0.1, resolution=0.15)
-    control = Control("like N^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the difference falls like N^-1", lambda exponent, problem: exponent - 0.5)
     controls = "covariances of features in wide convolutional networks at random weights"
     unexplained = "trained networks"
     traced = False
@@ -140,21 +142,22 @@ def _network(
 
 
 class GramLayerKeepsResidual(Claim[ImageGrams]):
-    """A Gram layer replaces the inducing Gram matrix K_ii by a learned one, G, and carries sites along by
+    """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
+    the site. A Gram layer replaces K_ii by a learned matrix G, and moves the sites along by
 
         G_ti = K_ti K_ii^-1 G,   g_t = k_t - K_ti K_ii^-1 K_it + G_ti G^-1 G_it.
 
-    What inducing points leave unexplained of a site is the same before and after, whatever G is:
-    g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of inducing features. So it is
-    never negative, and representations are learned within that span alone.
+    The variance of a site that inducing points leave unexplained is the same before and after, for every G. This
+    remainder g_t - G_ti G^-1 G_it is the squared distance of the site's feature from the span of inducing features. So
+    it is never negative, and representations are learned only within that span.
     """
 
-    title = "A Gram layer learns in the span of inducing points"
+    title = "A Gram layer learns only in the span of the inducing points"
     source = Source(_KEY, "Abstract, inducing points", note="its Gram layer")
     stated = Kind.OWN
     population = RandomImages()
     relation = Equal(block=1)
-    control = Control("a tenth more is left", lambda left, problem: 1.1 * left)
+    control = Control("a tenth more of the variance is left unexplained", lambda left, problem: 1.1 * left)
     controls = "the variance that inducing points leave unexplained"
     unexplained = "how many inducing points are enough"
     traced = False
@@ -186,25 +189,28 @@ def _replaced(images: Array, patches: Array, learned: Array) -> ConvolutionalGra
 
 
 class ImageNormsAreFactors(Claim[ImageGrams]):
-    """In front of every ReLU of a machine at its prior, without biases, divide by the root of each image's mean
-    variance over sites, and inducing points by that of their mean variance. The covariances of pooled images that
-    inducing points explain, Q = m K_ii^-1 m' with m the means of K_ti over sites, then change by one factor an image,
-    so that the correlations
+    """Take a machine at its prior, without biases. In front of every ReLU, divide the features of each image by the
+    root of their mean variance over sites. Divide the inducing points by the root of their own mean variance. Let
+    Q = m K_ii^-1 m' be the covariances of pooled images that inducing points explain, where m are the means of K_ti
+    over sites. Normalisation changes Q by one factor per image. So the correlations
 
         Q_st / sqrt(Q_ss Q_tt)
 
-    are those of the machine without normalisation: ReLU and convolutions pass such factors on.
+    are those of the machine without normalisation. The reason is that ReLU and convolutions pass such factors on.
     """
 
-    title = "Norms of images do nothing to a prior but scale it"
+    title = "Normalising by images only scales the prior of a convolutional machine"
     source = Source(_KEY, "Abstract, normalisation")
     stated = Kind.OWN
     population = RandomImages()
     relation = Equal(block=1)
-    control = Control("those of the pooled images themselves", lambda found, problem: jnp.asarray(_pooled(problem)))
+    control = Control(
+        "the correlations are those of the pooled images themselves",
+        lambda found, problem: jnp.asarray(_pooled(problem)),
+    )
     controls = "what normalisation by images can change"
-    unexplained = "norms of sites, biases and learned Gram matrices, where normalisation is no factor"
-    reading = "the analogue of batch normalisation with norms of images, one of those that were tried"
+    unexplained = "norms of sites, biases and learned Gram matrices, for which normalisation is not a factor"
+    reading = "the analogue of batch normalisation with norms of images, one of several that were tried"
     traced = False
 
     def predict(self, problem: ImageGrams) -> Array:

@@ -1,9 +1,11 @@
-"""The top of a convolutional machine: pooling by inducing points, and what labels do to Gram matrices below.
+"""The top of a convolutional machine: pooling by inducing points, and the effect of labels on the Gram matrices
+below.
 
-Global average pooling asks for covariances of all pairs of sites of an image, which a machine does not carry; inducing
-points say something of them. Labels then pull on the learned Gram matrices with a force that the weight nu of their
-divergence from the prior resists. The theory controls how far approximate variances are from exact ones, and how
-Gram matrices move with nu. It leaves open whether moving them helps on rows that were not trained on.
+Global average pooling needs the covariances of all pairs of sites of an image. A machine does not carry these, but
+inducing points give a part of them. Labels pull on the learned Gram matrices, and the weight nu of the divergence
+from the prior resists. This theory controls how far approximate variances are from exact ones, and how Gram
+matrices move with nu. It assumes one learned Gram matrix. It leaves unexplained whether moving the Gram matrices
+helps on new rows.
 """
 
 import equinox as eqx
@@ -204,22 +206,25 @@ _pooled = jax.jit(pool_grams, static_argnames="residuals")
 
 
 class PoolingByInducingPoints(Claim[PooledSites]):
-    """The mean over an image's sites of features has as its variance the mean of the covariances of all pairs of sites.
-    With m the mean over sites of their covariances K_ti with inducing points, the variance that these explain,
+    """Pool an image by the mean of the features over its sites. The variance of this mean is the mean covariance of all
+    pairs of sites. Let K_ii be the Gram matrix of inducing points, and let m be the mean over sites of the covariances
+    K_ti with the inducing points. The variance that the inducing points explain,
 
         m K_ii^-1 m',
 
-    is at most that.
+    is at most the variance of the mean.
     """
 
-    title = "Pooling by inducing points explains at most the variance"
+    title = "Inducing points explain at most the variance of a pooled image"
     source = Source(_KEY, "Abstract, top layers", note="global average pooling")
     stated = Kind.OWN
     population = Sites()
     relation = AtMost()
-    control = Control("nine tenths of the exact variance suffice", lambda exact, problem: 0.9 * exact)
+    control = Control(
+        "the explained variance is at most nine tenths of the variance", lambda exact, problem: 0.9 * exact
+    )
     controls = "the variance of pooled images"
-    unexplained = "what inducing points leave out"
+    unexplained = "the variance that inducing points leave out"
     traced = False
 
     def predict(self, problem: PooledSites) -> Array:
@@ -237,21 +242,22 @@ class PoolingByInducingPoints(Claim[PooledSites]):
 
 
 class PoolingOfSpannedSites(Claim[PooledSites]):
-    """Where features of an image's sites are sums of those of inducing points, the variance of their mean over sites is
+    """Let K_ii be the Gram matrix of inducing points. Let the features of an image's sites be linear combinations of
+    the features of the inducing points. The variance of the mean of the features over the sites is
 
         m K_ii^-1 m',
 
-    m the mean over sites of their covariances K_ti with the inducing points.
+    where m is the mean over sites of their covariances K_ti with the inducing points.
     """
 
-    title = "Inducing points that span the sites explain all of the variance"
+    title = "Inducing points that span the sites explain all variance of a pooled image"
     source = Source(_KEY, "Abstract, top layers", note="global average pooling, where nothing is lost")
     stated = Kind.OWN
     population = Sites(spanned=True)
     relation = Equal()
-    control = Control("a hundredth more", lambda exact, problem: 1.01 * exact)
+    control = Control("the variance is a hundredth larger", lambda exact, problem: 1.01 * exact)
     controls = "the variance of pooled images"
-    unexplained = "what inducing points leave out that do not span the sites"
+    unexplained = "the variance that is left out by inducing points that do not span the sites"
     traced = False
 
     def predict(self, problem: PooledSites) -> Array:
@@ -266,21 +272,22 @@ class PoolingOfSpannedSites(Claim[PooledSites]):
 
 
 class DependentRest(Claim[PooledSites]):
-    """Whatever the dependence of sites, with r the mean over an image's sites of k_t - K_ti K_ii^-1 K_it the variance
-    of the mean over its sites is at most
+    """Let K_ii be the Gram matrix of inducing points, K_ti the covariances of site t with them, and k_t the variance of
+    the site. Let m be the mean over an image's sites of K_ti, and let r be the mean of k_t - K_ti K_ii^-1 K_it. For any
+    dependence between the sites, the variance of the mean feature over the sites is at most
 
-        m K_ii^-1 m' + r,
+        m K_ii^-1 m' + r.
 
-    with equality where all its sites are equal.
+    Equality holds if all sites of the image are equal.
     """
 
-    title = "The variance of a pooled image, whatever its sites share"
+    title = "A bound on the variance of a pooled image for any dependence of its sites"
     source = Source(_KEY, "Abstract, top layers", note="with residuals that depend on each other")
     population = Sites()
     relation = AtMost()
-    control = Control("half of the rest suffices", lambda bound, problem: (bound + _explained(problem)) / 2)
+    control = Control("half of the remainder r is enough", lambda bound, problem: (bound + _explained(problem)) / 2)
     controls = "the variance of pooled images"
-    unexplained = "how alike the rest of two sites is"
+    unexplained = "how similar the remainders of two sites are"
     traced = False
 
     def predict(self, problem: PooledSites) -> Array:
@@ -303,24 +310,27 @@ def _explained(problem: PooledSites) -> Array:
 
 
 class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
-    """A machine of one learned Gram matrix G, then ReLU, pooling and a Gaussian process with noisy labels, maximises
-    the bound on the log density of labels less nu times the divergence of N(0, G) from N(0, K). As nu grows the
-    maximiser approaches the prior's K, where no representation is learned: with L L' = K and the bound's gradient B' by
-    G at K,
+    """Let a machine consist of one learned Gram matrix G, then ReLU, pooling and a Gaussian process with noisy labels.
+    It maximises a bound on the log density of the labels minus nu times a divergence. This is the divergence of N(0, G)
+    from N(0, K), where K is the Gram matrix of the prior. As nu grows, the maximiser approaches K, at which no
+    representation is learned. Let L L' = K, and let B' be the gradient of the bound by G at K. Then
 
         nu |L^-1 G L^-T - I| -> 2 |L' B' L|.
     """
 
-    title = "Gram matrices depart from the prior like the bound's gradient over nu"
+    title = "Learned Gram matrices depart from the prior like the bound's gradient over nu"
     source = Source(_KEY, "Abstract, infinite width", "Abstract, retained")
     stated = Kind.OWN
     population = StiffMachines()
     relation = Limit("stiffness", (1e3, 1e4, 1e5), margin=0.001, resolution=0.002)
-    control = Control("a tenth farther", lambda distance, problem: 1.1 * distance)
+    control = Control("the distance is a tenth larger", lambda distance, problem: 1.1 * distance)
     controls = "how far Gram matrices are from their prior"
-    unexplained = "small nu, where maximisers may be several; any smooth objective with a weight nu has such a limit"
+    unexplained = (
+        "small nu, for which there may be several maximisers; any smooth objective with a weight nu has such a limit"
+    )
     reading = (
-        "representation learning: a Gram matrix of a layer that depends on labels; standard limits: nu is infinite"
+        "representation learning means a Gram matrix of a layer that depends on labels; standard limits mean "
+        "infinite nu"
     )
     traced = False
     trials = 16
@@ -338,20 +348,22 @@ class GramsLearnAtFiniteStiffness(Claim[StiffMachine]):
 
 
 class FitFallsWithStiffness(Claim[StiffMachine]):
-    """A machine of one learned Gram matrix, then ReLU, pooling and a Gaussian process with noisy labels: the bound on
-    the log density of the labels it is trained on, at the maximiser of that bound less nu times the divergence from the
-    prior, falls as nu rises from 0.1 to 1, 10 and 100. The bound is computed by its definition, in which arc-cosine
-    kernels stand for the ReLU, and problems count on which the gradient by definition vanishes at the maximiser.
+    """Let a machine consist of one learned Gram matrix, then ReLU, pooling and a Gaussian process with noisy labels. It
+    maximises a bound on the log density of its training labels, minus nu times the divergence from the prior. At the
+    maximiser, the bound falls as nu rises from 0.1 to 1, 10 and 100. The bound is computed by its definition, with
+    arc-cosine kernels for the ReLU. Only problems count for which the gradient by definition vanishes at the maximiser.
     """
 
-    title = "The fit falls with nu"
+    title = "The fit of a machine to its training labels falls as nu rises"
     source = Source(_KEY, "Abstract, retained", note="what its weight nu does")
     stated = Kind.OWN
     population = StiffMachines()
     relation = Order("stiffness", (0.1, 1.0, 10.0, 100.0))
-    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
-    controls = "the fit of the labels that are trained on"
-    unexplained = "accuracy on other rows, which may fall where the fit rises; any penalty does so at exact maximisers"
+    control = Control("the bound rises with nu", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    controls = "the fit of the training labels"
+    unexplained = (
+        "accuracy on other rows, which may fall if the fit rises; any penalty has this effect at exact maximisers"
+    )
     traced = False
     trials = 16
     predict = -1.0

@@ -1,8 +1,9 @@
-"""What a machine of ReLU layers does with its one free number, nu, and with inducing points.
+"""The effect of nu, the one free number of a machine of ReLU layers, and of inducing points.
 
-The objective is a log likelihood less nu times divergences from a prior. This theory controls where the optimum is at
-large nu (the kernel of an infinitely wide network), on which side the two terms move as nu falls, and what inducing
-points compute. It leaves open whether a larger likelihood of the training labels calls other rows better.
+The objective is a log likelihood minus nu times divergences from a prior. This theory controls where the optimum is
+at large nu, which is the kernel of an infinitely wide network. It also controls how the two terms move as nu falls,
+and what inducing points compute. It assumes ReLU layers. It leaves unexplained whether a larger likelihood of the
+training labels gives better predictions on other rows.
 """
 
 import equinox as eqx
@@ -98,18 +99,19 @@ _KEY = "yang2023theory"
 
 
 class StiffMachineIsKernelMethod(Claim[MachineRows]):
-    """As nu grows, the Gram matrix of the last layer of a machine of ReLU layers approaches that of an infinitely wide
-    ReLU network, K(K(...K(G_0))), at the rate 1/nu.
+    """Let a machine have ReLU layers, let G_0 be the Gram matrix of its inputs, and let nu be the weight of its
+    divergences. Let K be the kernel of a ReLU layer. As nu grows, the Gram matrix of the last layer approaches that of
+    an infinitely wide ReLU network, K(K(...K(G_0))), at the rate 1/nu.
     """
 
-    title = "Stiff machines are kernel methods"
+    title = "The kernel of a deep kernel machine approaches that of a wide network as 1/nu"
     source = Source(_KEY, "Abstract, deep kernel machines", note="nu to infinity")
     stated = Kind.OWN
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
-    control = Control("at the rate 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the rate is 1/sqrt(nu)", lambda exponent, problem: exponent + 0.5)
     controls = "the kernel at the last layer"
-    unexplained = "which nu a table wants; the rate is that of any smooth objective with a weight nu"
+    unexplained = "which nu is best for a table; the rate is that of any smooth objective with a weight nu"
     trials = 12
     traced = False
     predict = -1.0
@@ -123,20 +125,21 @@ class StiffMachineIsKernelMethod(Claim[MachineRows]):
 
 
 class DivergenceFallsWithNu(Claim[MachineRows]):
-    """The sum of the Gaussian divergences of a machine's layers from their priors falls like nu^-2 as their weight nu
-    grows: they keep the posteriors close to the prior, at which alone each of them is 0.
+    """Let a machine of ReLU layers weigh the Gaussian divergences of its layers from their priors by nu. As nu grows,
+    the sum of these divergences falls like nu^-2. So they keep the posteriors close to the prior, and each divergence
+    is 0 only at the prior.
     """
 
-    title = "Divergences keep layers near the prior"
+    title = "The divergences of a machine's layers from their priors fall like nu^-2"
     source = Source(_KEY, "Abstract, interpretable", note="ReLU layers")
     population = MachineRowsPopulation()
     relation = Rate("nu", (4e2, 1.6e3, 6.4e3), margin=0.1, resolution=0.1)
-    control = Control("like nu^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the sum falls like nu^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "how far layers move from the prior"
-    unexplained = "what the movement is good for"
+    unexplained = "whether the movement is useful"
     reading = (
-        "close: the divergence vanishes with its weight, at the rate that goes with Gram matrices within 1/nu. At "
-        "first it was judged to fall from nu = 0.5 to 8, as any penalty does at exact maximisers"
+        "close means that the divergence vanishes with its weight, at the rate of Gram matrices within 1/nu of the "
+        "prior. A first version tested that it falls from nu = 0.5 to 8, as any penalty does at exact maximisers"
     )
     trials = 12
     traced = False
@@ -154,19 +157,21 @@ class DivergenceFallsWithNu(Claim[MachineRows]):
 
 
 class AllRowsAsInducingPoints(Claim[MachineRows]):
-    """Where the inducing points are all n rows, the objective of the sparse machine is that of the dense one,
+    """Let a machine have the labels y_c, one column for each output c, and the noise variance s. Let G_0 be the Gram
+    matrix of its n rows, K the kernel of a layer, D the divergence and nu its weight. If the inducing points are all n
+    rows, the objective of the sparse machine is that of the dense machine,
 
         sum_c log N(y_c; 0, K(G_L) + s I) - nu sum_l D(G_l | K(G_{l-1})),
 
-    for any Gram matrices G_1, ..., G_L, and so are its maxima.
+    for any Gram matrices G_1, ..., G_L. So the maxima are the same, too.
     """
 
-    title = "With all rows as inducing points nothing is lost"
+    title = "With all rows as inducing points, the sparse machine is the dense machine"
     source = Source(_KEY, "Abstract, sparse", note="all rows")
     stated = Kind.OWN
     population = MachineRowsPopulation()
     relation = Equal()
-    control = Control("without the divergences", lambda value, problem: _dense(problem, 0.0))
+    control = Control("the objective has no divergences", lambda value, problem: _dense(problem, 0.0))
     controls = "the objective of the sparse machine"
     unexplained = "how many inducing points are enough"
     traced = False

@@ -1,9 +1,10 @@
-"""Linear machines: what Gram matrices go through between inputs and labels, in closed form.
+"""Linear machines: the Gram matrices between inputs and labels, in closed form.
 
-A machine of L linear layers maximises the labels' log likelihood less nu times the divergences of each layer's Gram
-matrix from the one before. Without noise the likelihood is one more divergence, from S = Y Y'/C, and all layers are
-powers of one matrix. This theory controls every layer of such a machine for every nu, and says when there is a maximum
-at all. It leaves open maps that are not linear, which have no closed form and may have several maxima.
+A machine of L linear layers maximises the labels' log likelihood minus nu times the divergences of each layer's
+Gram matrix from the one before. Without noise, the likelihood is one more divergence, from S = Y Y'/C, and all
+layers are powers of one matrix. This theory controls every layer of such a machine for every nu, and when there is
+a maximum at all. It assumes linear maps. It leaves unexplained other maps, which have no closed form and may have
+several maxima.
 """
 
 import equinox as eqx
@@ -120,23 +121,26 @@ def _condition(problem: FewRows) -> Array:
 
 
 class GeometricGrams(Claim[FewRows]):
-    """A machine of L linear layers without noise, and with nu = C for labels Y of C >= n columns and rank n, has its
-    one maximum at
+    """Let a machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let the labels Y
+    have C >= n columns and rank n, and let nu = C be the weight of the divergences. The machine has its one maximum at
 
-        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C:
+        G_l = G_0^1/2 (G_0^-1/2 S G_0^-1/2)^(l/(L+1)) G_0^1/2,    S = Y Y'/C.
 
-    the Gram matrices of its layers go from that of the inputs to that of the labels in L + 1 equal geometric steps.
+    So the Gram matrices of its layers go from that of the inputs to that of the labels in L + 1 equal geometric steps.
     """
 
-    title = "From inputs to labels geometrically"
+    title = "Gram matrices of a linear machine go from inputs to labels in geometric steps"
     source = Source(_KEY, "Abstract, new limit", note="linear machines")
     stated = Kind.THEOREM
     population = FewRowsPopulation(even=True)
     relation = Equal(block=-1)
-    control = Control("in L steps: the last layer is the labels' own", lambda grams, problem: _too_soon(problem))
+    control = Control(
+        "there are only L steps, and the last layer has the labels' Gram matrix",
+        lambda grams, problem: _too_soon(problem),
+    )
     controls = "the representation in every layer"
     unexplained = "maps that are not linear, and labels with noise"
-    reading = "every layer as wide as the labels have columns, in the units of the limit"
+    reading = "every layer is as wide as the labels have columns, in the units of the limit"
     traced = False
 
     def predict(self, problem: FewRows) -> Array:
@@ -156,22 +160,24 @@ def _too_soon(problem: FewRows) -> Array:
 
 
 class GramsForEveryNu(Claim[FewRows]):
-    """For any nu > 0, a machine of L linear layers without noise whose labels have C columns and rank n has its maximum
-    at powers of one matrix, G_l = G_0^1/2 M^l G_0^1/2: M has the eigenvectors of G_0^-1/2 S G_0^-1/2, and for each
-    eigenvalue s of that matrix the one eigenvalue g > 0 of
+    """Let a machine have L linear layers and no noise, and let G_0 be the Gram matrix of its n inputs. Let the labels Y
+    have C columns and rank n, and let S = Y Y'/C. For any nu > 0, the maximum is at powers of one matrix,
+    G_l = G_0^1/2 M^l G_0^1/2. The matrix M has the eigenvectors of G_0^-1/2 S G_0^-1/2. For each eigenvalue s of that
+    matrix, the eigenvalue of M is the one g > 0 that solves
 
-        nu g^(L+1) = (nu - C) g^L + C s,
+        nu g^(L+1) = (nu - C) g^L + C s.
 
-    which is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
+    It is s^(1/(L+1)) at nu = C, and 1 at nu = infinity.
     """
 
-    title = "Linear machines of any stiffness"
+    title = "The Gram matrices of a linear machine are powers of one matrix for every nu"
     source = Source(_KEY, "Abstract, optimised objective", note="linear machines, any nu")
     stated = Kind.OWN
     population = FewRowsPopulation()
     relation = Equal(block=-1)
     control = Control(
-        "geometric at every nu", lambda grams, problem: jnp.asarray(geometric(problem, problem.layers + 1))
+        "the steps are geometric at every nu",
+        lambda grams, problem: jnp.asarray(geometric(problem, problem.layers + 1)),
     )
     controls = "how far each direction of a representation moves towards the labels"
     unexplained = "maps that are not linear"
@@ -191,20 +197,21 @@ class GramsForEveryNu(Claim[FewRows]):
 
 
 class NoMaximumWithoutNoise(Claim[FewRows]):
-    """Where labels have fewer columns C than there are rows and nu < C, the objective of a linear machine has a maximum
-    only because labels have noise: in the direction that has no labels, the smallest eigenvalue of G_1 against G_0
-    falls in proportion to the variance s of the noise as s -> 0.
+    """Let the labels of a linear machine have fewer columns C than there are rows. Let nu < C be the weight of the
+    divergences, and let s be the variance of the labels' noise. The objective has a maximum only because s > 0. In the
+    direction that has no labels, the smallest eigenvalue of G_1 against G_0 falls in proportion to s as s -> 0. Here
+    G_0 and G_1 are the Gram matrices of the inputs and of the first layer.
     """
 
-    title = "Directions without labels collapse"
+    title = "In a linear machine, directions without labels collapse as the noise vanishes"
     source = Source(_KEY, "Abstract, optimised objective", note="fewer labels than rows")
     stated = Kind.OWN
     population = FewRowsPopulation(columns=-1, noisy=True, even=True)
     relation = Rate("s", (1e-5, 1e-4, 1e-3), margin=0.05, resolution=0.1)
-    control = Control("like the root of s", lambda exponent, problem: exponent - 0.5)
+    control = Control("the eigenvalue falls like the root of s", lambda exponent, problem: exponent - 0.5)
     controls = "whether the objective has a maximum"
-    unexplained = "what a collapsed direction does to rows that are not in training"
-    reading = "one learned layer, nu half of the number of columns"
+    unexplained = "the effect of a collapsed direction on rows that are not in training"
+    reading = "one learned layer, with nu equal to half the number of columns"
     trials = 12
     traced = False
     predict = 1.0

@@ -1,10 +1,11 @@
-"""Wide deep Gaussian processes: what their posterior over a Gram matrix becomes, with labels once or in proportion.
+"""Wide deep Gaussian processes: their posterior over a Gram matrix, with labels seen once or N times.
 
-A process has N nu features in its hidden layer, and labels are columns of a Gaussian process on their Gram matrix G. On
-two rows G has three numbers, so the posterior at every width is an integral and no chain need be run. Where labels are
-seen once, G returns to the prior's as N grows; where they are seen N times, to the optimum of a deep kernel machine,
-and features become normal. This theory controls both limits and how fast they are reached, for one hidden layer of
-ReLU features on two rows. It leaves open many rows and layers at once, and networks, whose features need not be normal.
+A process has N nu features in its hidden layer. The labels are columns of a Gaussian process on the Gram matrix G
+of these features. For two rows, G has three numbers, so the posterior at every width is an integral, and no Markov
+chain is needed. If labels are seen once, G returns to the prior as N grows. If they are seen N times, G tends to
+the optimum of a deep kernel machine, and features become normal. This theory controls both limits and their rates.
+It assumes one hidden layer of ReLU features on two rows. It leaves unexplained many rows and layers at once, and
+networks, whose features need not be normal.
 """
 
 import equinox as eqx
@@ -82,17 +83,18 @@ def at_width(problem: TwoRows, copies: float, n: float) -> Posterior:
 
 
 class StandardLimitKeepsPrior(Claim[TwoRows]):
-    """In a deep Gaussian process with N nu features whose labels are seen once, the posterior mean of the features'
-    Gram matrix approaches that of the prior, K(G_0), at the rate 1/N: the infinitely wide process learns no
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels once.
+    As N grows, the posterior mean of the features' Gram matrix approaches that of the prior, K(G_0), at the rate 1/N.
+    Here G_0 is the Gram matrix of the inputs and K is the kernel of the layer. So the infinitely wide process learns no
     representation.
     """
 
-    title = "Labels seen once leave no trace in a wide layer"
+    title = "With labels seen once, the posterior of a wide layer approaches its prior as 1/N"
     source = Source(_KEY, "Abstract, standard limits", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
     relation = Rate("N", _WIDTHS, margin=0.1, resolution=0.1)
-    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the rate is 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
     controls = "what a wide layer learns from its labels"
     unexplained = "parameterisations in which wide networks do learn features"
     trials = 20
@@ -105,20 +107,21 @@ class StandardLimitKeepsPrior(Claim[TwoRows]):
 
 
 class WideProcessReachesMachine(Claim[TwoRows]):
-    """In a deep Gaussian process with N nu features whose labels are seen N times, the posterior mean of the features'
-    Gram matrix approaches the optimum G of the objective
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
+    times. As N grows, the posterior mean of the features' Gram matrix approaches the optimum G of the objective
 
         sum_c log N(y_c; 0, K(G) + s I) - nu D(G | K(G_0))
 
-    at the rate 1/N, and not the prior's K(G_0).
+    at the rate 1/N, and not the prior's K(G_0). Here y_c are the columns of the labels, and s is the variance of their
+    noise. K is the kernel of the layer, G_0 is the Gram matrix of the inputs, and D is the divergence.
     """
 
-    title = "Wide processes reach the machine's optimum"
+    title = "With labels seen N times, a wide process approaches the machine's optimum as 1/N"
     source = Source(_KEY, "Abstract, experiments", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
     relation = Rate("N", _WIDTHS, margin=0.1, resolution=0.1)
-    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the rate is 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
     controls = "the representation of a wide process"
     unexplained = "objectives with several maxima, of which a wide process takes the highest"
     trials = 8
@@ -132,19 +135,20 @@ class WideProcessReachesMachine(Claim[TwoRows]):
 
 
 class FeaturesBecomeNormal(Claim[TwoRows]):
-    """In a deep Gaussian process with N nu features whose labels are seen N times, the posterior of one feature's
-    values at the rows becomes a normal law: the excess kurtosis of a combination of them falls at the rate 1/N.
+    """Let a deep Gaussian process on two rows have N nu ReLU features in its hidden layer. Let it see its labels N
+    times. As N grows, the posterior of one feature's values at the rows becomes a normal distribution. The excess
+    kurtosis of a linear combination of these values falls at the rate 1/N.
     """
 
-    title = "Posteriors of features become normal"
+    title = "With labels seen N times, posteriors of features become normal as 1/N"
     source = Source(_KEY, "Abstract, Gaussian posteriors", note="one hidden layer, two rows")
     stated = Kind.THEOREM
     population = TwoRowProcesses()
     relation = Rate("N", _WIDTHS, margin=0.15, resolution=0.15)
-    control = Control("at the rate 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
-    controls = "the law of a feature given labels"
+    control = Control("the rate is 1/sqrt(N)", lambda exponent, problem: exponent + 0.5)
+    controls = "the distribution of a feature, given the labels"
     unexplained = "moments beyond the fourth, and several features together"
-    reading = "exactly normal: in the limit"
+    reading = "exactly normal means in the limit"
     trials = 16
     traced = False
     predict = -1.0

@@ -1,4 +1,4 @@
-"""What preferences can and cannot tell: comparisons, rewards, policies that follow them, and optimising too far."""
+"""What preferences can and cannot show: comparisons, rewards, policies that follow rewards, and optimising too far."""
 
 from lemmata.answers import Condition as Condition
 

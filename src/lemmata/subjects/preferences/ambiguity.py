@@ -1,7 +1,8 @@
-"""One reward for people who disagree: it orders answers by how often they win, not by what they are worth.
+"""One reward for people who disagree ranks answers by how often they win, not by their mean utility.
 
-This theory controls the Bradley-Terry rewards fitted to comparisons by annotators of several kinds, every pair compared
-equally often. It assumes that each kind has its own utilities; it leaves unexplained whose utilities should count.
+This theory controls the Bradley-Terry rewards that are fitted to comparisons by annotators of several kinds, if
+every pair of answers is compared equally often. It assumes that each kind has its own utilities. It leaves
+unexplained whose utilities should count.
 """
 
 import jax
@@ -22,23 +23,27 @@ def _ranks(values: Float[Array, " k"]) -> Array:
 
 
 class FittedRewardsOrderByBorda(Claim[Opinions]):
-    """Where pairs are drawn uniformly and an annotator of a random kind decides, so that answer i is preferred to j
-    with probability P_ij whatever its origin, the Bradley-Terry rewards of the largest expected likelihood order the
-    answers by their Borda scores
+    """Let annotators of several kinds compare answers, where each kind has its own utilities. Draw a pair of answers
+    uniformly and an annotator at random. Let P_ij be the probability that this annotator prefers answer i to answer j.
+    The Bradley-Terry rewards r that maximise the expected likelihood rank the answers by their Borda scores
 
-        sum_j P_ij,
+        sum_j P_ij.
 
-    since they solve sum_j P_ij = sum_j sigma(r_i - r_j), whose right side increases in r_i: not by the mean utility,
-    and an answer that wins every duel by a majority can come second.
+    The reason is that r solves sum_j P_ij = sum_j sigma(r_i - r_j), where sigma is the logistic function, and that the
+    right side increases in r_i. The ranking need not follow the mean utility. Even an answer that beats every other
+    answer by a majority can come second.
     """
 
-    title = "Rewards fitted to mixed opinions follow the Borda count"
+    title = "Bradley-Terry rewards of mixed opinions rank answers by Borda score"
     source = Source("siththaranjan2024", note="main result")
     population = MixedOpinions()
     relation = Equal(block=1)
-    control = Control("they follow the mean utility", lambda ranks, problem: _ranks(problem.shares @ problem.utilities))
-    controls = "the order of rewards that are fitted to the choices of many people"
-    unexplained = "pairs that are compared unequally often; which order is right"
+    control = Control(
+        "the rewards rank the answers by mean utility",
+        lambda ranks, problem: _ranks(problem.shares @ problem.utilities),
+    )
+    controls = "the ranking of answers by rewards that are fitted to the choices of many people"
+    unexplained = "pairs that are compared unequally often; which ranking is right"
 
     def predict(self, problem: Opinions) -> Array:
         return _ranks(problem.preferred.sum(axis=1))

@@ -1,8 +1,8 @@
-"""Rewards from comparisons: when a fit exists, how far it is off, and what no comparison can show.
+"""Rewards from comparisons: when a fit exists, how large its error is, and what comparisons cannot show.
 
-This theory controls the Bradley-Terry model, in which item i beats j with probability sigma(r_i - r_j), sigma the
-logistic function. It assumes that this law is true and that comparisons are independent; it leaves unexplained what a
-fit means where people disagree, of which the section on ambiguity speaks.
+This theory controls the Bradley-Terry model, in which item i beats item j with probability sigma(r_i - r_j), where
+sigma is the logistic function. It assumes that this model is true and that comparisons are independent. It leaves
+unexplained what a fit means if people disagree, which is the topic of the section on ambiguity.
 """
 
 import jax
@@ -47,22 +47,25 @@ def _has_one_fit(wins: np.ndarray) -> bool:
 
 
 class BradleyTerryExistence(Claim[ComparisonGraphs]):
-    """The likelihood prod sigma(r_i - r_j) over all wins of an item i over an item j, sigma(t) = 1/(1 + e^-t), has a
-    maximum over the rewards r, unique up to a constant, exactly if the directed graph of wins is strongly connected:
-    from every item a chain of wins leads to every other.
+    """Let items be compared in pairs, and let r_i be the reward of item i. The likelihood of the rewards r is
+    prod sigma(r_i - r_j) over all wins of an item i over an item j, where sigma(t) = 1/(1 + e^-t). It has a maximum
+    that is unique up to a constant if and only if the directed graph of wins is strongly connected. That means that a
+    chain of wins leads from every item to every other item.
 
-    Each problem is four tournaments; the value of each is 1 where the fit exists and is unique, else 0.
+    Each problem consists of four tournaments. The value of a tournament is 1 if the fit exists and is unique, and 0
+    otherwise.
     """
 
-    title = "Rewards can be fitted exactly if wins connect all items both ways"
+    title = "A unique Bradley-Terry fit exists iff the graph of wins is strongly connected"
     source = Source("ford1957", note="main result")
     population = SparseTournaments()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "it is enough that comparisons connect all items", lambda value, problem: _connected(problem, "weak")
+        "it is enough that comparisons connect all items, regardless of who wins",
+        lambda value, problem: _connected(problem, "weak"),
     )
     controls = "whether comparisons determine rewards at all"
-    unexplained = "how precisely they do; what to do with parts that are not connected"
+    unexplained = "how precisely comparisons determine rewards; what to do with items that are not connected"
     traced = False  # linear programs
 
     def predict(self, problem: ComparisonGraphs) -> Array:
@@ -91,25 +94,26 @@ def _fitted(contest: Contest, shares: Float[Array, " p"]) -> Float[Array, " k"]:
 
 
 class RewardRisk(Claim[Contest]):
-    """For many comparisons of each pair the maximum likelihood rewards r^ of k items, both r^ and the true r with mean
-    0, have
+    """Let k items have true rewards r with mean 0. Let m_ij be the number of comparisons of item i with item j, in
+    which i wins with probability sigma(r_i - r_j), where sigma is the logistic function. Let r^ be the maximum
+    likelihood rewards, also with mean 0. As the number of comparisons of each pair grows,
 
         E |r^ - r|² -> tr L^+,
 
-    L the Laplacian of the graph of compared pairs with the weights m_ij sigma(r_i - r_j) sigma(r_j - r_i), m_ij the
-    number of comparisons of i with j, and L^+ its pseudo-inverse. The difference is of the order 1/m relative to it.
+    where L is the Laplacian of the graph of compared pairs with the weights m_ij sigma(r_i - r_j) sigma(r_j - r_i), and
+    L^+ is its pseudo-inverse. With m comparisons of each pair, the relative difference is of the order 1/m.
     """
 
-    title = "The error of fitted rewards is the trace of an inverse Laplacian"
+    title = "The squared error of fitted rewards is the trace of a Laplacian's pseudo-inverse"
     source = Source("emergence2026", "Figure 20.5", note="the error of the estimate, by the Fisher information")
     population = Contests()
     relation = EqualInMean(margin=0.05, resolution=0.05)
     control = Control(
-        "every comparison informs as one of equals, 1/4",
+        "every comparison is as informative as one between equal items, with the factor 1/4",
         lambda value, problem: _risk(problem, jnp.full(len(problem.gaps), 0.25)),
     )
-    controls = "the mean squared error of rewards from comparisons"
-    unexplained = "comparisons that are chosen by the answers; preferences that follow no rewards"
+    controls = "the mean squared error of rewards that are fitted to comparisons"
+    unexplained = "comparisons that are chosen in view of earlier answers; preferences that follow no rewards"
     trials = 384
 
     def predict(self, problem: Contest) -> Array:
@@ -133,21 +137,28 @@ def _log_likelihood(problem: PromptRewards, factor: float = 1.0) -> Array:
 
 
 class PromptShiftsAreInvisible(Claim[PromptRewards]):
-    """Rewards r(x, y) and r(x, y) + c(x), with any function c of the prompt x, give every comparison of two answers to
-    one prompt the same Bradley-Terry probability
+    """Let r(x, y) be the reward of answer y to prompt x, and let c(x) be any function of the prompt. Under the
+    Bradley-Terry model, the rewards r(x, y) and r(x, y) + c(x) give the same probability that answer y is preferred to
+    answer y' of the same prompt,
 
-        e^r(x, y) / (e^r(x, y) + e^r(x, y')),
+        e^r(x, y) / (e^r(x, y) + e^r(x, y')).
 
-    and so every data set the same likelihood: comparisons never tell rewards of different prompts apart.
+    So both rewards give every data set the same likelihood. Comparisons of answers to the same prompt cannot compare
+    the rewards of different prompts.
     """
 
-    title = "Preference likelihoods do not see shifts of a prompt"
+    title = "Adding a constant to all rewards of a prompt does not change the likelihood"
     source = Source("emergence2026", "Proposition 20.5", "Figure 20.4")
     population = ShiftedPrompts()
     relation = Equal(block=1)
-    control = Control("nor do they see a scale of 9/10", lambda value, problem: _log_likelihood(problem, 0.9))
+    control = Control(
+        "rewards that are scaled by 9/10 have the same likelihood, too",
+        lambda value, problem: _log_likelihood(problem, 0.9),
+    )
     controls = "the log likelihood of the comparisons of each prompt"
-    unexplained = "which of the equivalent rewards a network learns, and what it does on prompts that are compared"
+    unexplained = (
+        "which of the equivalent rewards a network learns; the rewards of a network on prompts that are compared"
+    )
 
     def predict(self, problem: PromptRewards) -> Array:
         return _log_likelihood(problem)

@@ -1,7 +1,8 @@
-"""Reward against distance from a reference: the policy that is best for both, and how descent comes to it.
+"""Reward against distance from a reference: the policy that is best for both, and how mirror ascent reaches it.
 
-This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies on a list of answers. It assumes rewards that
-are known and policies that can be any; it leaves unexplained which of them a network with shared weights reaches.
+This theory controls J(pi) = E_pi r - beta KL(pi | ref) over all policies pi on a list of answers. It assumes that
+the rewards r are known and that the policy can be any distribution. It leaves unexplained which policy a network
+with shared weights reaches.
 """
 
 import jax
@@ -30,22 +31,23 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class GibbsIdentity(Claim[TabularPolicy]):
-    """For every policy pi on a list of answers, every reference, rewards r and price beta > 0
+    """Let ref be a reference distribution on a list of answers y, let r(y) be the rewards of the answers, and let
+    beta > 0 be the price of divergence. Every policy pi satisfies
 
         E_pi r - beta KL(pi | ref) = beta log Z - beta KL(pi | pi*),    pi*(y) = ref(y) e^(r(y)/beta) / Z,
 
-    with Z = sum_y ref(y) e^(r(y)/beta): so the tilted policy pi* is the only best one, and what any other lacks is beta
-    times its divergence from it.
+    where Z = sum_y ref(y) e^(r(y)/beta). So the tilted policy pi* is the only policy that maximises the left side. Any
+    other policy falls short of the maximum by beta times its divergence from pi*.
     """
 
-    title = "What a policy lacks is its divergence from the tilted one"
+    title = "A policy's shortfall is beta times its divergence from the tilted policy"
     source = Source("donsker1975", note="main result, the variational formula")
     population = TabularPolicies()
     relation = Equal()
     control = Control(
         "the best policy has the temperature 2 beta", lambda value, problem: _below_the_best(problem, 2 * problem.beta)
     )
-    controls = "the expected reward less the price of the divergence"
+    controls = "the expected reward minus beta times the divergence from the reference"
     unexplained = "policies whose answers cannot be listed; rewards that are themselves estimates"
 
     def predict(self, problem: TabularPolicy) -> Array:
@@ -70,21 +72,27 @@ def _after_steps(problem: TabularPolicy, contraction: float) -> Array:
 
 
 class MirrorDescentToGibbs(Claim[TabularPolicy]):
-    """Mirror ascent on J(pi) = E_pi r - beta KL(pi | ref), pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)), which
-    is the natural policy gradient of a tabular softmax policy, goes straight to pi* proportional to ref e^(r/beta):
+    """Let ref be a reference distribution on a list of answers, let r be the rewards of the answers, and let beta > 0
+    be the price of divergence. For a policy pi, let J(pi) = E_pi r - beta KL(pi | ref). Mirror ascent with step size
+    eta takes pi_(t+1) proportional to pi_t exp(eta grad J(pi_t)). For a tabular softmax policy this is the natural
+    policy gradient. In log probabilities, the policy moves along a straight line through the policy pi*, which is
+    proportional to ref e^(r/beta):
 
-        log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant,
+        log pi_t = log pi* + (1 - eta beta)^t (log pi_0 - log pi*) + a constant.
 
-    at a rate that depends neither on the rewards nor on the reference, and past it for eta beta > 1.
+    The rate of convergence depends on neither the rewards nor the reference. For eta beta > 1 the steps overshoot pi*.
     """
 
-    title = "Mirror ascent reaches the tilted policy at a rate of its own"
+    title = "Mirror ascent approaches the tilted policy by the factor 1 - eta beta per step"
     source = Source("emergence2026", "Figure 20.7", note="the path of the policy, with the natural gradient")
     population = TabularPolicies()
     relation = Equal(block=1)
-    control = Control("a step leaves 1 - eta beta / 2", lambda value, problem: _after_steps(problem, 1 - _RATE / 2))
-    controls = "the policy at every step of ascent on reward less divergence"
-    unexplained = "ascent on the logits themselves; clipped ratios; gradients from samples"
+    control = Control(
+        "each step multiplies the distance by 1 - eta beta / 2",
+        lambda value, problem: _after_steps(problem, 1 - _RATE / 2),
+    )
+    controls = "the policy at every step of mirror ascent on the reward minus beta times the divergence"
+    unexplained = "ascent on the logits themselves; clipped ratios; gradients that are estimated from samples"
 
     def predict(self, problem: TabularPolicy) -> Array:
         return _after_steps(problem, 1 - _RATE)

@@ -1,8 +1,8 @@
-"""How far a policy has left the data of its reward, and what estimates of its divergence measure and optimise.
+"""How far a policy has left the data of its reward, and what estimators of its divergence measure and optimise.
 
-This theory controls the over-estimation by a learned reward through the ratio policy/reference, and the estimators of
-KL(policy | reference) from draws of the policy. It assumes that the reference is what the reward was fitted on; it
-leaves unexplained how large the error of the reward is there.
+This theory controls the over-estimation by a learned reward through the ratio policy/reference, and the estimators
+of KL(policy | reference) from draws of the policy. It assumes that the reward was fitted on answers of the
+reference. It leaves unexplained how large the error of the reward is on these answers.
 """
 
 import jax
@@ -27,23 +27,25 @@ def _spread(problem: TabularPolicy) -> Array:
 
 
 class OverestimationByChiSquared(Claim[TabularPolicy]):
-    """A learned reward with the error e(y) = r^(y) - r(y) promises a policy pi more than it gets, beyond what it does
-    on the reference, by at most
+    """Let a policy pi and a reference ref be distributions on a list of answers y. Let r be the true reward, r^ a
+    learned reward, and e(y) = r^(y) - r(y) its error, with the standard deviation sd_ref(e) under the reference.
+    Compared with the reference, the learned reward overestimates the policy by at most
 
-        E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1,
+        E_pi e - E_ref e <= sqrt(chi²(pi | ref)) sd_ref(e),    chi² = sum_y pi(y)²/ref(y) - 1.
 
-    with equality for an error that grows with the ratio pi/ref: exactly what a policy that was trained on r^ seeks.
+    Equality holds if the error is a linear function of the ratio pi/ref with a positive slope. Training a policy on r^
+    tends towards this case, because it raises the probability of answers with large errors.
     """
 
-    title = "Over-estimation is at most the root of the chi-squared divergence"
+    title = "Over-estimated reward is at most a multiple of the root of chi-squared"
     source = Source("emergence2026", "Figure 20.13", "Figure 20.15", note="hacking as a shift, as a bound")
     population = ProxyErrors()
     relation = AtMost()
     control = Control(
-        "the root of twice the KL divergence takes the place of that of chi²",
+        "the root of twice the KL divergence replaces the root of chi²",
         lambda bound, problem: jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref)) * _spread(problem),
     )
-    controls = "by how much a learned reward overrates a policy"
+    controls = "how much a learned reward overestimates a policy"
     unexplained = "the error of the reward on the reference; comparisons in place of rewards"
 
     def predict(self, problem: TabularPolicy) -> Array:
@@ -61,23 +63,23 @@ class OverestimationByChiSquared(Claim[TabularPolicy]):
 
 
 class DivergenceEstimators(Claim[TabularPolicy]):
-    """With rho = ref/pi on draws of a policy pi, both
+    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Both estimators
 
         -log rho   and   rho - 1 - log rho
 
-    have the mean KL(pi | ref), the second without ever being negative; 1/2 log² rho has another mean.
+    have the mean KL(pi | ref), and the second is never negative. The estimator 1/2 log² rho has another mean.
     """
 
-    title = "Two unbiased estimates of a divergence from draws of the policy"
+    title = "Two unbiased estimators of KL(pi | ref) from draws of the policy pi"
     source = Source("schulman2020", note="main result")
     population = TabularPolicies(distance=1.0, skewed=True)
     relation = EqualInMean(resolution=0.02)
     control = Control(
-        "1/2 log² rho has that mean, too",
+        "the estimator 1/2 log² rho has the mean KL(pi | ref), too",
         lambda value, problem: value * _mean_square(problem) / divergence(problem.log_policy, problem.log_ref),
     )
     controls = "the value of a divergence that is estimated in training"
-    unexplained = "the gradient of the estimate, which is another matter"
+    unexplained = "the gradient of the estimators, which other claims state"
 
     def predict(self, problem: TabularPolicy) -> Array:
         return jnp.full(2, divergence(problem.log_policy, problem.log_ref))
@@ -93,18 +95,21 @@ def _mean_square(problem: TabularPolicy) -> Array:
 
 
 class NonNegativeEstimateIsQuieter(Claim[TabularPolicy]):
-    """As a policy comes near its reference, log pi = log ref + epsilon v + a constant with any v, the standard
-    deviation of rho - 1 - log rho, rho = ref/pi, is of the order epsilon times that of -log rho: both have the mean
-    KL(pi | ref), which is of the order epsilon², and the second is quieter by a factor that is proportional to epsilon.
+    """Let pi be a policy, ref a reference, and rho = ref/pi their ratio on draws from pi. Let the policy approach the
+    reference as epsilon tends to 0: log pi = log ref + epsilon v + a constant, where v is any vector. Both estimators
+    -log rho and rho - 1 - log rho have the mean KL(pi | ref), which is of the order epsilon². The standard deviation of
+    rho - 1 - log rho is of the order epsilon times that of -log rho.
     """
 
-    title = "Near the reference the non-negative estimate has much less noise"
+    title = "Near the reference, the non-negative estimator of KL has much less noise"
     source = Source("schulman2020", note="main result, the variance, as a rate")
     population = TabularPolicies()
     relation = Rate("epsilon", _NEARBY, margin=0.1, resolution=0.1)
-    control = Control("it is quieter by sqrt(epsilon)", lambda rate, problem: rate / 2)
-    controls = "the noise of two estimates of a divergence"
-    unexplained = "policies far from the reference, where the second has the larger noise"
+    control = Control(
+        "the standard deviation is of the order sqrt(epsilon) times that of -log rho", lambda rate, problem: rate / 2
+    )
+    controls = "the noise of two estimators of a divergence"
+    unexplained = "policies far from the reference, for which the non-negative estimator has the larger noise"
     trials = 128
     predict = 1.0
 
@@ -142,24 +147,24 @@ def _rounded_sums(problem: TabularPolicy) -> Array:
 
 
 class SquaredLogRatioGradient(Claim[TabularPolicy]):
-    """Differentiated through log pi on fixed draws of a tabular policy pi, the estimate 1/2 log² rho, rho = ref/pi, has
-    in the mean exactly the gradient
+    """Let pi be a tabular policy, ref a reference, and rho = ref/pi. Differentiate the estimator 1/2 log² rho through
+    log pi, with the draws from pi held fixed. The mean of this gradient is exactly
 
         grad KL(pi | ref),
 
-    though its own mean is not KL(pi | ref): the biased value gives the right gradient.
+    although the mean of the estimator is not KL(pi | ref). So a biased value gives the right gradient.
     """
 
-    title = "Half the squared log ratio has the gradient of the divergence"
+    title = "Half the squared log ratio has, in the mean, the gradient of KL(pi | ref)"
     source = Source("schulman2020", note="beside the estimators; the gradient is derived here")
     stated = Kind.OWN
     population = TabularPolicies()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "it has the gradient of KL(ref | pi)", lambda gradient, problem: _gradient_of(problem, reverse=True)
+        "the mean gradient is that of KL(ref | pi)", lambda gradient, problem: _gradient_of(problem, reverse=True)
     )
-    controls = "what a penalty that is differentiated on fixed draws optimises"
-    unexplained = "estimates that enter the reward instead of the loss"
+    controls = "what a penalty optimises if it is differentiated on fixed draws"
+    unexplained = "estimators that are part of the reward instead of the loss"
 
     def predict(self, problem: TabularPolicy) -> Array:
         return _gradient_of(problem, reverse=False)
@@ -172,24 +177,25 @@ class SquaredLogRatioGradient(Claim[TabularPolicy]):
 
 
 class UnbiasedEstimatesHaveOtherGradients(Claim[TabularPolicy]):
-    """Differentiated through log pi on fixed draws of a tabular policy pi, with rho = ref/pi, in the mean
+    """Let pi be a tabular policy, ref a reference, and rho = ref/pi. Differentiate two estimators through log pi, with
+    the draws from pi held fixed, and take the mean of each gradient. Then
 
-        -log rho has the gradient 0,   and   rho - 1 - log rho has the gradient of KL(ref | pi),
+        -log rho has the gradient 0,   and   rho - 1 - log rho has the gradient of KL(ref | pi).
 
-    although both have the mean KL(pi | ref): the unbiased values give another gradient than that of what they estimate.
+    Both estimators have the mean KL(pi | ref), but neither has the gradient of KL(pi | ref).
     """
 
-    title = "Unbiased estimates of a divergence have the gradient of something else"
+    title = "Unbiased estimators of KL(pi | ref) do not have its gradient"
     source = Source("schulman2020", note="beside the estimators; the gradients are derived here")
     stated = Kind.OWN
     population = TabularPolicies()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "both have the gradient of KL(pi | ref)",
+        "both mean gradients are that of KL(pi | ref)",
         lambda gradients, problem: jnp.broadcast_to(_gradient_of(problem, reverse=False), gradients.shape),
     )
-    controls = "what a penalty that is differentiated on fixed draws optimises"
-    unexplained = "estimates that enter the reward instead of the loss, with the gradient of the score function"
+    controls = "what a penalty optimises if it is differentiated on fixed draws"
+    unexplained = "estimators that are part of the reward instead of the loss, with the score function gradient"
 
     def predict(self, problem: TabularPolicy) -> Array:
         gradient = _gradient_of(problem, reverse=True)

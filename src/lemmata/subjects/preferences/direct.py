@@ -1,8 +1,9 @@
-"""Direct preference optimisation: what its loss asks of a policy, and what it leaves open.
+"""Direct preference optimisation: which policy minimises its loss, and what the loss leaves open.
 
-This theory controls the minimiser and the gradient of -log sigma(beta m) with m the log odds of the chosen against the
-rejected answer, corrected by those of the reference. It assumes policies with a free logit for each answer, or features
-that do not move; it leaves unexplained which of the many minimisers a language model finds.
+This theory controls the minimiser and the gradient of -log sigma(beta m). Here m is the log odds of the chosen
+answer against the rejected answer, minus the log odds of the reference. It assumes policies with a free logit for
+each answer, or features that do not move. It leaves unexplained which of the many minimisers a language model
+finds.
 """
 
 import jax
@@ -30,25 +31,27 @@ def _centred(logs: Float[Array, " k"]) -> Array:
 
 
 class DpoOptimum(Claim[ComparedRewards]):
-    """Where every pair of k answers is compared with some frequency w_ij and preferences follow the Bradley-Terry law
-    of rewards r, the tabular policy that minimises
+    """Let k answers have rewards r_1, ..., r_k, let ref be a reference policy, and let beta > 0. Let every pair of
+    answers i and j be compared at least sometimes, with some frequency w_ij. Let preferences follow the Bradley-Terry
+    model: answer i is preferred to j with probability sigma(r_i - r_j), where sigma is the logistic function. The
+    expected loss of a tabular policy pi is
 
         -sum_ij w_ij [ sigma(r_i - r_j) log sigma(h_i - h_j) + sigma(r_j - r_i) log sigma(h_j - h_i) ],
 
-    h_i = beta log(pi(i)/ref(i)), is pi* proportional to ref e^(r/beta): that which maximises E_pi r - beta KL(pi |
-    ref).
+    where h_i = beta log(pi(i)/ref(i)). The policy that minimises this loss is pi* proportional to ref e^(r/beta). It
+    also maximises E_pi r - beta KL(pi | ref).
     """
 
-    title = "Direct preference optimisation finds the tilted policy"
+    title = "The optimum of direct preference optimisation is the tilted policy"
     source = Source("rafailov2023", "Theorem 1", "Section 4")
     population = FullSupport()
     relation = Equal(block=1)
     control = Control(
-        "the policy for beta/2",
+        "the minimiser is the tilted policy for beta/2",
         lambda value, problem: _centred(tilted(problem.log_ref, problem.rewards, problem.beta / 2)),
     )
-    controls = "the minimiser of the expected loss, by logits with mean 0"
-    unexplained = "answers that no pair contains; preferences without rewards; finite data"
+    controls = "the logits, with mean 0, of the policy that minimises the expected loss"
+    unexplained = "answers that no pair contains; preferences that follow no rewards; finite data"
     condition = 1000.0  # the gradient is rounded; rare pairs make the curvature small
 
     def predict(self, problem: ComparedRewards) -> Array:
@@ -94,26 +97,27 @@ def _difference(problem: FeaturePair) -> Array:
 
 
 class DpoGradient(Claim[FeaturePair]):
-    """The loss -log sigma(beta m) of one comparison, with m = log(pi(y_w)/pi(y_l)) - log(ref(y_w)/ref(y_l)), has the
-    gradient
+    """Let y_w be the chosen and y_l the rejected answer of a comparison. Let pi be a policy, ref a reference, beta > 0,
+    and sigma the logistic function. The margin is m = log(pi(y_w)/pi(y_l)) - log(ref(y_w)/ref(y_l)). The loss
+    -log sigma(beta m) of direct preference optimisation (DPO) has the gradient
 
-        -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)):
+        -beta sigma(-beta m) (grad log pi(y_w) - grad log pi(y_l)).
 
-    descent raises the log odds of the chosen answer y_w against the rejected y_l, relative to the reference, by less
-    the larger their margin is already. For a policy proportional to exp(<theta, phi(y)>) it is -beta sigma(-beta m)
-    (phi(y_w) - phi(y_l)).
+    So gradient descent raises the log odds of y_w against y_l, relative to the reference. The step is smaller the
+    larger the margin already is. For a policy proportional to exp(<theta, phi(y)>), where theta are the weights and
+    phi(y) are the features of answer y, the gradient is -beta sigma(-beta m) (phi(y_w) - phi(y_l)).
     """
 
-    title = "Direct preference optimisation raises log odds, with a weight that falls in the margin"
+    title = "A step of DPO raises the log odds, with a weight that falls as the margin grows"
     source = Source("emergence2026", "Proposition 20.9", "Figure 20.9")
     population = FeaturePairs()
     relation = Equal(block=1)
     control = Control(
-        "with the weight beta/2 of a margin of 0",
+        "the weight is beta/2, as for a margin of 0",
         lambda value, problem: -problem.beta / 2 * _difference(problem),
     )
-    controls = "the direction and size of an update by one comparison"
-    unexplained = "what the update does to answers outside the comparison"
+    controls = "the direction and size of the update from one comparison"
+    unexplained = "the effect of the update on answers outside the comparison"
 
     def predict(self, problem: FeaturePair) -> Array:
         return -_pull(problem) * _difference(problem)
@@ -128,13 +132,15 @@ class DpoGradient(Claim[FeaturePair]):
 
 
 class ChosenCanFall(Claim[FeaturePair]):
-    """For a policy proportional to exp(<theta, phi(y)>), along descent on the loss -log sigma(beta m) of one comparison
-    the log probability of the chosen answer y_w changes at the rate
+    """Let a policy pi be proportional to exp(<theta, phi(y)>), where theta are the weights and phi(y) are the features
+    of answer y. Let y_w be the chosen and y_l the rejected answer of a comparison. Let the margin m be the log odds of
+    y_w against y_l minus those of the reference. Follow the gradient flow of the loss -log sigma(beta m), where sigma
+    is the logistic function. The log probability of the chosen answer changes at the rate
 
-        d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>:
+        d log pi(y_w) / dt = beta sigma(-beta m) <phi(y_w) - E_pi phi, phi(y_w) - phi(y_l)>.
 
-    the chosen answer itself loses probability exactly where the inner product is negative, as it may be where the two
-    answers have similar features. The margin rises all the same.
+    So the chosen answer loses probability if and only if the inner product is negative. This can happen if the two
+    answers have similar features. The margin still rises.
     """
 
     title = "Learning a preference can make the chosen answer less likely"
@@ -142,11 +148,11 @@ class ChosenCanFall(Claim[FeaturePair]):
     population = FeaturePairs()
     relation = Equal()
     control = Control(
-        "the chosen answer always rises, at the rate |phi(y_w) - phi(y_l)|²",
+        "the log probability of the chosen answer always rises, at the rate beta sigma(-beta m) |phi(y_w) - phi(y_l)|²",
         lambda value, problem: _pull(problem) * jnp.sum(_difference(problem) ** 2),
     )
-    controls = "the likelihood of the chosen answer under descent"
-    unexplained = "where the probability goes; features that move"
+    controls = "the likelihood of the chosen answer under gradient descent"
+    unexplained = "which answers gain the probability; features that move"
 
     def predict(self, problem: FeaturePair) -> Array:
         mean = problem.policy @ problem.features
@@ -173,21 +179,21 @@ def _with_mass_on_the_unseen(problem: UnseenAnswer) -> Float[Array, " 3"]:
 
 
 class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
-    """An answer that no comparison contains may take any mass at the smallest loss of direct preference optimisation:
-    for each eta in (0, 1), of three answers of which the first is preferred to the second with probability q, there is
-    a policy with pi(y_3) = 1 - eta whose expected loss is the least of all policies, the entropy of the label
-    -q log q - (1 - q) log(1 - q).
+    """Let policies pi choose among three answers y_1, y_2, y_3. The comparisons contain only y_1 and y_2, and y_1 is
+    preferred to y_2 with probability q. For each eta in (0, 1), there is a policy with pi(y_3) = 1 - eta whose expected
+    loss in direct preference optimisation (DPO) is the least of all policies. This loss is the entropy of the label,
+    -q log q - (1 - q) log(1 - q). So an answer that no comparison contains can take any probability.
 
-    The construction counts as attained where its loss is the entropy up to rounding.
+    The construction counts as attained if its loss is the entropy up to rounding.
     """
 
-    title = "Answers outside the data may take any mass at the same loss"
+    title = "Answers outside the data can take any probability at the least DPO loss"
     source = Source("xu2024", note="main result, as a construction")
     population = UnseenAnswers()
     relation = Witness()
-    control = Control("they can take 1 - eta/2", lambda mass, problem: (1 + mass) / 2)
+    control = Control("the third answer takes the probability 1 - eta/2", lambda mass, problem: (1 + mass) / 2)
     controls = "the probability of an answer that no comparison contains"
-    unexplained = "which of the minimisers descent finds from the reference"
+    unexplained = "which of the minimisers gradient descent finds from the reference"
 
     def predict(self, problem: UnseenAnswer) -> Array:
         return 1 - problem.left
@@ -202,21 +208,24 @@ class UnseenAnswersTakeTheMass(Claim[UnseenAnswer]):
 
 
 class RegularisedUnseenMass(Claim[UnseenAnswer]):
-    """The maximiser of E_pi r - beta KL(pi | ref) with any rewards |r| <= R keeps the mass of every answer y, seen or
-    not, at
+    """Let ref be a reference policy, and let beta > 0 be the price of divergence. Let the rewards r of all answers
+    satisfy |r| <= R. The policy pi that maximises E_pi r - beta KL(pi | ref) gives every answer y, whether or not it is
+    in the data, at most the probability
 
-        pi(y) <= ref(y) e^(2 R / beta),
+        pi(y) <= ref(y) e^(2 R / beta).
 
-    which is attained as ref(y) -> 0 by a reward R of y and -R of all others.
+    The bound is attained in the limit ref(y) -> 0 if y has the reward R and all other answers have the reward -R.
     """
 
-    title = "Bounded rewards with a price of divergence bound the mass of every answer"
+    title = "Bounded rewards with a KL penalty bound the probability of every answer"
     source = Source("rafailov2023", "Section 4", note="a consequence of the tilted policy")
     population = UnseenAnswers()
     relation = AtMost()
-    control = Control("e^(R/beta) suffices", lambda bound, problem: bound * jnp.exp(-problem.bound / problem.beta))
-    controls = "the probability of an answer that no comparison contains, with explicit regularisation"
-    unexplained = "learned rewards without a bound"
+    control = Control(
+        "the factor e^(R/beta) is enough", lambda bound, problem: bound * jnp.exp(-problem.bound / problem.beta)
+    )
+    controls = "the probability of an answer that no comparison contains, under an explicit KL penalty"
+    unexplained = "learned rewards that are not bounded"
     trivial = 1.0  # a probability is at most 1
 
     def predict(self, problem: UnseenAnswer) -> Array:

@@ -1,7 +1,8 @@
-"""How much reward a divergence can buy: a root of it, for light tails.
+"""How much reward a divergence can buy: for light tails, a multiple of its root.
 
-This theory controls the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes rewards
-that are sub-Gaussian under the reference; it leaves unexplained proxies with heavy tails, where no such bound exists.
+This theory controls the gain E_pi r - E_ref r of any policy by its divergence from the reference. It assumes
+rewards that are sub-Gaussian under the reference. It leaves unexplained proxies with heavy tails, for which no such
+bound exists.
 """
 
 import jax.numpy as jnp
@@ -15,21 +16,22 @@ ABOUT = {"tool": "information theory", "architecture": "any", "object": "inequal
 
 
 class DivergenceFrontier(Claim[TabularPolicy]):
-    """If the rewards are sigma-sub-Gaussian under the reference, E_ref e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all
-    t, then every policy gains at most
+    """Let the rewards r be sigma-sub-Gaussian under a reference ref, which means
+    E_ref e^(t (r - E_ref r)) <= e^(t² sigma²/2) for all t. Then the expected reward of every policy pi exceeds that of
+    the reference by at most
 
         E_pi r - E_ref r <= sigma sqrt(2 KL(pi | ref)).
 
-    Exponential tilting of normal rewards attains it: the gain grows as the root of the divergence.
+    Exponential tilting of normal rewards attains this bound, so the largest gain grows as the root of the divergence.
     """
 
-    title = "Reward grows at most as the root of the divergence"
+    title = "The gain in a sub-Gaussian reward is at most sigma sqrt(2 KL(pi | ref))"
     source = Source("emergence2026", "Figure 20.12", note="fit against distance, as the Donsker-Varadhan bound")
     population = SubGaussianRewards()
     relation = AtMost()
-    control = Control("sigma sqrt(KL) suffices", lambda bound, problem: bound / jnp.sqrt(2.0))
+    control = Control("the gain is at most sigma sqrt(KL)", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the gain in reward of any policy"
-    unexplained = "rewards with heavy tails; whether the reward is the one that is meant"
+    unexplained = "rewards with heavy tails; whether the reward measures what is wanted"
 
     def predict(self, problem: TabularPolicy) -> Array:
         return problem.scale * jnp.sqrt(2 * divergence(problem.log_policy, problem.log_ref))
@@ -48,21 +50,22 @@ class DivergenceFrontier(Claim[TabularPolicy]):
 
 
 class FrontierShareOfBestOfN(Claim[RankedAnswers]):
-    """For rewards that are normal with standard deviation 1 under the reference the best of n gains at least nine
-    tenths of what any policy can at the same divergence:
+    """Let the rewards of draws from a reference be normal with standard deviation 1, and let z_1, ..., z_n be
+    independent standard normal numbers. The best of n draws has the divergence log n - (n - 1)/n from the reference. It
+    gains at least nine tenths of what any policy can gain at the same divergence:
 
-        E max(z_1, ..., z_n) >= 0.9 sqrt(2 (log n - (n - 1)/n)),    n >= 2,
+        E max(z_1, ..., z_n) >= 0.9 sqrt(2 (log n - (n - 1)/n)),    n >= 2.
 
-    z_i independent standard normal. The share is 0.908 at n = 2 and rises to 1, slowly: 0.96 at a million.
+    The share is 0.908 at n = 2 and rises slowly to 1. At a million it is 0.96.
     """
 
-    title = "The best of n reaches nine tenths of the frontier"
+    title = "The best of n gains at least nine tenths of the best policy at its divergence"
     source = Source("beirami2025", note="beside exponential tilting, for normal rewards, with a constant")
     stated = Kind.OWN
     population = Rankings(answers=2, fewest=2, most=2000)
     relation = AtLeast()
-    control = Control("it reaches 0.94 of it", lambda bound, problem: bound * 0.94 / 0.9)
-    controls = "the gain of the best of n against that of the best policy as far away"
+    control = Control("the best of n gains at least 0.94 of it", lambda bound, problem: bound * 0.94 / 0.9)
+    controls = "the gain of the best of n, relative to the best policy at the same divergence"
     unexplained = "rewards that are not normal"
     trivial = 0.0  # the gain of one draw
 

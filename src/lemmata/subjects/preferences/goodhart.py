@@ -1,8 +1,9 @@
-"""Goodhart's law with numbers: when optimising a proxy keeps helping, peaks, or comes to nothing.
+"""Goodhart's law with numbers: optimising a proxy can keep helping, peak, or lose everything again.
 
-This theory controls the gold reward of policies that follow a proxy of it: independent normal errors never hurt, gold
-that turns down peaks at a known distance, heavy-tailed errors take everything in the end. It assumes that the law of
-the proxy given the gold reward is known; it leaves unexplained which of the three a learned reward is like.
+This theory controls the gold reward of policies that follow a proxy of it. Independent normal errors never hurt,
+gold that turns down peaks at a known distance, and heavy-tailed errors remove the whole gain in the end. It assumes
+that the distribution of the proxy given the gold reward is known. It leaves unexplained which of the three cases a
+learned reward resembles.
 """
 
 import equinox as eqx
@@ -99,21 +100,27 @@ def _best_of(proxy: Float[Array, " s"], values: Float[Array, " s"], counts: tupl
 
 
 class NormalErrorsNeverHurt(Claim[NormalProxy]):
-    """Where proxy = gold + error, both normal with mean 0 and independent, gold grows with the proxy at the fixed share
-    rho² = s_g²/(s_g² + s_e²) of it, under the best of n as under a tilt of the reference by e^(lambda proxy):
+    """Let gold be the gold reward of an answer, and let proxy = gold + error be its proxy reward. Let gold and error be
+    independent and normal with mean 0 and the standard deviations s_g and s_e. Then the expected gold reward is the
+    fixed share rho² = s_g²/(s_g² + s_e²) of the expected proxy. This holds for the best of n draws by proxy and for a
+    tilt of the reference by e^(lambda proxy):
 
-        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e²,
+        E gold = rho² E proxy,    E proxy = s E max(z_1, ..., z_n) or lambda s²,    s² = s_g² + s_e².
 
-    without any peak. The values are those of n = 4, 16, 64 and of the tilt.
+    Here z_1, ..., z_n are independent standard normal numbers. The first value of E proxy is that of the best of n, and
+    the second is that of the tilt. So the gold reward has no peak. The values are those of n = 4, 16, 64 and of the
+    tilt.
     """
 
-    title = "With normal errors gold keeps the same share of the proxy"
+    title = "With normal errors, the gold reward is a fixed share of the proxy reward"
     source = Source("gao2023goodhart", note="the regressional part, derived")
     stated = Kind.OWN
     population = NormalProxies()
     # weights that add up to one by division have a bias of the order of one over the number of draws
     relation = EqualInMean(margin=0.005, resolution=0.02)
-    control = Control("gold keeps the share rho", lambda gold, problem: gold / jnp.sqrt(problem.share))
+    control = Control(
+        "the gold reward is the share rho of the proxy", lambda gold, problem: gold / jnp.sqrt(problem.share)
+    )
     controls = "the gold reward of policies that follow a noisy proxy"
     unexplained = "errors with heavy tails; errors that depend on the gold reward"
     trials = 256
@@ -131,16 +138,18 @@ class NormalErrorsNeverHurt(Claim[NormalProxy]):
 
 
 class CurvedGoldPeaks(Claim[CurvedGold]):
-    """Where the proxy s is standard normal under the reference and gold is s - (c/2) s², as when length helps up to a
-    point, tilting the reference by e^(lambda s) has KL = lambda²/2 and, with d = sqrt(KL), raises gold by
+    """Let the proxy reward s be standard normal under the reference, and let the gold reward be s - (c/2) s² with
+    c > 0. For example, s may be the length of an answer, which helps only up to a point. Tilting the reference by
+    e^(lambda s) gives the divergence KL = lambda²/2. With d = sqrt(KL), it raises the gold reward by
 
-        d (sqrt(2) - c d),
+        d (sqrt(2) - c d).
 
-    exactly the form d (alpha - beta d) that is fitted to learned rewards: it peaks at lambda = 1/c and is spent at
-    twice the way, while the proxy keeps growing. The values are the gains at four tilts and the tilt of the peak.
+    This is the form d (alpha - beta d) that is fitted to learned rewards. The gain peaks at lambda = 1/c and is back to
+    0 at twice this distance, while the proxy keeps growing. The values are the gains at four tilts and the tilt of the
+    peak.
     """
 
-    title = "Gold that turns down peaks, as a parabola in the root of the divergence"
+    title = "The gain of a quadratic gold reward is a parabola in the root of the divergence"
     source = Source("emergence2026", "Figure 20.14", "Example 20.12", note="with a quadratic gold reward")
     population = Drawn(
         CurvedGold,
@@ -192,22 +201,23 @@ def _heavy_draws(problem: HeavyProxy, key: Key[Array, ""]) -> tuple[Array, Array
 
 
 class HeavyTailsTakeGold(Claim[HeavyProxy]):
-    """Where gold is standard normal and the proxy adds an independent error of Student's law with nu degrees of
-    freedom, nu = 3 by default, and a scale of the order of 1, the expected gold reward of the best of n falls from n =
-    64 on,
+    """Let the gold reward be standard normal. Let a proxy add an independent error with a scale of the order of 1. The
+    error follows Student's distribution with nu degrees of freedom, nu = 3 by default. The expected gold reward of the
+    best of n draws by proxy falls from n = 64 on,
 
-        E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096),
+        E gold(best of 64) > E gold(best of 256) > E gold(best of 1024) > E gold(best of 4096).
 
-    towards 0, that of the reference, while the proxy grows like n^(1/nu): the largest proxies are the largest errors.
+    It falls towards 0, the value of the reference, while the proxy grows like n^(1/nu). The reason is that the answers
+    with the largest proxies are those with the largest errors.
     """
 
-    title = "With heavy-tailed errors gold falls again"
+    title = "With heavy-tailed errors, the best of n loses gold reward from n = 64 on"
     source = Source("kwa2024", note="main result, for the best of n")
     population = _HEAVY
     relation = Order("n", _LADDER, over="problems")
-    control = Control("gold keeps rising", lambda sign, problem: -sign)
+    control = Control("the gold reward keeps rising", lambda sign, problem: -sign)
     controls = "the gold reward of the best of n by a heavy-tailed proxy"
-    unexplained = "where the peak is, which depends on the scale of the error"
+    unexplained = "the n at the peak, which depends on the scale of the error"
     trials = 160
     predict = -1.0
 
@@ -217,15 +227,16 @@ class HeavyTailsTakeGold(Claim[HeavyProxy]):
 
 
 class HeavyTailedProxyGrows(Claim[HeavyProxy]):
-    """Where the error of a proxy is of Student's law with nu degrees of freedom, the expected proxy of the best of n
-    grows like n^(1/nu), without limit, while the divergence of the best of n grows like log n alone.
+    """Let a proxy reward be a standard normal gold reward plus an independent error that follows Student's distribution
+    with nu degrees of freedom. The expected proxy of the best of n draws grows like n^(1/nu), without limit. The
+    divergence of the best of n from the reference grows only like log n.
     """
 
-    title = "A heavy-tailed proxy grows like a power of n"
+    title = "With heavy-tailed errors, the proxy reward of the best of n grows like n^(1/nu)"
     source = Source("kwa2024", note="main result, the rate from extreme values")
     population = _HEAVY
     relation = Rate("n", _LADDER, margin=0.03, resolution=0.04)
-    control = Control("like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
+    control = Control("the proxy grows like n^(1/(nu + 1))", lambda rate, problem: rate / (1 + rate))
     controls = "the proxy reward of the best of n"
     unexplained = "the gold reward"
     trials = 128

@@ -1,8 +1,9 @@
-"""The margin that labels ask for: a logit for the logistic loss, a mean for the squared one, no end without noise.
+"""The margin that minimises a preference loss: a logit for the logistic loss, a finite number for the squared loss.
 
-This theory controls one pair of answers, the first preferred with probability q, and its margin h =
-log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). It assumes that the margin can be any number; it leaves unexplained how
-many pairs share the weights that set their margins.
+This theory controls one pair of answers, of which the first is preferred with probability q, and its margin
+h = log(pi(y_1)/ref(y_1)) - log(pi(y_2)/ref(y_2)). Under the logistic loss and labels without noise, the margin
+grows without end. The theory assumes that the margin can be any number. It leaves unexplained how many pairs share
+the weights that set their margins.
 """
 
 import jax
@@ -23,19 +24,22 @@ def _newton(loss, steps: int) -> Array:
 
 
 class DpoMargin(Claim[LabelledPair]):
-    """The expected loss -q log sigma(beta h) - (1 - q) log sigma(-beta h) of a pair whose first answer is preferred
-    with probability q is least at the margin
+    """Let the first of two answers be preferred with probability q. Let h be the margin of a policy, the log odds of
+    the first answer minus those of the reference, and let beta > 0. The expected loss
+    -q log sigma(beta h) - (1 - q) log sigma(-beta h), where sigma is the logistic function, is least at the margin
 
-        h = log(q/(1 - q)) / beta:
+        h = log(q/(1 - q)) / beta.
 
-    beta h is the logit of the label.
+    So beta h is the logit of the label.
     """
 
-    title = "The margin of a logistic preference loss is the logit of the label over beta"
+    title = "The best margin of a logistic preference loss is the label's logit over beta"
     source = Source("emergence2026", "Figure 20.10", note="at the minimum of the expected loss")
     population = LabelledPairs()
     relation = Equal()
-    control = Control("it is 2 (2q - 1)/beta, the first order in q - 1/2", lambda margin, problem: _linear(problem))
+    control = Control(
+        "the margin is 2 (2q - 1)/beta, the first order in q - 1/2", lambda margin, problem: _linear(problem)
+    )
     controls = "the margin at the minimum of the logistic loss"
     unexplained = "pairs whose margins are set by common weights"
 
@@ -58,19 +62,21 @@ def _linear(problem: LabelledPair) -> Array:
 
 
 class IpoMargin(Claim[LabelledPair]):
-    """The squared loss (h - 1/(2 beta))² of the margin h in favour of the label's answer, for a pair whose first answer
-    is preferred with probability q, is least in expectation at
+    """Let the first of two answers be preferred with probability q, and let beta > 0. Let h be the margin of a policy
+    in favour of the first answer. The squared loss of a margin h in favour of the preferred answer is
+    (h - 1/(2 beta))². If the label prefers the second answer, the margin counts with the opposite sign. The expected
+    loss is least at
 
         h = (2q - 1) / (2 beta),
 
-    which is finite for every q, also for labels without noise.
+    which is finite for every q, even for labels without noise.
     """
 
-    title = "The margin of the squared preference loss is finite"
+    title = "The best margin of the squared preference loss is finite for every label"
     source = Source("azar2024", note="main result, the loss of one pair")
     population = LabelledPairs()
     relation = Equal()
-    control = Control("it is (2q - 1)/beta", lambda margin, problem: 2 * margin)
+    control = Control("the margin is (2q - 1)/beta", lambda margin, problem: 2 * margin)
     controls = "the margin at the minimum of the squared loss"
     unexplained = "pairs whose margins are set by common weights"
 
@@ -87,23 +93,25 @@ class IpoMargin(Claim[LabelledPair]):
 
 
 class MarginWithoutEnd(Claim[LabelledPair]):
-    """Where the first answer is always preferred, gradient flow on -log sigma(beta h) from the margin h = 0 keeps
-    increasing it: after time t the scaled margin z = beta h solves
+    """Let the first of two answers always be preferred, let h be the margin of a policy in favour of this answer, and
+    let beta > 0. Follow the gradient flow of the loss -log sigma(beta h) of direct preference optimisation (DPO), where
+    sigma is the logistic function, from the margin h = 0. After time t, the scaled margin z = beta h solves
 
-        e^z + z = 1 + beta² t,
+        e^z + z = 1 + beta² t.
 
-    so that it grows like log(beta² t) for ever.
+    So the margin never stops growing, and z grows like log(beta² t).
     """
 
-    title = "Without noise in the labels the margin grows like the logarithm of time"
+    title = "Without label noise, the margin of DPO grows like the logarithm of time"
     source = Source("emergence2026", "Figure 20.11", note="with the margin in time")
     population = LabelledPairs()
     relation = Equal()
     control = Control(
-        "e^z = 1 + beta² t", lambda margin, problem: jnp.log1p(problem.beta**2 * problem.time) / problem.beta
+        "the scaled margin solves e^z = 1 + beta² t",
+        lambda margin, problem: jnp.log1p(problem.beta**2 * problem.time) / problem.beta,
     )
-    controls = "the margin of separable labels in time"
-    unexplained = "several pairs; what large margins do to other answers"
+    controls = "the margin over time if the labels have no noise"
+    unexplained = "several pairs; the effect of large margins on other answers"
     condition = 100000.0  # the truncation error of steps of 9/300 in the logarithm of time is below 1e-9
 
     def predict(self, problem: LabelledPair) -> Array:

@@ -1,7 +1,7 @@
-"""The best of n draws: its law, its divergence from the reference, and how often it wins.
+"""The best of n draws: its distribution, its divergence from the reference, and how often it wins.
 
 This theory controls the answer of the largest reward among n independent draws of a reference. It assumes rewards
-without ties, or ties broken by chance; it leaves unexplained whether the reward is worth having.
+without ties, or ties that are broken by chance. It leaves unexplained whether the reward is worth having.
 """
 
 import itertools
@@ -18,18 +18,18 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "sampler"}
 
 
 class LawOfBestOfN(Claim[FewAnswers]):
-    """The best of n independent draws from answers with probabilities p_1, ..., p_k in the order of their rewards,
-    which have no ties, is answer i with probability
+    """Let k answers have the probabilities p_1, ..., p_k, in increasing order of their rewards, which have no ties. The
+    best of n independent draws is answer i with probability
 
         F_i^n - F_(i-1)^n,    F_i = p_1 + ... + p_i.
     """
 
-    title = "The law of the best of n"
+    title = "The best of n draws is answer i with probability F_i^n - F_(i-1)^n"
     source = Source("beirami2025", "Section 2", note="the law of the best of n")
     population = ShortRankings()
     relation = Equal()
     control = Control(
-        "it is n p_i F_i^(n-1), normalised, as for a density", lambda law, problem: _as_a_density(problem)
+        "the probability is n p_i F_i^(n-1), normalised, as for a density", lambda law, problem: _as_a_density(problem)
     )
     controls = "the probability of every answer under the best of n"
     unexplained = "rewards that are drawn anew for each answer"
@@ -62,21 +62,23 @@ def _measured_divergence(problem: RankedAnswers) -> Array:
 
 
 class DivergenceOfBestOfN(Claim[RankedAnswers]):
-    """The divergence of the best of n from the reference is at most
+    """Let the best of n be the answer with the largest reward among n independent draws from a reference. For any
+    rewards, its divergence from the reference is at most
 
-        log n - (n - 1)/n,
+        log n - (n - 1)/n.
 
-    for any rewards, with equality only where they have a continuous distribution. With k answers it is also at most
-    log(1/p_k), p_k the probability of the best answer, so that the bound says nothing for n much larger than 1/p_k.
+    Equality holds only if the rewards have a continuous distribution. With k answers, the divergence is also at most
+    log(1/p_k), where p_k is the probability of the best answer. So the bound says nothing if n is much larger than
+    1/p_k.
     """
 
     title = "The divergence of the best of n is at most log n - (n - 1)/n"
     source = Source("beirami2025", "Theorem 3.1")
     population = Rankings()
     relation = AtMost()
-    control = Control("log n - 1 suffices", lambda bound, problem: bound - 1 / problem.draws)
+    control = Control("the divergence is at most log n - 1", lambda bound, problem: bound - 1 / problem.draws)
     controls = "the divergence of the best of n from the reference"
-    unexplained = "how much less it is with few answers"
+    unexplained = "how much smaller the divergence is with few answers"
 
     def predict(self, problem: RankedAnswers) -> Array:
         return divergence_bound(problem.draws)
@@ -93,21 +95,22 @@ class DivergenceOfBestOfN(Claim[RankedAnswers]):
 
 
 class WinRateOfBestOfN(Claim[RankedAnswers]):
-    """The best of n has a larger reward than one more draw of the reference, ties counted one half, with probability at
-    most
+    """Let the best of n be the answer with the largest reward among n independent draws from a reference. Compare it
+    with one more draw, and count a tie as one half. The best of n has the larger reward with probability at most
 
-        n / (n + 1),
+        n / (n + 1).
 
-    which continuous rewards attain: the further draw is the best of n + 1 with probability 1/(n + 1).
+    Continuous rewards attain this bound, because the further draw is the best of all n + 1 draws with probability
+    1/(n + 1).
     """
 
-    title = "The best of n beats one draw at most n times of n + 1"
+    title = "The best of n beats one more draw with probability at most n/(n + 1)"
     source = Source("beirami2025", "Section 5", note="the win rate of the best of n")
     population = Rankings()
     relation = AtMost()
-    control = Control("(n - 1)/n suffices", lambda rate, problem: (problem.draws - 1) / problem.draws)
+    control = Control("the probability is at most (n - 1)/n", lambda rate, problem: (problem.draws - 1) / problem.draws)
     controls = "how often the best of n beats the reference by its own reward"
-    unexplained = "how often it does by the judgement of people"
+    unexplained = "how often people prefer the best of n"
     trivial = 1.0  # a probability is at most 1
 
     def predict(self, problem: RankedAnswers) -> Array:

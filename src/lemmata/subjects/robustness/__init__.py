@@ -1,4 +1,4 @@
-"""What an adversary can change: bounds around an input, smoothing by noise, rows that do not belong."""
+"""What an adversary can change: bounds around an input, smoothing by noise, and rows that do not belong."""
 
 from ._attack import attack as attack
 from ._certify import METHODS as METHODS

@@ -1,8 +1,8 @@
 """Rows with a backdoor: when the spectrum of the features shows them, and votes that they cannot change.
 
-This theory controls the top eigenvalue and eigenvector of features of which a fraction is shifted, and how many rows
-have to change before a vote of models on disjoint parts does. It assumes features that are isotropic apart from the
-shift; it leaves unexplained an adversary who hides in a direction of large variance.
+This theory controls the top eigenvalue and eigenvector of features of which a fraction is shifted. It also controls
+how many rows must change before a vote of models on disjoint parts changes. It assumes features that are isotropic
+apart from the shift. It leaves unexplained an adversary who hides in a direction of large variance.
 """
 
 import itertools
@@ -31,24 +31,25 @@ def _top_eigenpair(problem: Backdoor, key: Key[Array, ""]) -> tuple[float, float
 
 
 class OverlapOfTheTopEigenvector(Claim[Backdoor]):
-    """n rows of d standard normal features, a fraction eps of them shifted by a vector of length delta:
-    l = eps (1 - eps) delta², gamma = d/n. Where l > sqrt(gamma) the top eigenvector of the covariance of the rows has
-    the squared cosine
+    """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
+    l = eps (1 - eps) delta² and gamma = d/n. If l > sqrt(gamma), then as n and d grow, the top eigenvector of the
+    covariance of the rows has the squared cosine
 
         (1 - gamma/l²) / (1 + gamma/l)
 
-    with the direction of the shift, as n and d grow.
+    with the direction of the shift.
     """
 
-    title = "How well the spectrum finds a backdoor"
+    title = "Above a threshold, the top eigenvector has a known overlap with a backdoor"
     source = Source("paul2007", note="main result, for the spike that shifted rows make")
     population = Backdoors()
     relation = EqualInMean(margin=0.04, resolution=0.06)
     control = Control(
-        "there is no threshold: 1/(1 + gamma/l)", lambda value, problem: 1 / (1 + problem.gamma / problem.spike)
+        "the squared cosine is 1/(1 + gamma/l), without a threshold",
+        lambda value, problem: 1 / (1 + problem.gamma / problem.spike),
     )
-    controls = "the direction in which poisoned rows are looked for"
-    unexplained = "features with directions of large variance of their own"
+    controls = "the direction in which one looks for poisoned rows"
+    unexplained = "features that have directions of large variance of their own"
     traced = False  # decompositions in one compiled batch can wait for each other on a CPU
     trials = 96
 
@@ -60,20 +61,22 @@ class OverlapOfTheTopEigenvector(Claim[Backdoor]):
 
 
 class TopEigenvalueOfABackdoor(Claim[Backdoor]):
-    """n rows of d standard normal features, a fraction eps of them shifted by a vector of length delta:
-    l = eps (1 - eps) delta², gamma = d/n. The largest eigenvalue of the covariance of the rows tends to
+    """Let n rows have d standard normal features, and shift a fraction eps of the rows by a vector of length delta. Let
+    the spike be l = eps (1 - eps) delta², and let gamma = d/n. As n and d grow, the largest eigenvalue of the
+    covariance of the rows tends to
 
-        (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² below:
+        (1 + l)(1 + gamma/l) for l > sqrt(gamma),   (1 + sqrt(gamma))² below.
 
-    a weaker backdoor leaves no trace in it, and n > d/l² rows are needed to see one.
+    So a backdoor with a spike below sqrt(gamma) leaves no trace in this eigenvalue, and n > d/l² rows are needed to see
+    it.
     """
 
-    title = "When the spectrum shows a backdoor"
+    title = "The spectrum shows a backdoor only if its spike exceeds sqrt(d/n)"
     source = Source("emergence2026", "Figure 13.17", note="with the threshold, by the law of spiked covariances")
     population = Backdoors(high=3.0, hidden=True)
     relation = EqualInMean(margin=0.03, resolution=0.03)
-    control = Control("it is 1 + l", lambda value, problem: 1 + problem.spike)
-    controls = "whether poisoned rows can be seen at all"
+    control = Control("the largest eigenvalue is 1 + l", lambda value, problem: 1 + problem.spike)
+    controls = "whether the spectrum shows poisoned rows at all"
     unexplained = "spikes near the threshold at finite n"
     traced = False  # decompositions in one compiled batch can wait for each other on a CPU
     trials = 48
@@ -87,20 +90,20 @@ class TopEigenvalueOfABackdoor(Claim[Backdoor]):
 
 
 class SpectralSignature(Claim[Parts]):
-    """A distribution D, and W as a fraction eps of a mixture, with covariances at most sigma² I and means mu_D and mu_W
-    at |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v the top eigenvector of its covariance.
-    For some threshold t
+    """Let D and W be distributions with covariances at most sigma² I and with the means mu_D and mu_W. Let W be a
+    fraction eps < 1/2 of their mixture, and let |mu_D - mu_W|² >= 6 sigma²/eps. Let mu be the mean of the mixture and v
+    the top eigenvector of its covariance. For some threshold t,
 
         D(|<x - mu, v>| > t) < eps   and   W(|<x - mu, v>| < t) < eps.
     """
 
-    title = "A threshold along the top eigenvector separates a backdoor"
+    title = "A threshold along the top eigenvector separates a backdoor from the other rows"
     source = Source("tran2018", "Lemma 3.1", note="main result, with the constant 6")
     population = SeparatedParts()
     relation = AtMost()
-    control = Control("less than half of eps", lambda share, problem: share / 2)
+    control = Control("both shares are less than half of eps", lambda share, problem: share / 2)
     controls = "how many rows a spectral signature misplaces"
-    unexplained = "normal parts, which are separated far better; parts that are nearer"
+    unexplained = "normal distributions, which are separated far better; distributions that are nearer to each other"
     traced = False  # thresholds are found by sorting
     trivial = 0.5
 
@@ -126,21 +129,22 @@ class SpectralSignature(Claim[Parts]):
 
 
 class VotesThatSurvive(Claim[Votes]):
-    """Models that are trained on disjoint parts of the rows vote; of equal counts the smaller class wins. The winner c,
-    with v_c votes, survives the change of any
+    """Train models on disjoint parts of the rows, and let them vote. If two classes have equal counts, the smaller
+    class wins. Let the winner c have v_c votes. It survives the change of any
 
         floor( (v_c - max over c' != c of (v_c' + 1{c' < c})) / 2 )
 
-    rows, each of which changes one vote at most, and not of one more for some change of the votes.
+    rows, because each row changes at most one vote. Here 1{c' < c} is 1 if c' < c, and 0 otherwise. For some change of
+    the votes, the winner does not survive one more row.
     """
 
-    title = "How many poisoned rows a vote of models survives"
+    title = "A vote of models survives the change of a known number of training rows"
     source = Source("levine2021", note="main result, for changed rows, with the converse")
     population = PartitionVotes()
     relation = Equal()
-    control = Control("it survives one row more", lambda rows, problem: rows + 1)
-    controls = "the number of rows that an adversary has to change"
-    unexplained = "that an adversary may not reach the votes that count against a class"
+    control = Control("the winner survives one more row", lambda rows, problem: rows + 1)
+    controls = "the number of rows that an adversary must change"
+    unexplained = "adversaries who cannot reach the votes that they must change"
     traced = False  # counts and searches are NumPy's
 
     def predict(self, problem: Votes) -> Array:

@@ -1,8 +1,8 @@
-"""Arbitrary rows in a sample: how far they move a median, and a mean of what a spectral filter leaves.
+"""Arbitrary rows in a sample: how far they move a median, and the mean of the rows that a spectral filter keeps.
 
-This theory controls the bias of estimates of the mean of normal rows of which a fraction is replaced: medians of
-coordinates add their biases up, a filter that looks at the direction of largest variance does not. It assumes that the
-covariance of the other rows is known.
+This theory controls the bias of estimates of the mean of normal rows, if a fraction of the rows is replaced. The
+biases of coordinatewise medians add up. A filter that uses the direction of largest variance avoids that. The
+theory assumes that the covariance of the other rows is known.
 """
 
 import jax
@@ -22,16 +22,16 @@ _LENGTHS = (1.5, 3.0)
 
 
 class MedianBias(Claim[Contaminated]):
-    """Of many normal rows of mean mu and deviation sigma a fraction eps < 1/2 is replaced by values beyond all others.
-    The median moves by
+    """Let many rows be normal with mean mu and standard deviation sigma. Replace a fraction eps < 1/2 of them by values
+    beyond all others. The median moves by
 
         sigma Phi^-1( 1 / (2 (1 - eps)) ),
 
-    Phi the standard normal distribution function; no replacement of that fraction moves it farther, while the mean has
-    no limit.
+    where Phi is the standard normal distribution function. No other replacement of this fraction moves the median
+    farther, but the mean can move without limit.
     """
 
-    title = "How far arbitrary rows move the median"
+    title = "Arbitrary rows move the median of normal rows by at most a known distance"
     source = Source("emergence2026", "Figure 13.16", note="with the bias of the median")
     population = Drawn(
         Contaminated,
@@ -42,7 +42,9 @@ class MedianBias(Claim[Contaminated]):
         n=rows(20_000, 1000, 100_000, corners=(16_000, 24_000)),
     )
     relation = EqualInMean(resolution=0.03)
-    control = Control("it is sigma eps sqrt(pi/2), the first order", lambda value, problem: _first_order(problem))
+    control = Control(
+        "the median moves by sigma eps sqrt(pi/2), the first order in eps", lambda value, problem: _first_order(problem)
+    )
     controls = "the bias of a median in a poisoned sample"
     unexplained = "several dimensions; contamination that one can recognise"
     trials = 64
@@ -69,15 +71,15 @@ def _shifted(problem: ShiftedRows, key: Key[Array, ""], n: int, d: int, length: 
 
 
 class MediansAddUp(Claim[ShiftedRows]):
-    """Of standard normal rows in d dimensions a fraction eps is shifted by 3/2 in every coordinate. The vector of the
-    coordinates' medians errs, in the Euclidean norm, like d^(1/2).
+    """Take standard normal rows in d dimensions, and shift a fraction eps of them by 3/2 in every coordinate. The
+    Euclidean error of the vector of the coordinates' medians grows like d^(1/2).
     """
 
-    title = "The error of coordinatewise medians grows with the dimension"
+    title = "The error of coordinatewise medians grows like the root of the dimension"
     source = Source("diakonikolas2016", note="main result, the estimate that it improves on")
     population = SHIFTED_ROWS
     relation = Rate("d", (8.0, 32.0, 128.0), margin=0.03, resolution=0.05)
-    control = Control("it does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
+    control = Control("the error does not depend on the dimension", lambda exponent, problem: exponent - 0.5)
     controls = "the bias of medians in a poisoned sample"
     unexplained = "the constant, which is that of one coordinate"
     traced = False  # medians of large tables are NumPy's
@@ -106,17 +108,18 @@ def _filtered_mean(rows: Float[np.ndarray, "n d"], eps: float) -> Float[np.ndarr
 
 
 class FilterFreeOfDimension(Claim[ShiftedRows]):
-    """Of n standard normal rows in d dimensions, d/n fixed, a fraction eps is shifted by one vector. Rows far along the
-    direction of largest variance are removed, again and again, until that variance is what normal rows may have. The
-    mean of what is left errs from that of the rows that were not shifted by an amount that does not grow with d: the
-    largest over shifts of length 3/2, 3 and (3/2) d^(1/2) is O(d^0).
+    """Take n standard normal rows in d dimensions, with d/n fixed, and shift a fraction eps of them by one vector. A
+    spectral filter removes rows that are far along the direction of largest variance. It repeats this until that
+    variance is small enough for normal rows. Compare the mean of the remaining rows with the mean of the rows that were
+    not shifted. Their distance does not grow with d: the largest distance over shifts of length 3/2, 3 and
+    (3/2) d^(1/2) is O(d^0).
     """
 
-    title = "A spectral filter's error does not grow with the dimension"
+    title = "The error of a spectral filter does not grow with the dimension"
     source = Source("emergence2026", "Theorem 13.18", "Figure 13.16", note="for the mean, its order in the dimension")
     population = SHIFTED_ROWS
     relation = Rate("d", (6.0, 24.0, 96.0), upper=True, margin=0.1)
-    control = Control("it falls like d^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls like d^(-1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error of a mean in a poisoned sample"
     unexplained = "covariances that are not known; the order in eps; shifts of several kinds at once"
     traced = False  # decompositions in one compiled batch can wait for each other on a CPU

@@ -1,8 +1,8 @@
-"""Influence functions: what leaving one training row out does, to first order.
+"""Influence functions: the effect of leaving one training row out, to first order.
 
-This theory controls the change of a prediction when one row of a regularised regression is left out. It assumes a
-smooth, strongly convex loss; it leaves unexplained networks, whose minima are neither unique nor isolated, and the
-removal of many rows at once, whose effects do not add up.
+This theory controls the change of a prediction if one row of a regularised regression is left out. It assumes a
+smooth, strongly convex loss. It leaves unexplained networks, whose minima are neither unique nor isolated. It also
+leaves unexplained the removal of many rows at once, whose effects do not add up.
 """
 
 import equinox as eqx
@@ -72,20 +72,21 @@ def _fit(
 
 
 class InfluenceErrsToSecondOrder(Claim[LogisticRows]):
-    """Logistic regression on n rows, the penalty lambda |w|²/2 with lambda proportional to n. The influence function
-    estimates what leaving row i out changes in the weights w by
+    """Fit logistic regression to n rows with the penalty lambda |w|²/2 on the weights w, where lambda is proportional
+    to n. If row i is left out, the influence function estimates the change of the weights by
 
         H^-1 g_i,
 
-    H the Hessian of the penalised loss at w, g_i the gradient of the loss of row i. At any input the error of the
-    estimate, root mean square over rows, falls like n^(-2); the change itself falls like n^(-1).
+    where H is the Hessian of the penalised loss at w, and g_i is the gradient of the loss of row i. At any input, take
+    the root mean square over rows of the error of this estimate. It falls like n^(-2), and the change itself falls like
+    n^(-1).
     """
 
-    title = "Influence functions err to second order"
+    title = "The error of influence functions falls like n^(-2) with the number of rows n"
     source = Source("emergence2026", "Figure 13.18", note="with the order of the error")
     population = LogisticSamples()
     relation = Rate("n", (150.0, 600.0, 2400.0), margin=0.15, resolution=0.15)
-    control = Control("it falls like n^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the error falls like n^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the effect of one training row on a prediction"
     unexplained = "several rows at once; losses with many minima"
     traced = False  # Newton's steps are NumPy's

@@ -1,8 +1,8 @@
-"""Interval bounds of networks: where they are exact, and how fast they become loose.
+"""Interval bounds of networks: when they are exact, and how fast they become loose.
 
-This theory controls the outputs of a network on a box of inputs, layer by layer, each coordinate alone. What it loses
-is that coordinates move together: nothing where all weights have one sign, a factor of the square root of the width in
-each further layer where signs are random.
+This theory controls the outputs of a network on a box of inputs, layer by layer, with each coordinate alone. It
+ignores that coordinates move together. This costs nothing if all weights have one sign. With random signs, it costs
+a factor of the square root of the width in each further layer.
 """
 
 import jax
@@ -24,8 +24,9 @@ def _output_bounds(problem: ReluBox, share: float = 1.0) -> Array:
 
 
 class IntervalsExactWhereMonotone(Claim[ReluBox]):
-    """Where no weight of a ReLU network is negative, interval arithmetic is exact: for inputs with |x'_i - x_i| <= eps
-    its bounds of the output are the smallest and the largest value, attained at the corners x - eps and x + eps.
+    """Let no weight of a ReLU network be negative, and take all inputs x' with |x'_i - x_i| <= eps for every coordinate
+    i. Interval arithmetic is then exact: its bounds of the output are the smallest and the largest value of the output.
+    The corners x - eps and x + eps attain them.
     """
 
     title = "Interval bounds are exact for networks with non-negative weights"
@@ -34,7 +35,7 @@ class IntervalsExactWhereMonotone(Claim[ReluBox]):
     relation = Equal()
     control = Control("a box of 0.95 eps has the same range", lambda value, problem: _output_bounds(problem, 0.95))
     controls = "the outputs of a network on a box"
-    unexplained = "weights of both signs, where the corners that are worst for two units differ"
+    unexplained = "weights of both signs, for which the worst corners of two units differ"
     traced = False  # the bounds are NumPy's
     condition = 10000.0  # sums of products of as many terms as there are units, which may cancel against a bias
 
@@ -62,24 +63,25 @@ def _looseness(key: Key[Array, ""], sizes: list[int]) -> Array:
 
 
 class LoosenessPerLayer(Claim[LinearChain]):
-    """A composition of linear layers with independent normal weights, of hidden widths m_1, ..., m_H: interval
-    arithmetic, layer by layer, gives intervals that are wider than the exact range of each output on a box by
+    """Compose linear layers with independent normal weights and large hidden widths m_1, ..., m_H. On a box of inputs,
+    apply interval arithmetic layer by layer. Its intervals are wider than the exact range of each output by the factor
 
         prod_l sqrt(2 m_l / pi).
 
     The exact range is that of the product of the matrices.
     """
 
-    title = "How much wider intervals become with each layer"
+    title = "Each random linear layer of width m widens interval bounds by sqrt(2 m / pi)"
     source = Source("moore1966", note="main result, the wrapping effect; the constant for normal weights is worked out")
     population = LINEAR_CHAINS
     # the mean length of a normal row of m entries is sqrt(m)(1 - 1/(4m)): a factor 1 + 1/(4m) a layer
     relation = EqualInMean(margin=0.03, resolution=0.03)
     control = Control(
-        "by the square root of the width", lambda ratio, problem: float(problem.width) ** (problem.hidden / 2)
+        "the factor of each layer is the square root of its width",
+        lambda ratio, problem: float(problem.width) ** (problem.hidden / 2),
     )
     controls = "the looseness of interval bounds at random weights"
-    unexplained = "ReLUs in between, and trained weights, where it is smaller"
+    unexplained = "ReLUs between the layers, and trained weights, for which the factor is smaller"
     trials = 32
 
     def predict(self, problem: LinearChain) -> Array:
@@ -90,11 +92,11 @@ class LoosenessPerLayer(Claim[LinearChain]):
 
 
 class LoosenessOfWidth(Claim[LinearChain]):
-    """Through one hidden layer of m linear units with independent normal weights, interval bounds are wider than the
-    exact range of the outputs by a factor that grows like m^(1/2).
+    """Let a linear network have one hidden layer of m units, with independent normal weights. Its interval bounds are
+    wider than the exact range of the outputs by a factor that grows like m^(1/2).
     """
 
-    title = "Interval bounds become loose like the square root of the width"
+    title = "A random hidden layer loosens interval bounds like the square root of its width"
     source = LoosenessPerLayer.source
     population = LINEAR_CHAINS
     relation = Rate("width", (32.0, 128.0, 512.0), margin=0.02, resolution=0.03)

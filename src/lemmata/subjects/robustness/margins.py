@@ -1,8 +1,8 @@
 """Margins and Lipschitz constants: the certificates that need no relaxation.
 
-This theory controls how far an input may move, in the Euclidean norm, before the class changes, by one number for the
-margin and one for the steepness. It is exact for linear classifiers; for networks it leaves unexplained how much
-smaller the slope near an input is than the product of the layers' norms.
+This theory controls how far an input may move, in the Euclidean norm, before its class changes. It needs one number
+for the margin and one for the slope. It is exact for linear classifiers. For networks, it leaves unexplained how
+much smaller the slope near an input is than the product of the layers' norms.
 """
 
 import equinox as eqx
@@ -88,19 +88,21 @@ _STEPS = 40
 
 
 class LipschitzMarginRadius(Claim[Logits]):
-    """Let the vector of logits be Lipschitz of constant L in the Euclidean norm, and the largest logit exceed the
-    others by a margin M at least. No perturbation of length below
+    """Let the vector of logits be Lipschitz with constant L in the Euclidean norm. At an input, let the largest logit
+    exceed all others by a margin of at least M. No perturbation of length below
 
         M / (sqrt(2) L)
 
-    changes the class; for linear logits with orthogonal rows of equal length one of that length does.
+    changes the class. For linear logits with orthogonal rows of equal length, a perturbation of that length does.
     """
 
-    title = "A margin and a Lipschitz constant certify a radius"
+    title = "A margin M and a Lipschitz constant L certify the radius M / (sqrt(2) L)"
     source = Source("tsuzuku2018", "Proposition 1")
     population = LinearLogits()
     relation = AtLeast()
-    control = Control("up to M / L", lambda radius, problem: jnp.sqrt(2.0) * radius)
+    control = Control(
+        "no perturbation of length below M / L changes the class", lambda radius, problem: jnp.sqrt(2.0) * radius
+    )
     controls = "the distance to the nearest input of another class"
     unexplained = "networks, whose local slope is far below L"
     trivial = 0.0
@@ -125,18 +127,18 @@ class LipschitzMarginRadius(Claim[Logits]):
 
 
 class MarginFallsWithItsSlope(Claim[SteepNetwork]):
-    """A margin m with the Lipschitz constant L falls by at most L eps on perturbations of Euclidean length eps:
-    m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0) the product L = |v| |W| of the norms is such a
-    constant, and the bound is attained where all units are active and the rows of W orthonormal.
+    """Let a margin m have the Lipschitz constant L. A perturbation of Euclidean length eps lowers the margin by at most
+    L eps: m(x') >= m(x) - L eps. For the network m(x) = v'max(W x + b, 0), the product L = |v| |W| of the norms is such
+    a constant. The network attains the bound if all its units are active and the rows of W are orthonormal.
     """
 
     title = "A margin falls by at most its Lipschitz constant times the distance"
     source = Source("emergence2026", "Figure 13.8", note="the proof beside it")
     population = SteepNetworks()
     relation = AtMost()
-    control = Control("by nine tenths of that", lambda fall, problem: 0.9 * fall)
+    control = Control("the margin falls by at most nine tenths of L eps", lambda fall, problem: 0.9 * fall)
     controls = "how far a margin falls on a ball"
-    unexplained = "where the product of the norms is far above the true slope"
+    unexplained = "networks for which the product of the norms is far above the true slope"
     trivial = "a margin may fall without bound"
 
     def predict(self, problem: SteepNetwork) -> Array:

@@ -1,7 +1,8 @@
 """Convex relaxations of ReLU networks: their order, and what optimised slopes reach.
 
-This theory controls how far the output of a network can fall on a box of inputs. All relaxations use the same bounds of
-the hidden units. What is left open between the triangle relaxation and the network itself is the combinatorial part.
+This theory controls how far the output of a network can fall on a box of inputs. It assumes that all relaxations
+use the same bounds of the hidden units. It leaves unexplained the gap between the triangle relaxation and the
+network itself, which is a combinatorial problem.
 """
 
 import jax.numpy as jnp
@@ -49,20 +50,21 @@ def _condition(problem: ReluBox) -> Array:
 
 
 class OrderOfRelaxations(Claim[ReluBox]):
-    """How far the output of a ReLU network falls on a box of inputs, at most: one step of gradient descent finds less
-    than the truth, which the mixed-integer programme computes; the triangle relaxation, a linear programme, says more
-    than the truth, and CROWN, one choice of slopes within it, says more still. All use the same bounds of hidden units.
+    """Take the largest fall of the output of a ReLU network on a box of inputs. One step of gradient descent finds less
+    than the exact fall, which a mixed-integer programme computes. The triangle relaxation, a linear programme, allows
+    more than the exact fall. CROWN, which is one choice of slopes within the triangle relaxation, allows even more. All
+    methods use the same bounds of the hidden units.
 
-    The rungs 1 to 4 are these four values.
+    The values at the places 1 to 4 are those of these four methods.
     """
 
-    title = "Attack, exact value, triangle relaxation and CROWN are in this order"
+    title = "Attack, exact value, triangle relaxation and CROWN are in increasing order"
     source = Source("emergence2026", "Figure 13.6", note="with an attack and the exact value beside it")
     population = ReluBoxes(inputs=4, width=6, hidden=2, radius=0.4, depths=(1, 2))
     relation = Order("place", (1.0, 2.0, 3.0, 4.0))
     control = Control("the order is reversed", lambda sign, problem: -sign)
     controls = "the largest fall of the output on a box"
-    unexplained = "by how much each step is apart, which grows with depth and radius"
+    unexplained = "how far apart the four values are, which grows with depth and radius"
     traced = False  # the programmes are HiGHS's
     trials = 48
     predict = 1.0
@@ -78,20 +80,20 @@ class OrderOfRelaxations(Claim[ReluBox]):
 
 
 class IntervalsBeatCrownOfMonotoneNetworks(Claim[ReluBox]):
-    """Where no weight of a network is negative the output is least at the lower corner of a box, and intervals tell
-    this fall exactly. Linear bounds by backward substitution, here with one hidden layer and CROWN's own slopes, 1
-    where the upper bound of a unit is the larger one and else 0, allow at least as much: they are not always the
-    tighter bounds.
+    """Let no weight of a ReLU network with one hidden layer be negative. On a box, its output is least at the lower
+    corner, and intervals give this fall exactly. Linear bounds by backward substitution with CROWN's own slopes allow
+    at least as much. CROWN's slope of a unit is 1 if the upper bound of the unit is larger in size than its lower
+    bound, and 0 otherwise. So linear bounds are not always the tighter bounds.
     """
 
-    title = "Intervals beat CROWN on monotone networks"
+    title = "Intervals are at least as tight as CROWN on monotone networks"
     source = Source("zhang2018crown", note="its bound with adaptive slopes, beside intervals")
     stated = Kind.OWN
     population = ReluBoxes(inputs=6, width=12, radius=0.5, monotone=1.0, depths=_ONE_LAYER)
     relation = AtLeast()
-    control = Control("half more than intervals allow", lambda drop, problem: 1.5 * drop)
-    controls = "which of two cheap bounds is the better one"
-    unexplained = "how often each is the better one at trained weights"
+    control = Control("CROWN allows at least half more than intervals", lambda drop, problem: 1.5 * drop)
+    controls = "which of two cheap bounds is tighter"
+    unexplained = "how often each of the two is tighter at trained weights"
     trivial = 0.0  # the centre is in the box
     traced = False  # the bounds are NumPy's
 
@@ -135,20 +137,22 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
 
 
 class AlphaBeatsIntervals(Claim[ReluBox]):
-    """Linear bounds by backward substitution with the best slopes in [0, 1] are at least as tight as intervals: for one
-    hidden layer the fall of the output that they allow on a box is at most that of intervals.
+    """Let a ReLU network have one hidden layer. Take linear bounds by backward substitution with the best slopes in
+    [0, 1]. They are at least as tight as intervals: the fall of the output that they allow on a box is at most that of
+    intervals.
 
-    The best slopes reach the optimum of the triangle relaxation, and what intervals relax contains that.
+    The reason is that the best slopes reach the optimum of the triangle relaxation. The set that intervals allow
+    contains the set of the triangle relaxation.
     """
 
-    title = "Optimised slopes are at least as tight as intervals"
+    title = "Linear bounds with the best slopes are at least as tight as intervals"
     source = Source("salman2019barrier", note="main result, for one hidden layer, beside intervals")
     stated = Kind.OWN
     population = _HALF_MONOTONE
     relation = AtMost()
-    control = Control("the fall is smaller by a hundredth", lambda drop, problem: 0.99 * drop)
+    control = Control("the fall is smaller by at least a hundredth", lambda drop, problem: 0.99 * drop)
     controls = "the largest fall of the output on a box"
-    unexplained = "by how much, and where it is worth its cost"
+    unexplained = "how much tighter the bounds are, and when this is worth the cost"
     trivial = "an output may fall without bound"
     traced = False  # the programmes are HiGHS's
 
@@ -165,17 +169,18 @@ class AlphaBeatsIntervals(Claim[ReluBox]):
 
 
 class AlphaIsTheTriangle(Claim[ReluBox]):
-    """For one hidden layer the best lower bound by backward substitution, over all slopes in [0, 1] below the units
-    that may switch, equals the optimum of the triangle relaxation: the two programmes are dual to each other.
+    """Let a ReLU network have one hidden layer. Take its lower bounds by backward substitution, with all slopes in
+    [0, 1] below the units that may switch. The best of these bounds equals the optimum of the triangle relaxation,
+    because the two programmes are dual to each other.
     """
 
-    title = "Optimised slopes reach the triangle relaxation"
+    title = "Linear bounds with the best slopes reach the triangle relaxation"
     source = Source("salman2019barrier", note="main result, for one hidden layer")
     population = ReluBoxes(inputs=6, width=12, radius=0.5, depths=_ONE_LAYER)
     relation = Equal()
-    control = Control("CROWN's own slopes reach it", lambda drop, problem: _drop(problem, crown))
+    control = Control("CROWN's own slopes reach the triangle relaxation", lambda drop, problem: _drop(problem, crown))
     controls = "the smallest output on a box, relaxed"
-    unexplained = "more layers, where the bound is no longer concave in the slopes"
+    unexplained = "more layers, for which the bound is no longer concave in the slopes"
     traced = False  # the programmes are HiGHS's
 
     def predict(self, problem: ReluBox) -> Array:

@@ -1,8 +1,8 @@
 """Randomised smoothing: how far the most frequent answer under noise is safe.
 
-This theory controls a classifier that answers the class which a rule gives most often under noise on its input. The
-radius follows from the probability of that class alone. It leaves open what else is known of the rule, and what noise
-costs in accuracy.
+This theory controls a classifier that answers the class which a rule gives most often under noise on its input. It
+assumes that only the probability of this class is known, and derives the radius from it. It leaves unexplained what
+else is known about the rule, and what noise costs in accuracy.
 """
 
 import jax
@@ -56,21 +56,22 @@ def _precision(problem: IntervalRule) -> Array:
 
 
 class SmoothedRadius(Claim[IntervalRule]):
-    """A rule gives the class c with probability p > 1/2 at x + sigma z, z standard normal. The class that it gives most
-    often is c at every input within the Euclidean distance
+    """Let a rule give the class c with probability p > 1/2 at x + sigma z, where z is standard normal. At every input
+    within the Euclidean distance
 
         sigma Phi^-1(p)
 
-    of x, Phi the distribution function of z; thresholds (half-spaces) change at that distance.
+    of x, the rule under noise still gives c most often. Here Phi is the distribution function of z. For thresholds
+    (half-spaces), the most frequent class changes at that distance.
     """
 
-    title = "The radius that normal noise certifies"
+    title = "Normal noise certifies the radius sigma Phi^-1(p)"
     source = _COHEN
     population = IntervalRules()
     relation = AtLeast()
-    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
-    unexplained = "rules that are no half-spaces, whose smoothed class holds farther"
+    unexplained = "rules other than half-spaces, whose smoothed class holds farther"
     trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
@@ -85,19 +86,20 @@ class SmoothedRadius(Claim[IntervalRule]):
 
 
 class SmoothedRadiusInThePlane(Claim[PlanarRule]):
-    """A half-plane, a disc or a checkerboard answers 1 with probability p > 1/2 at x + sigma z, x an input of the plane
-    and z standard normal. The answer that it gives most often is 1 at every input within the Euclidean distance
+    """Let a half-plane, a disc or a checkerboard answer 1 with probability p > 1/2 at x + sigma z, where x is an input
+    of the plane and z is standard normal. At every input within the Euclidean distance
 
         sigma Phi^-1(p)
 
-    of x, Phi the normal distribution function; half-planes change there, discs and checkerboards farther away.
+    of x, the rule under noise still answers 1 most often. Here Phi is the normal distribution function. For half-planes
+    the most frequent answer changes at that distance. For discs and checkerboards it changes farther away.
     """
 
-    title = "The radius that normal noise certifies, for rules of the plane"
+    title = "Normal noise certifies sigma Phi^-1(p) for half-planes, discs and checkerboards"
     source = Source("cohen2019smoothing", "Theorem 1", note="on half-planes, discs and checkerboards")
     population = PlanarRules()
     relation = AtLeast()
-    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    control = Control("the answer holds a twentieth farther", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "how much farther discs and checkerboards hold"
     trivial = 0.0
@@ -131,21 +133,22 @@ class SmoothedRadiusInThePlane(Claim[PlanarRule]):
 
 
 class UniformNoiseRadius(Claim[IntervalRule]):
-    """A rule gives the class c with probability p > 1/2 at x + u, u uniform on [-lambda, lambda]^d. The class that it
-    gives most often is c at every input within the l1 distance
+    """Let a rule give the class c with probability p > 1/2 at x + u, where u is uniform on [-lambda, lambda]^d. At
+    every input within the l1 distance
 
         2 lambda (p - 1/2)
 
-    of x; thresholds of one coordinate change at that distance.
+    of x, the rule under noise still gives c most often. For thresholds of one coordinate, the most frequent class
+    changes at that distance.
     """
 
-    title = "The radius that uniform noise certifies in l1"
+    title = "Uniform noise certifies the l1 radius 2 lambda (p - 1/2)"
     source = Source("emergence2026", "Figure 13.11", note="for uniform noise, with the radius")
     population = IntervalRules("uniform")
     relation = AtLeast()
-    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
-    unexplained = "shifts along several coordinates, which are worth less"
+    unexplained = "shifts along several coordinates, which have less effect"
     trivial = 0.0
 
     def predict(self, problem: IntervalRule) -> Array:
@@ -160,19 +163,20 @@ class UniformNoiseRadius(Claim[IntervalRule]):
 
 
 class LaplaceNoiseRadius(Claim[IntervalRule]):
-    """A rule gives the class c with probability p > 1/2 at x + v, the coordinates of v independent Laplace variables of
-    scale b. The class that it gives most often is c at every input within the l1 distance
+    """Let a rule give the class c with probability p > 1/2 at x + v, where the coordinates of v are independent Laplace
+    variables of scale b. At every input within the l1 distance
 
         -b log(2 (1 - p))
 
-    of x; thresholds of one coordinate change at that distance.
+    of x, the rule under noise still gives c most often. For thresholds of one coordinate, the most frequent class
+    changes at that distance.
     """
 
-    title = "The radius that Laplace noise certifies in l1"
+    title = "Laplace noise certifies the l1 radius -b log(2 (1 - p))"
     source = Source("emergence2026", "Figure 13.11", note="for Laplace noise, with the radius")
     population = IntervalRules("laplace")
     relation = AtLeast()
-    control = Control("a twentieth further", lambda radius, problem: 1.05 * radius)
+    control = Control("the class holds a twentieth farther", lambda radius, problem: 1.05 * radius)
     controls = "the distance at which the smoothed class changes"
     unexplained = "shifts along several coordinates"
     trivial = 0.0
@@ -203,21 +207,21 @@ def _steepest(problem: IntervalRule, key: Key[Array, ""]) -> Array:
 
 
 class PrintedSmoothedSlope(Claim[IntervalRule]):
-    """As printed: for a function f with values in [0, 1] and z standard normal the smoothed function
+    """Let f be a function with values in [0, 1], and let z be standard normal. As printed, the smoothed function
     x -> E f(x + sigma z) has the Lipschitz constant
 
         sqrt(2/pi) / sigma.
 
-    It holds, and is twice the sharp constant: half of it holds as well.
+    This constant holds, but it is twice the sharp constant: half of it holds as well.
     """
 
-    title = "How fast a smoothed function changes, as printed"
+    title = "A smoothed function has the Lipschitz constant sqrt(2/pi) / sigma, as printed"
     source = Source("salman2019smoothing", "Lemma 1", note="as printed, with its constant")
     population = IntervalRules()
     relation = AtMost()
-    control = Control("nine twentieths of it", lambda slope, problem: 0.45 * slope)
+    control = Control("nine twentieths of the constant are enough", lambda slope, problem: 0.45 * slope)
     controls = "how much an average under noise can change"
-    unexplained = "the sharp constant, which is half of it"
+    unexplained = "the sharp constant, which is half of the printed one"
     trivial = "f itself may jump"
     condition = 10000.0  # a quotient over a thousandth of the scale
 
@@ -229,21 +233,21 @@ class PrintedSmoothedSlope(Claim[IntervalRule]):
 
 
 class SmoothedSlope(Claim[IntervalRule]):
-    """Let f be the indicator of a union of intervals of one coordinate of the input, half-lines among them, and z
-    standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant 1/(sigma sqrt(2 pi)), and
-    x -> Phi^-1(E f(x + sigma z)), where it is finite, the Lipschitz constant 1/sigma; Phi is the normal distribution
-    function. Half-lines attain both.
+    """Let f be the indicator of a union of intervals of one coordinate of the input, where half-lines are allowed, and
+    let z be standard normal. The smoothed function x -> E f(x + sigma z) has the Lipschitz constant
+    1/(sigma sqrt(2 pi)). Let Phi be the normal distribution function. The function x -> Phi^-1(E f(x + sigma z)) has
+    the Lipschitz constant 1/sigma on inputs at which it is finite. Half-lines attain both constants.
     """
 
-    title = "How fast a smoothed function changes"
+    title = "The sharp Lipschitz constant of a smoothed indicator is 1/(sigma sqrt(2 pi))"
     source = Source(
         "salman2019smoothing", note="main results, for indicators of intervals; the first with the sharp constant"
     )
     population = IntervalRules()
     relation = AtMost()
-    control = Control("nine tenths of the slopes", lambda slopes, problem: 0.9 * slopes)
+    control = Control("nine tenths of both constants are enough", lambda slopes, problem: 0.9 * slopes)
     controls = "how much an average under noise can change"
-    unexplained = "functions of several coordinates, and ones with values between 0 and 1"
+    unexplained = "functions of several coordinates, and functions with values between 0 and 1"
     trivial = "f itself may jump"
     condition = (10000.0, 10000000.0)  # a quotient over a thousandth of the scale, of quantiles up to that of 1e-12
 
@@ -255,20 +259,22 @@ class SmoothedSlope(Claim[IntervalRule]):
 
 
 class RadiusFromCounts(Claim[Drawn]):
-    """A class of probability p under normal noise of standard deviation sigma is seen k times in n draws. With the
-    exact (Clopper-Pearson) lower limit q of p at level 1 - alpha, alpha = 1/20, the radius sigma Phi^-1(q) exceeds the
-    true one, sigma Phi^-1(p), with probability at most alpha; here that probability is shown to be below 1/10.
+    """Let a class have the probability p under normal noise of standard deviation sigma, and let it occur k times in n
+    draws. Let q be the exact (Clopper-Pearson) lower limit of p at level 1 - alpha, where alpha = 1/20. The certified
+    radius is sigma Phi^-1(q), where Phi is the normal distribution function. It exceeds the true radius sigma Phi^-1(p)
+    with probability at most alpha. The test shows that this probability is below 1/10.
     """
 
-    title = "A radius from counts is too large with a known probability"
+    title = "A radius certified from counts is too large with probability at most alpha"
     source = Source("cohen2019smoothing", "Proposition 2", note="main result on the certificate from draws")
     population = DrawnClasses()
     relation = AtMost(delta=0.1)
     control = Control(
-        "nor does it exceed its own value at the expected count", lambda radius, problem: _typical(problem)
+        "the radius exceeds its own value at the expected count with probability at most alpha, too",
+        lambda radius, problem: _typical(problem),
     )
     controls = "the certificate that a finite number of draws gives"
-    unexplained = "how many draws a radius is worth"
+    unexplained = "how much larger a radius becomes with more draws"
     trivial = "a radius may be anything"
     traced = False  # the limit is SciPy's
     trials = 400
@@ -294,14 +300,16 @@ def _typical(problem: Drawn) -> Array:
 
 
 class CeilingOfCounts(Claim[Drawn]):
-    """No certificate from n draws at level 1 - alpha exceeds
+    """Let certificates use n draws under normal noise of standard deviation sigma, at level 1 - alpha. No certificate
+    exceeds
 
         sigma Phi^-1(alpha^(1/n)),
 
-    the radius where all n draws give the class: then p^n >= alpha has to be allowed for.
+    where Phi is the normal distribution function. This is the radius if all n draws give the class, because every
+    probability p with p^n >= alpha is then still possible.
     """
 
-    title = "The largest radius that n draws can certify"
+    title = "The largest radius that n draws can certify is sigma Phi^-1(alpha^(1/n))"
     source = Source("cohen2019smoothing", "Section 3.2.2", note="where all draws agree")
     population = DrawnClasses()
     relation = Equal()
@@ -310,7 +318,7 @@ class CeilingOfCounts(Claim[Drawn]):
         lambda radius, problem: problem.sigma * norm.ppf(1 - jnp.sqrt(jnp.log(1 / _ALPHA) / (2 * problem.n))),
     )
     controls = "the largest certificate that draws can give"
-    unexplained = "certificates that use more of a rule than counts"
+    unexplained = "certificates that use more than counts"
     traced = False  # the limit is SciPy's
 
     def predict(self, problem: Drawn) -> Array:
@@ -328,18 +336,20 @@ class CeilingOfCounts(Claim[Drawn]):
 
 
 class NoRadiusInTheInfinityNorm(Claim[Drawn]):
-    """From the probability p of the leading class alone, normal noise certifies an infinity-norm radius that falls like
+    """Let p be the probability of the leading class under normal noise of standard deviation sigma, in d dimensions.
+    From p alone, the noise certifies an infinity-norm radius that falls like
 
         sigma Phi^-1(p) d^(-1/2)
 
-    with the dimension d: the half-space whose normal is (1, ..., 1)/sqrt(d) changes its smoothed class there.
+    with the dimension d, where Phi is the normal distribution function. The reason is that the half-space whose normal
+    is (1, ..., 1)/sqrt(d) changes its smoothed class at this radius.
     """
 
-    title = "Smoothing certifies little in the infinity norm"
+    title = "The infinity-norm radius that normal noise certifies falls like d^(-1/2)"
     source = Source("blum2020", note="main result, for normal noise and a half-space")
     population = DrawnClasses()
     relation = Rate("d", (4.0, 16.0, 64.0, 256.0, 1024.0))
-    control = Control("it falls like d^(-1/4)", lambda exponent, problem: exponent / 2)
+    control = Control("the radius falls like d^(-1/4)", lambda exponent, problem: exponent / 2)
     controls = "the infinity-norm radius of a smoothed classifier"
     unexplained = "rules that are less aligned with a diagonal of the cube"
     trials = 32

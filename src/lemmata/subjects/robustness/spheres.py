@@ -1,8 +1,8 @@
-"""Errors on a high-dimensional sphere: how near the next one is.
+"""Errors on a high-dimensional sphere: how near the nearest error is.
 
-This theory controls the mean distance from a random point of the sphere to a set of errors by the measure of that set
-alone: caps are farthest, and even they are within a few times n^(-1/2). It assumes inputs that are uniform on the
-sphere; it leaves unexplained data on a manifold, where a set of that measure may be far away.
+This theory controls the mean distance from a random point of the sphere to a set of errors, by the measure of the
+set alone. Caps are the farthest sets, and even caps are within a few times n^(-1/2). It assumes inputs that are
+uniform on the sphere. It leaves unexplained data on a manifold, for which a set of that measure may be far away.
 """
 
 import functools
@@ -87,22 +87,22 @@ def _distance_to_cap(n: int, measure: float) -> float:
 
 
 class CapsAreFarthest(Claim[SphereErrors]):
-    """A set of errors on the unit sphere of R^n is at a mean distance from a uniform point of the sphere that is at
-    most that of a cap of the same measure. The mean over m = 1000 independent points is above it by more than
+    """Take a set of errors of measure below 1/2 on the unit sphere of R^n. Its mean Euclidean distance from a uniform
+    point of the sphere is at most that of a cap of the same measure. A distance is a Lipschitz function of the point.
+    So the mean over m = 1000 independent points exceeds this bound by more than
 
         sqrt( 2 log(1000) / (m (n - 1)) )
 
-    with probability 1/1000 at most, since a distance is a Lipschitz function of the point; here that probability is
-    shown to be below 1/10. Distances are Euclidean.
+    with probability at most 1/1000. The test shows that this probability is below 1/10.
     """
 
-    title = "No errors of a given measure are farther away than a cap"
+    title = "No set of errors of a given measure is farther away than a cap"
     source = Source("emergence2026", "Figure 13.13", note="for the mean distance, by Lévy's inequality")
     population = SphereErrorSets()
     relation = AtMost(delta=0.1)
-    control = Control("half of that distance", lambda distance, problem: distance / 2)
+    control = Control("half of that distance is enough", lambda distance, problem: distance / 2)
     controls = "how far a random input is from the nearest error"
-    unexplained = "inputs that are not uniform on a sphere; which sets a classifier's errors are"
+    unexplained = "inputs that are not uniform on a sphere; the shape of a classifier's set of errors"
     traced = False  # quantiles of the beta law are SciPy's
     trivial = 2.0
 
@@ -124,15 +124,15 @@ class CapsAreFarthest(Claim[SphereErrors]):
 
 
 class CapDistanceInManyDimensions(Claim[CapOffset]):
-    """On the unit sphere of R^n a cap of measure 1 - Phi(c) is at a mean Euclidean distance of
+    """Let Phi and phi be the normal distribution function and density, and let c > 0. On the unit sphere of R^n, take a
+    cap of measure 1 - Phi(c). Its mean Euclidean distance from a uniform point is
 
-        (c Phi(c) + phi(c)) n^(-1/2)
+        (c Phi(c) + phi(c)) n^(-1/2),
 
-    from a uniform point, up to a relative error that falls like n^(-1); Phi and phi are the normal distribution
-    function and density. A fixed share of errors is near everything once n is large.
+    up to a relative error that falls like n^(-1). So for large n, a fixed share of errors is near almost every point.
     """
 
-    title = "Errors of a fixed measure are within a few times n^(-1/2)"
+    title = "A cap of fixed measure is within a few times n^(-1/2) of a random point"
     source = Source("gilmer2018", note="main result, on the mean distance, with the order of what it leaves out")
     # Near 2.2 the correction of order 1/n changes its sign.
     population = Drawn(
@@ -141,7 +141,7 @@ class CapDistanceInManyDimensions(Claim[CapOffset]):
         offset=uniform(0.5, Real(1.8, 1.0, 1.9, "largest offset of the cap")),
     )
     relation = Rate("n", (50.0, 200.0, 800.0, 3200.0), margin=0.02, resolution=0.03)
-    control = Control("up to n^(-1/2)", lambda exponent, problem: exponent / 2)
+    control = Control("the relative error falls like n^(-1/2)", lambda exponent, problem: exponent / 2)
     controls = "how far a random input is from the nearest error"
     unexplained = "errors of other shapes, which are nearer"
     traced = False  # quantiles of the beta law are SciPy's

@@ -1,4 +1,4 @@
-"""Linear state-space models: what they compute, how they are stepped, what they remember, what they cannot select."""
+"""Linear state-space models: outputs, discretisation, what they remember, and what they cannot select."""
 
 from ._discretise import METHODS as METHODS
 from ._discretise import discretise as discretise

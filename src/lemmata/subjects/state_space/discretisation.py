@@ -1,9 +1,10 @@
-"""From continuous to discrete time: which rule is exact for which inputs, what it does to frequencies and stability.
+"""From continuous to discrete time: which rule is exact for which inputs, and what it does to frequencies and
+stability.
 
-This theory controls where the recurrence is the continuous system sampled, exactly: for the inputs that a rule takes
-them to be, at a warped frequency, and in its stability. It assumes a linear system and leaves unexplained how
-much the rule matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend
-to -1: stable, but they ring.
+This theory controls when the recurrence is exactly the continuous system at its samples: for the inputs that a rule
+assumes, at a warped frequency, and in its stability. It assumes a linear system. It leaves unexplained how much the
+rule matters to trained models, which learn their poles after discretisation. Bilinear poles of fast modes tend to
+-1: they are stable, but they ring.
 """
 
 import jax.numpy as jnp
@@ -47,24 +48,25 @@ def _from_zero(problem: SampledSystem) -> Array:
 
 
 class ZeroOrderHold(Claim[SampledSystem]):
-    """For an input that is constant on each [k D, (k+1) D) the samples y(k D) of dh/dt = A h + B u, y = C h + d u,
-    h(0) = 0, are exactly those of the recurrence
+    """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step, and let
+    the input be constant on each [k D, (k+1) D), with the value u_k. The samples y(k D) of the output are exactly those
+    of the recurrence
 
         h_{k+1} = e^{DA} h_k + A^-1 (e^{DA} - I) B u_k,   y_k = C h_k + d u_k,
 
-    whatever the step D.
+    for every step D.
     """
 
-    title = "Zero-order hold is exact for held inputs"
+    title = "Zero-order hold is exact for inputs that are constant within each step"
     source = Source("foundation2025", _PLACE, note="the rule, and where it is exact")
     stated = Kind.OWN
     population = SampledSystems()
     relation = Equal(block=1)
     control = Control(
-        "Euler's step I + D A, D B is exact", lambda outputs, problem: _recurrence(problem, "euler", problem.u)
+        "Euler's step, I + D A and D B, is exact", lambda outputs, problem: _recurrence(problem, "euler", problem.u)
     )
     controls = "the samples of the output under an input that is held"
-    unexplained = "inputs that move between samples"
+    unexplained = "inputs that change between samples"
     condition = 10000.0  # the tolerance of the solver of differential equations
 
     def predict(self, problem: SampledSystem) -> Array:
@@ -75,12 +77,13 @@ class ZeroOrderHold(Claim[SampledSystem]):
 
 
 class FirstOrderHold(Claim[SampledSystem]):
-    """For an input that starts at u(0) = 0 and is linear between the samples u_k = u(k D), the samples of the output of
-    dh/dt = A h + B u, y = C h + d u, h(0) = 0, are exactly those of
+    """Let dh/dt = A h + B u, y = C h + d u be a stable state-space model with h(0) = 0. Let D be the time step. Let the
+    input start at u(0) = 0 and be linear between its samples u_k = u(k D). The samples of the output are exactly those
+    of the recurrence
 
         h_{k+1} = e^{DA} h_k + D (f_1 - f_2)(DA) B u_k + D f_2(DA) B u_{k+1},   y_k = C h_k + d u_k,
 
-    f_1(z) = (e^z - 1)/z, f_2(z) = (e^z - 1 - z)/z², whatever the step D.
+    where f_1(z) = (e^z - 1)/z and f_2(z) = (e^z - 1 - z)/z², for every step D.
     """
 
     title = "First-order hold is exact for inputs that are linear between samples"
@@ -104,18 +107,19 @@ class FirstOrderHold(Claim[SampledSystem]):
 
 
 class BilinearWarping(Claim[ProbedSystem]):
-    """At the frequency w the recurrence of the bilinear rule with step D passes exactly what the continuous system
-    passes at the warped frequency: with H(z) = C (z - A)^-1 B + d and the response K_0, K_1, ... of the recurrence,
+    """Let a continuous system with the matrices A, B, C, d have the transfer function H(z) = C (z - A)^-1 B + d. Let
+    K_0, K_1, ... be the response of its recurrence under the bilinear rule with step D. At the frequency w, the
+    recurrence has exactly the frequency response of the continuous system at a warped frequency:
 
         sum_k K_k e^{-i w D k} = H( i (2/D) tan(w D / 2) ).
     """
 
-    title = "The bilinear rule warps frequencies"
+    title = "The bilinear rule moves the frequency w to (2/D) tan(w D / 2)"
     source = Source("foundation2025", _PLACE, note="what the bilinear rule does to frequencies")
     stated = Kind.OWN
     population = ProbedSystems()
     relation = Equal(block=1)
-    control = Control("the frequency stays", lambda passed, problem: _passed(problem, problem.angle / problem.step))
+    control = Control("the frequency stays w", lambda passed, problem: _passed(problem, problem.angle / problem.step))
     controls = "the frequency response of a recurrence"
     unexplained = "inputs that are not sampled"
     condition = 100000.0  # a thousand terms, which cancel
@@ -145,8 +149,10 @@ def _within_euler(problem: SteppedModes) -> Array:
 
 
 class StableAtAnyStep(Claim[SteppedModes]):
-    """Under zero-order hold and under the bilinear rule the mode dh/dt = l h dies out if and only if Re l < 0, whatever
-    the step D: |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 exactly there. Counted are those of many modes that do.
+    """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under zero-order hold and under
+    the bilinear rule, the mode dies out if and only if Re l < 0, whatever the step D is. The reason is that
+    |e^{Dl}| < 1 and |(1 + Dl/2)/(1 - Dl/2)| < 1 hold if and only if Re l < 0. The test counts the modes that die out,
+    among many modes.
     """
 
     title = "Zero-order hold and the bilinear rule keep stability at any step"
@@ -155,11 +161,11 @@ class StableAtAnyStep(Claim[SteppedModes]):
     population = StableAndGrowingModes()
     relation = Equal()
     control = Control(
-        "they need |1 + D l| < 1 as Euler's rule does",
+        "both rules need |1 + D l| < 1, as Euler's rule does",
         lambda alive, problem: jnp.broadcast_to(_within_euler(problem), alive.shape),
     )
     controls = "whether a recurrence is stable"
-    unexplained = "that bilinear modes tend to -1 as D |l| grows: they die out slowly and ring"
+    unexplained = "the slow, ringing decay of bilinear modes, which tend to -1 as D |l| grows"
 
     def predict(self, problem: SteppedModes) -> Array:
         return jnp.broadcast_to(jnp.sum(problem.poles.real < 0), (2,))
@@ -169,18 +175,19 @@ class StableAtAnyStep(Claim[SteppedModes]):
 
 
 class EulerStability(Claim[SteppedModes]):
-    """Under Euler's rule h_{k+1} = (1 + D l) h_k the mode dh/dt = l h dies out if and only if |1 + D l| < 1: a stable
-    mode needs a step below -2 Re l / |l|². Counted are those of many modes that do.
+    """Let dh/dt = l h be a mode with the complex pole l, and let D be the time step. Under Euler's rule
+    h_{k+1} = (1 + D l) h_k, the mode dies out if and only if |1 + D l| < 1. So a stable mode needs a step below
+    -2 Re l / |l|². The test counts the modes that die out, among many modes.
     """
 
-    title = "Euler's rule needs short steps"
+    title = "Euler's rule keeps a stable mode stable only for steps below -2 Re l / |l|²"
     source = Source("foundation2025", _PLACE, note="which rules keep stability")
     stated = Kind.OWN
     population = StableAndGrowingModes()
     relation = Equal()
     control = Control("it is enough that Re l < 0", lambda alive, problem: jnp.sum(problem.poles.real < 0))
     controls = "whether a recurrence is stable"
-    unexplained = "accuracy, which needs shorter steps still"
+    unexplained = "accuracy, which needs even shorter steps"
 
     def predict(self, problem: SteppedModes) -> Array:
         return _within_euler(problem)

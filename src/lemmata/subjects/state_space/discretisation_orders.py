@@ -1,8 +1,8 @@
 """How fast the errors of discretised state-space models fall with the step, on smooth inputs.
 
-This theory controls the root mean square error of samples of a driven mode by the order of the rule. It assumes a
-linear system and a smooth input. It leaves unexplained how much the order matters to trained models, which learn their
-poles after discretisation, on inputs that are samples of nothing.
+This theory controls the root mean square error of the samples of a driven mode by the order of the rule. It assumes
+a linear system and a smooth input. It leaves unexplained how much the order matters to trained models. These learn
+their poles after discretisation, on inputs that are not samples of a continuous signal.
 """
 
 import abc
@@ -62,15 +62,16 @@ def _wave(problem: DrivenMode, times: Array) -> Array:
 
 
 class HeldInputOrder(AbstractStepOrder):
-    """Zero-order hold of the samples of a smooth input, h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD), has an error of
-    order 1 in the step D.
+    """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step.
+    Zero-order hold of the samples of u is the recurrence h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD). Its root mean
+    square error over all samples is of order 1 in D.
     """
 
-    title = "Zero-order hold of samples is of order 1"
+    title = "Zero-order hold of samples has an error of order 1 in the step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _FIRST
-    unexplained = "inputs that really are constant between samples, where there is no error"
+    unexplained = "inputs that really are constant between samples, for which there is no error"
 
     def order(self) -> float:
         return -1.0
@@ -80,15 +81,17 @@ class HeldInputOrder(AbstractStepOrder):
 
 
 class MidpointHoldOrder(AbstractStepOrder):
-    """Zero-order hold of a smooth input at the middles of the steps, h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD + D/2),
-    has an error of order 2 in the step D: the order of a hold is a matter of where the input is read.
+    """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step.
+    Zero-order hold of u at the middle of each step is the recurrence h_{k+1} = e^{Dl} h_k + (e^{Dl} - 1)/l u(kD + D/2).
+    Its root mean square error over all samples is of order 2 in D. So the order of a hold depends on where the input is
+    read.
     """
 
-    title = "Zero-order hold of midpoints is of order 2"
+    title = "Zero-order hold of midpoints has an error of order 2 in the step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
-    unexplained = "data that come at samples alone"
+    unexplained = "data that exist only at the samples"
 
     def order(self) -> float:
         return -2.0
@@ -98,11 +101,12 @@ class MidpointHoldOrder(AbstractStepOrder):
 
 
 class FirstOrderHoldOrder(AbstractStepOrder):
-    """First-order hold, exact for inputs that are linear between samples, has an error of order 2 in the step on smooth
-    inputs that start at 0.
+    """Let a mode have a smooth input that starts at 0, and let D be the time step. First-order hold is exact for inputs
+    that are linear between samples. On the smooth input, its root mean square error over all samples is of order 2 in
+    D.
     """
 
-    title = "First-order hold is of order 2"
+    title = "First-order hold has an error of order 2 in the step"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
@@ -116,12 +120,12 @@ class FirstOrderHoldOrder(AbstractStepOrder):
 
 
 class TrapezoidalOrder(AbstractStepOrder):
-    """The bilinear rule with both ends of a step, the trapezoidal rule
-    h_{k+1} = h_k + D/2 (l h_k + u_k + l h_{k+1} + u_{k+1}), has an error of order 2 in the step on smooth inputs that
-    start at 0.
+    """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u that starts at 0, and let D be the
+    time step. The trapezoidal rule h_{k+1} = h_k + D/2 (l h_k + u_k + l h_{k+1} + u_{k+1}) is the bilinear rule with
+    the inputs at both ends of a step. Its root mean square error over all samples is of order 2 in D.
     """
 
-    title = "The bilinear rule with two inputs is of order 2"
+    title = "The bilinear rule with two inputs per step has an error of order 2"
     source = Source("foundation2025", _PLACE, note="the order of the error")
     relation = _RUNGS
     control = _SECOND
@@ -135,16 +139,17 @@ class TrapezoidalOrder(AbstractStepOrder):
 
 
 class OneInputBilinearOrder(AbstractStepOrder):
-    """The recurrence that deep state-space models run, h_k = a h_{k-1} + b u_k with the bilinear
-    a = (1 + Dl/2)/(1 - Dl/2) and b = D/(1 - Dl/2), takes one input a step where the trapezoidal rule takes two: its
-    error is of order 1 in D.
+    """Let dh/dt = l h + u be a mode with the complex pole l and a smooth input u, and let D be the time step. Deep
+    state-space models run the recurrence h_k = a h_{k-1} + b u_k with the bilinear a = (1 + Dl/2)/(1 - Dl/2) and
+    b = D/(1 - Dl/2). It uses one input per step, and the trapezoidal rule uses two. So its root mean square error over
+    all samples is only of order 1 in D.
     """
 
-    title = "The bilinear rule with one input is of order 1"
+    title = "The bilinear rule with one input per step has an error of order 1"
     source = Source("foundation2025", _PLACE, note="as state-space layers use it")
     relation = _RUNGS
     control = _FIRST
-    unexplained = "that training makes up for it: b and c are learned"
+    unexplained = "how training makes up for this error, since b and c are learned"
 
     def order(self) -> float:
         return -1.0

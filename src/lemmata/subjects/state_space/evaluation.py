@@ -1,9 +1,10 @@
 """One sequence model, several algorithms: recurrence, associative scan, convolution, generating function.
 
-This theory controls rounding alone: the algorithms compute the same numbers at different costs, T steps of one state,
-log T rounds with all states in memory, or T log T operations on a response that is known. It leaves unexplained which
-one a machine runs faster, and holds for time-invariant systems only: once a step depends on its input there is no
-response to convolve with, and the recurrence and the scan remain.
+This theory controls only rounding errors: the algorithms compute the same numbers at different costs. The
+recurrence takes T steps of one state, the scan log T rounds with all states in memory, and the convolution T log T
+operations on a known response. The theory assumes time-invariant systems. If a step depends on its input, there is
+no response to convolve with, and only the recurrence and the scan remain. It leaves unexplained which algorithm a
+machine runs faster.
 """
 
 import jax
@@ -29,12 +30,13 @@ def _wrapped(outputs: Array, problem: FilteredSequence) -> Array:
 
 
 class ThreeEvaluations(Claim[FilteredSequence]):
-    """The recurrence h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k from h_0 = 0, the associative scan of its steps
-    with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2), and the convolution of u with the response
-    D, Re(C B), Re(C A B), ... by fast Fourier transforms, padded to twice the length T, give the same T outputs.
+    """Let h_{k+1} = A h_k + B u_k, y_k = Re(C h_k) + D u_k be a linear state-space model with h_0 = 0 and T inputs u_k.
+    Three algorithms give the same T outputs. The first is the recurrence. The second is the associative scan of its
+    steps with the product (A_2, b_2)(A_1, b_1) = (A_2 A_1, A_2 b_1 + b_2). The third convolves u with the response D,
+    Re(C B), Re(C A B), ... by fast Fourier transforms that are padded to twice the length T.
     """
 
-    title = "Recurrence, associative scan and padded convolution agree"
+    title = "Recurrence, associative scan and padded convolution give the same outputs"
     source = Source("foundation2025", "Section 2.3, discretisation", note="unrolled as in Section 3.4")
     stated = Kind.EQUATION
     population = FilteredNoise()
@@ -42,7 +44,7 @@ class ThreeEvaluations(Claim[FilteredSequence]):
     relation = Equal(block=1)
     control = Control("transforms of length T, without padding, are enough", _wrapped)
     controls = "the outputs of a linear state-space model on a sequence"
-    unexplained = "which evaluation is faster on which machine"
+    unexplained = "which algorithm is faster on which machine"
 
     def predict(self, problem: FilteredSequence) -> Array:
         outputs = run(problem.system, problem.u)[:, 0]
@@ -69,22 +71,22 @@ def _generated(problem: StructuredSystem, truncated: Array) -> Array:
 
 
 class ResolventResponse(Claim[StructuredSystem]):
-    """For A = diag(l) - P Q* with step D under the bilinear rule, A' = (1 - D A/2)^-1 (1 + D A/2) and
-    B' = (1 - D A/2)^-1 D B, the first T terms K_s = C A'^s B' of the response are the inverse discrete Fourier
-    transform over the T-th roots of unity z of
+    """Let A = diag(l) - P Q* be a diagonal plus low-rank matrix, where Q* is the conjugate transpose of Q. The bilinear
+    rule with step D gives A' = (1 - D A/2)^-1 (1 + D A/2) and B' = (1 - D A/2)^-1 D B. The first T terms
+    K_s = C A'^s B' of the response are the inverse discrete Fourier transform, over the T-th roots of unity z, of
 
         2/(1+z) [C_T R B - C_T R P (I + Q* R P)^-1 Q* R B],
         R = (g - diag(l))^-1,   g = (2/D)(1 - z)/(1 + z),   C_T = C (I - A'^T),
 
-    with its limit at z = -1: sums over poles in place of powers of A'.
+    or of its limit at z = -1. This formula has sums over poles in place of powers of A'. The test takes P = Q.
     """
 
-    title = "The response of a diagonal plus low-rank system from its resolvent"
+    title = "The response of a diagonal plus low-rank system follows from its resolvent"
     source = Source("gu2022s4", "Section 3", note="the generating function, truncated at T")
     population = LowRankSystems()
     relation = Equal(block=2)
     control = Control(
-        "C in place of C (I - A'^T): no response is cut off",
+        "C replaces C (I - A'^T), so the response is not cut off",
         lambda kernel, problem: _generated(problem, problem.output),
     )
     controls = "the response of a structured state-space model to an impulse"

@@ -1,9 +1,9 @@
-"""The spaces and kernels that a state-space model induces: of its responses, and of the sequences it reads.
+"""The spaces and kernels that a state-space model induces on its responses and on its input sequences.
 
-This theory controls what a linear model with a random or trained readout can tell apart: responses have the energy that
-a Gramian gives, long sequences are compared by a Toeplitz matrix of autocorrelations, and final states are all that a
-readout sees, so that the kernel on sequences has the rank of the state. It assumes a linear model that is fixed but for
-its readout; it leaves unexplained which states are worth keeping.
+This theory controls what a linear model with a random or trained readout can distinguish. A Gramian gives the
+energy of its responses. A Toeplitz matrix of autocorrelations compares long sequences. A readout sees only the
+final state, so the kernel on sequences has the rank of the state. The theory assumes a linear model in which only
+the readout changes. It leaves unexplained which states are worth keeping.
 """
 
 import equinox as eqx
@@ -91,19 +91,22 @@ def _energy(problem: DrivenSystem, matrix: AbstractStateMatrix, b: Array) -> Arr
 
 
 class ImpulseEnergy(Claim[DrivenSystem]):
-    """The responses h(t) = C e^{At} B of dh/dt = A h + B u with A and B fixed, A stable, form a Hilbert space of
-    functions of at most N dimensions, with the squared norm
+    """Let A be a stable N x N matrix and B an input vector, both fixed. The impulse responses h(t) = C e^{At} B of
+    dh/dt = A h + B u, for all output vectors C, form a Hilbert space of functions of at most N dimensions. Its squared
+    norm is
 
-        ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0.
+        ∫_0^∞ h(t)² dt = C P C',   A P + P A' + B B' = 0,
+
+    where P is the Gramian of A and B, and A' is the transpose of A.
     """
 
-    title = "The energy of an impulse response is a Gramian's form"
+    title = "The squared norm of an impulse response is C P C', where P is the Gramian"
     source = Source("foundation2025", _PLACE, note="what the space of (A, B) is")
     stated = Kind.OWN
     population = DrivenSystems()
     relation = Equal()
     control = Control(
-        "the Gramian of A' and C' in place of that of A and B",
+        "the Gramian of A' and C' replaces that of A and B",
         lambda value, problem: _energy(problem, problem.system.matrix.transpose(), problem.system.output.T),
     )
     controls = "the squared H2 norm of a state-space model"
@@ -146,23 +149,25 @@ def _response(problem: PoleSum, length: int) -> Complex[Array, " k"]:
 
 
 class AutocorrelationOfModes(Claim[PoleSum]):
-    """The response h_k = sum_i c_i a_i^k with |a_i| < 1 has the autocorrelation
+    """Let h_k = sum_i c_i a_i^k be the response of a diagonal model with N poles a_i, |a_i| < 1, and weights c_i. Its
+    autocorrelation is
 
-        sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0:
+        sum_k h_{k+t} conj(h_k) = sum_{i,j} c_i conj(c_j) a_i^t / (1 - a_i conj(a_j)),    t >= 0.
 
-    a Cauchy matrix between poles and their conjugates, N² operations where the sum over k has no end.
+    The right side is a form of the Cauchy matrix between the poles and their conjugates. It takes N² operations,
+    although the sum over k is infinite.
     """
 
-    title = "The autocorrelation of a diagonal model is a Cauchy form"
+    title = "The autocorrelation of a diagonal model is a Cauchy form of its poles"
     source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
     stated = Kind.OWN
     population = PoleSums()
     relation = Equal(block=2)
     control = Control(
-        "no conjugates: a_j in place of conj(a_j)",
+        "the conjugates are left out: a_j replaces conj(a_j)",
         lambda values, problem: _parts(_autocorrelation(problem, barred=False)),
     )
-    controls = "how outputs of a state-space model are correlated when its inputs are white"
+    controls = "how outputs of a state-space model are correlated if its inputs are white noise"
     unexplained = "systems that are not diagonal"
 
     def predict(self, problem: PoleSum) -> Array:
@@ -180,21 +185,25 @@ class AutocorrelationOfModes(Claim[PoleSum]):
 
 
 class LongSequenceKernel(Claim[PoleSum]):
-    """Two sequences u, v of T steps, read to the end of their outputs y = h * u, have the inner product
+    """Let h be the response of a diagonal model, and let u and v be two sequences of T steps. Let y(u) = h * u be the
+    whole output of u, including the outputs after the last input. The outputs of u and v have the inner product
 
-        sum_t y_t(u) conj(y_t(v)) = sum_{s,r} u_s v_r R(r - s),   R(t) = sum_k h_{k+t} conj(h_k), R(-t) = conj(R(t)):
+        sum_t y_t(u) conj(y_t(v)) = sum_{s,r} u_s v_r R(r - s),   R(t) = sum_k h_{k+t} conj(h_k), R(-t) = conj(R(t)).
 
-    a Toeplitz form, T log T operations by Fourier transforms once R is known, for poles N² + N T operations.
+    This is a Toeplitz form. Once R is known, it takes T log T operations by Fourier transforms. For a response with N
+    poles, R takes N² + N T operations.
     """
 
-    title = "Whole outputs induce a Toeplitz kernel on sequences"
+    title = "The whole outputs of a diagonal model induce a Toeplitz kernel on sequences"
     source = Source("foundation2025", "Section 3.4, linear filters", note="the kernel of long sequences")
     stated = Kind.OWN
     population = PoleSums()
     relation = Equal(block=1)
-    control = Control("R(|t|), without the conjugate", lambda value, problem: _form(problem, conjugate=False))
+    control = Control(
+        "the kernel uses R(|t|), without the conjugate", lambda value, problem: _form(problem, conjugate=False)
+    )
     controls = "the similarity of sequences under all outputs of a model"
-    unexplained = "readouts of the last output alone"
+    unexplained = "readouts that use only the last output"
 
     def predict(self, problem: PoleSum) -> Array:
         return _form(problem, conjugate=True)
@@ -239,20 +248,23 @@ def _readouts(problem: StateSequences, key: Key[Array, ""], count: int) -> Array
 
 
 class FinalStateKernel(Claim[StateSequences]):
-    """For readouts c of a complex recurrence h_{k+1} = A h_k + B u_k whose entries have independent real and imaginary
-    parts, standard normal, the last outputs y(u) = Re(c h_T(u)) of two sequences have the covariance
+    """Let h_{k+1} = A h_k + B u_k be a complex recurrence. Let y(u) = Re(c h_T(u)) be its last output on a sequence u
+    of T steps. Let the entries of the readout c have independent real and imaginary parts that are standard normal. The
+    last outputs of two sequences u and v have the covariance
 
         E y(u) y(v) = Re <h_T(u), h_T(v)>.
 
-    Judged are the variances of y(u), y(v) and y(u + v).
+    The claim is tested on the variances of y(u), y(v) and y(u + v).
     """
 
-    title = "Random readouts of a state-space model have the kernel of final states"
+    title = "Random readouts of a state-space model have the kernel of its final states"
     source = Source("foundation2025", _PLACE, note="the kernel that (A, B) gives sequences")
     stated = Kind.OWN
     population = NoiseSequences()
     relation = EqualInMean(margin=0.0, resolution=0.02)
-    control = Control("half as large: entries of variance 1", lambda variance, problem: variance / 2)
+    control = Control(
+        "the variances are half as large, as for entries of variance 1", lambda variance, problem: variance / 2
+    )
     controls = "the prior of a state-space model with a random readout"
     unexplained = "trained states"
     trials = 256
@@ -273,22 +285,22 @@ def _rank(matrix: Array) -> Array:
 
 
 class FinalStateRank(Claim[StateSequences]):
-    """Under a complex recurrence with N distinct modes the last outputs of n sequences of T steps in general position,
-    over all readouts, span
+    """Let a complex recurrence have N distinct modes, each with an input different from 0. Take n sequences of T steps
+    in general position. Their last outputs, over all readouts, span
 
         min(n, 2N, T)
 
-    dimensions: the kernel of final states is positive definite on n sequences only if n <= 2N.
+    dimensions. So the kernel of final states is positive definite on n sequences only if n <= 2N.
     """
 
-    title = "The kernel of a state-space model has the rank of its state"
+    title = "The kernel of final states of N modes has rank min(n, 2N, T) on n sequences"
     source = Source("foundation2025", _PLACE, note="how large the space is")
     stated = Kind.OWN
     population = NoiseSequences()
     relation = Equal()
     control = Control("the rank is that of the sequences, min(n, T)", lambda rank, problem: _most(problem))
-    controls = "how many sequences a linear readout can tell apart"
-    unexplained = "readouts that are not linear, which have no such cap"
+    controls = "how many sequences a linear readout can distinguish"
+    unexplained = "readouts that are not linear, for which this limit does not hold"
     traced = False  # a decomposition of many small matrices, on the host
 
     def predict(self, problem: StateSequences) -> Array:
@@ -303,18 +315,19 @@ def _most(problem: StateSequences) -> Array:
 
 
 class NonlinearHeadRank(Claim[StateSequences]):
-    """A Gaussian kernel of the final states, in place of their inner product, is positive definite on n sequences in
-    general position however few states there are: its Gram matrix has rank n.
+    """Let a complex recurrence with distinct modes read n sequences in general position. Replace the inner product of
+    final states by a Gaussian kernel of the final states. This kernel is positive definite on the n sequences, even if
+    there are few states: its Gram matrix has rank n.
     """
 
-    title = "A nonlinear head removes the cap on the rank"
+    title = "A Gaussian kernel of the final states has full rank with any number of modes"
     source = Source("foundation2025", _PLACE, note="how large the space is with a head")
     stated = Kind.OWN
     population = NoiseSequences()
     relation = Equal()
     control = Control("the rank is at most twice the number of modes", lambda rank, problem: _capped(problem))
-    controls = "how many sequences a nonlinear readout can tell apart"
-    unexplained = "how well it generalises"
+    controls = "how many sequences a nonlinear readout can distinguish"
+    unexplained = "how well the readout generalises"
     traced = False  # a decomposition of many small matrices, on the host
 
     def predict(self, problem: StateSequences) -> Array:

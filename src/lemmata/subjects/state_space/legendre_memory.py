@@ -1,9 +1,10 @@
-"""HiPPO-LegS: states that are the Legendre coefficients of all that was seen.
+"""HiPPO-LegS: states that are the Legendre coefficients of the whole past.
 
-This theory controls what each state of the LegS matrices means, for every signal: with the factor 1/t they hold the
-projection of the past on polynomials, without it, as layers run them, a memory that is warped exponentially in time. It
-assumes exact arithmetic and the matrices as they are initialised; it leaves unexplained what training makes of them.
-The lower frequencies of the normal part are not multiples of pi, as the diagonal model that replaces it has them.
+This theory controls what each state of the LegS matrices means, for every signal. With the factor 1/t, the states
+hold the projection of the past on polynomials. Without this factor, as layers run them, they are a memory that is
+warped exponentially in time. It assumes exact arithmetic and the matrices at initialisation. It leaves unexplained
+how training changes them. The lower frequencies of the normal part are not multiples of pi, but those of the
+diagonal model that replaces it are.
 """
 
 import equinox as eqx
@@ -86,21 +87,24 @@ def _slope(problem: LegendreMemory, diagonal: float) -> Array:
 
 
 class LegendreCoefficients(Claim[LegendreMemory]):
-    """With A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, 0 for n < k, and B_n = sqrt(2n+1), the coefficients
+    """Let u be a signal, and let P_n be the Legendre polynomials. The LegS matrix of N states has the entries
+    A_nk = -sqrt((2n+1)(2k+1)) for n > k, -(n+1) for n = k, and 0 for n < k. The input vector is B_n = sqrt(2n+1). The
+    Legendre coefficients of the past of u,
 
-        h_n(t) = (1/t) ∫_0^t u(x) sqrt(2n+1) P_n(2x/t - 1) dx
+        h_n(t) = (1/t) ∫_0^t u(x) sqrt(2n+1) P_n(2x/t - 1) dx,
 
-    of the past of u, n = 0 ... N-1, satisfy t dh/dt = A h + B u exactly, for every N: no state needs one beyond.
+    for n = 0 ... N-1, satisfy t dh/dt = A h + B u exactly, for every N. So no state needs a coefficient beyond the N
+    that are kept.
     """
 
-    title = "LegS states are the Legendre coefficients of the past"
+    title = "LegS states are the Legendre coefficients of the past input"
     source = _HIPPO
     stated = Kind.THEOREM
     population = LegendreMemories()
     relation = Equal(block=1)
     control = Control("the diagonal is -n", lambda slope, problem: _slope(problem, 1.0))
     controls = "what the states of a LegS memory hold"
-    unexplained = "what discretisation makes of it"
+    unexplained = "how discretisation changes the states"
 
     def predict(self, problem: LegendreMemory) -> Array:
         return _slope(problem, 0.0)
@@ -115,15 +119,16 @@ class LegendreCoefficients(Claim[LegendreMemory]):
 
 
 class WarpedMemory(Claim[LegendreMemory]):
-    """Run without the factor 1/t, dh/dt = A h + B u with the LegS matrices, the states weigh the input of s time units
-    ago by
+    """Let A and B be the LegS matrix and input vector of N states, and let P_n be the Legendre polynomials. Run the
+    memory without the factor 1/t, as dh/dt = A h + B u. Its states weigh the input of s time units ago by
 
-        e^{As} B = sqrt(2n+1) P_n(2 e^{-s} - 1) e^{-s},    n = 0 ... N-1:
+        e^{As} B = sqrt(2n+1) P_n(2 e^{-s} - 1) e^{-s},    n = 0 ... N-1.
 
-    they are Legendre coefficients of the past in the variable e^{-s}. Memory is warped exponentially, not uniform.
+    So they are Legendre coefficients of the past in the variable e^{-s}. The memory is warped exponentially and not
+    uniform.
     """
 
-    title = "The time-invariant LegS memory is exponentially warped"
+    title = "Without the factor 1/t, the memory of LegS is exponentially warped"
     source = Source("gu2023hippo", "Section 3", note="LegS without the factor 1/t")
     stated = Kind.THEOREM
     population = LegendreMemories()
@@ -148,20 +153,20 @@ class WarpedMemory(Claim[LegendreMemory]):
 
 
 class LegsDissipation(Claim[LegendreMemory]):
-    """The LegS matrix is normal up to rank one: A = -I/2 + S - P P' with S skew and P_n = sqrt(n + 1/2), so that for
-    every x
+    """Let A be the LegS matrix. It is A = -I/2 + S - P P', where S is skew-symmetric and P is the vector with the
+    entries P_n = sqrt(n + 1/2). So A is normal up to rank one, and for every vector x
 
         x' A x = -|x|²/2 - (P' x)².
     """
 
-    title = "LegS is a normal matrix less a matrix of rank one"
+    title = "The LegS matrix is a normal matrix minus a matrix of rank one"
     source = Source("gu2022s4", "Section 3", note="the normal part of LegS")
     stated = Kind.THEOREM
     population = LegendreMemories()
     relation = Equal()
     control = Control("the normal part is S alone", lambda power, problem: power + jnp.sum(problem.probe**2) / 2)
     controls = "the energy that a LegS memory loses"
-    unexplained = "eigenvalues of A itself"
+    unexplained = "the eigenvalues of A itself"
 
     def predict(self, problem: LegendreMemory) -> Array:
         low = jnp.sqrt(jnp.arange(problem.states) + 0.5)
@@ -178,15 +183,16 @@ class LegsDissipation(Claim[LegendreMemory]):
 
 
 class LegsLargestFrequency(Claim[LegendreMemory]):
-    """The largest frequency of the normal part -I/2 + S of the N x N LegS matrix, the largest modulus of an eigenvalue
-    of S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, + for n < k, is N²/pi + c + o(1) with
+    """Let -I/2 + S be the normal part of the N x N LegS matrix, where S_nk = -sqrt((2n+1)(2k+1))/2 for n > k, and the
+    sign is + for n < k. The largest frequency of the normal part is the largest modulus of an eigenvalue of S. It is
+    N²/pi + c + o(1) with
 
         c = -pi/6 = -0.5236,
 
-    not c = -1/2. The limit rests on numbers, not on a proof.
+    not c = -1/2. The limit rests on numerical evidence, not on a proof.
     """
 
-    title = "The largest frequency of LegS is N²/pi - pi/6"
+    title = "The largest frequency of LegS is N²/pi - pi/6 for large N"
     source = Source("gu2022s4d", "Section 4", note="conjectured there with a constant of 0.5236; its sign and value")
     stated = Kind.OWN
     population = LegendreMemories()
@@ -227,17 +233,18 @@ def _log_condition(states: int) -> float:
 
 
 class LegsEigenvectors(Claim[LegendreMemory]):
-    """The LegS matrix has the eigenvalues -1, ..., -N, but the condition number of its eigenvectors of unit length
-    grows by the factor 3 + 2 sqrt(2) = 5.83 with each state: log2(3 + 2 sqrt(2)) = 2.54 bits. Beyond some 22
-    states nothing is left of a double, so that LegS is never diagonalised in practice, only its normal part.
+    """The LegS matrix of N states has the eigenvalues -1, ..., -N. Take its eigenvectors with unit length. Their
+    condition number grows by the factor 3 + 2 sqrt(2) = 5.83 with each state, which is log2(3 + 2 sqrt(2)) = 2.54 bits.
+    Beyond some 22 states, no correct bit of a double is left. So in practice one diagonalises only the normal part of
+    LegS, never LegS itself.
     """
 
-    title = "Eigenvectors of LegS lose 2.54 bits a state"
+    title = "Diagonalising the LegS matrix loses 2.54 bits per state"
     source = Source("gu2022s4", "Section 3", note="exponential growth; the rate is a limit in numbers")
     stated = Kind.OWN
     population = LegendreMemories()
     relation = Limit("N", (16.0, 24.0, 32.0, 48.0), margin=0.01, resolution=0.02)
-    control = Control("2.4 bits a state", lambda bits, problem: jnp.full_like(bits, 2.4))
+    control = Control("the loss is 2.4 bits per state", lambda bits, problem: jnp.full_like(bits, 2.4))
     controls = "the error of diagonalising a LegS layer"
     unexplained = "a proof of the rate"
     trials = 8

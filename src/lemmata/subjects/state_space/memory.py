@@ -1,9 +1,10 @@
-"""How long linear states remember: exponentials alone, and power laws as sums of them.
+"""How long linear states remember: exponentials alone, and power laws as sums of exponentials.
 
-This theory controls how the response of a state-space model falls with the lag, by its slowest pole, and how many poles
-it takes to follow a law that falls more slowly than any exponential: as many as the logarithm of the range times that
-of the accuracy. There is no curse of memory for power laws. It assumes poles that are chosen, not trained, and leaves
-unexplained whether descent finds them; rates that are trained linearly near the border of stability are another matter.
+This theory controls how the response of a state-space model falls with the lag, by its slowest pole. It also
+controls how many poles can follow a law that falls more slowly than any exponential: as many as the logarithm of
+the range times the logarithm of the accuracy. So power laws have no curse of memory. It assumes poles that are
+chosen, not trained. It leaves unexplained whether gradient descent finds them, and what happens to rates that are
+trained near the border of stability.
 """
 
 import math
@@ -89,22 +90,22 @@ def _largest_error(problem: PowerLaw) -> float:
 
 
 class PowerLawByExponentials(Claim[PowerLaw]):
-    """The sum of exponentials
+    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials
 
         sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t),   x_k = (k + a) h over all integers k,
 
-    approximates t^-p with a relative error that is the same on every scale: periodic in log t with period h, and as
-    large as its first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the second, which is smaller by about
-    exp(-pi²/h).
+    approximates t^-p. Its relative error is the same on every scale: it is periodic in log t with the period h. The
+    largest relative error is the first harmonic 2 |Gamma(p + 2 pi i / h)| / Gamma(p), up to the second harmonic. The
+    second harmonic is smaller by a factor of about exp(-pi²/h).
     """
 
-    title = "Power laws as sums of exponentials"
+    title = "A sum of exponentials approximates t^-p with the same error on every scale"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
     relation = EqualInMean(margin=0.01, resolution=0.01, over="problems")
-    control = Control("one harmonic, not its pair: half of it", lambda error, problem: error / 2)
-    controls = "how well states with geometric rates hold a power law"
+    control = Control("the largest error is half of the first harmonic", lambda error, problem: error / 2)
+    controls = "how well states with geometric rates represent a power law"
     unexplained = "rates that training chooses"
     trials = 64
     traced = False  # JAX has no gamma function of a complex number
@@ -117,19 +118,20 @@ class PowerLawByExponentials(Claim[PowerLaw]):
 
 
 class HarmonicBound(Claim[PowerLaw]):
-    """The relative error of that sum, sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t) with x_k = (k + a) h for t^-p, is at
-    every t at most the sum of its harmonics,
+    """Let p > 0 be a power, h > 0 a spacing and a a shift. The sum of exponentials
+    sum_k h e^{p x_k} / Gamma(p) exp(-e^{x_k} t), with x_k = (k + a) h over all integers k, approximates t^-p. At every
+    t, its relative error is at most the sum of its harmonics,
 
         2 sum_{k >= 1} |Gamma(p + 2 pi i k / h)| / Gamma(p).
     """
 
-    title = "The error of exponentials for a power law is at most its harmonics"
+    title = "The error of exponentials for a power law is at most the sum of its harmonics"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
-    controls = "how well states with geometric rates hold a power law"
+    control = Control("nine tenths of the sum are enough", lambda bound, problem: 0.9 * bound)
+    controls = "how well states with geometric rates represent a power law"
     unexplained = "rates that training chooses"
     traced = False  # JAX has no gamma function of a complex number
     trivial = 1.0  # no exponentials at all
@@ -147,19 +149,20 @@ class HarmonicBound(Claim[PowerLaw]):
 
 
 class StatesForPowerLaw(Claim[PowerLaw]):
-    """As many states as the logarithm of the range are enough: the fewest neighbouring rates e^{kh} with the weights
-    h e^{pkh} / Gamma(p) that hold t^-p on [1, T] to four times the error of all of them grow with L = log T like L^1,
-    less a constant number at the ends. There is no curse of memory for power laws.
+    """Let the states have neighbouring rates e^{kh} with the weights h e^{pkh} / Gamma(p), where h is the spacing and
+    p > 0 the power. Take the fewest of them that represent t^-p on [1, T] with four times the error of all rates. Their
+    number grows like L^1, where L = log T, minus a constant number at the ends. So states in proportion to the
+    logarithm of the range are enough, and power laws have no curse of memory.
     """
 
-    title = "States for a power law grow with the logarithm of the range"
+    title = "The states needed for a power law grow with the logarithm of its range"
     source = _SUMS
     stated = Kind.OWN
     population = PowerLaws()
     relation = Rate("log T", (40.0, 80.0, 160.0, 320.0), upper=True)
-    control = Control("like its root", lambda exponent, problem: exponent - 0.5)
+    control = Control("the number of states grows like the root of L", lambda exponent, problem: exponent - 0.5)
     controls = "the number of states for a long memory"
-    unexplained = "whether training finds them"
+    unexplained = "whether training finds these states"
     trials = 16
     traced = False  # JAX has no gamma function of a complex number
     predict = 1.0
@@ -178,26 +181,27 @@ class StatesForPowerLaw(Claim[PowerLaw]):
 
 
 class ResponseDecay(Claim[MixedModes]):
-    """The response K_s = C A^s B of a recurrence with A = V diag(a) V^-1 is at most
+    """Let a recurrence have the matrix A = V diag(a) V^-1 with the poles a, the input vector B and the output vector C.
+    Its response K_s = C A^s B satisfies
 
-        |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|:
+        |K_s| <= |C| |B| cond(V) max |a|^s,   cond(V) = |V| |V^-1|,
 
-    it is the share r of |C| |B| cond(V) after T steps only if some pole has log|a| >= log(r)/T. For a pole e^{Dl} of a
-    hold of D time units that is D Re l >= log(r)/T.
+    where |V| is the spectral norm. So after T steps the response can be the share r of |C| |B| cond(V) only if some
+    pole has log|a| >= log(r)/T. For a pole e^{Dl} of a hold of D time units, this means D Re l >= log(r)/T.
     """
 
-    title = "Responses fall with the slowest pole"
+    title = "The response of a recurrence falls at least as fast as its slowest pole"
     source = Source("foundation2025", "Section 3.4, linear filters", note="what stability leaves of the past")
     stated = Kind.OWN
     population = SlowModes()
     relation = AtMost()
     control = Control(
-        "with the rate squared",
+        "the bound falls with the squared rate",
         lambda bound, problem: bound * jnp.abs(problem.poles).max() ** jnp.arange(1, problem.length + 1),
     )
     controls = "how long a linear state remembers"
-    unexplained = "constants of bases far from orthonormal, which are the rule for LegS"
-    trivial = "without the poles nothing is known of a power of A"
+    unexplained = "the constants of bases that are far from orthonormal, as those of LegS are"
+    trivial = "without the poles, nothing is known about a power of A"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
     def predict(self, problem: MixedModes) -> Array:

@@ -1,8 +1,8 @@
 """What a linear state-space model computes in continuous time: its memory, its start and its direct path.
 
-This theory controls the output of dh/dt = A h + B u, y = C h + D u completely: three terms, for every input and every
-start. It assumes that the system is linear and does not change with time or input; it leaves unexplained which inputs
-a model is shown, and what becomes of the outputs in the layers above.
+This theory controls the output of dh/dt = A h + B u, y = C h + D u completely: as three terms, for every input and
+every start. It assumes that the system is linear and does not change with time or input. It leaves unexplained
+which inputs a model receives, and what later layers do with its outputs.
 """
 
 import jax
@@ -48,20 +48,20 @@ def _steady(problem: DrivenSystem) -> Array:
 
 
 class StepResponse(Claim[DrivenSystem]):
-    """A state-space model is dh/dt = A h + B u, y = C h + D u. With A invertible, from h(0) = 0 under the input
-    u = 1, its output is
+    """Let dh/dt = A h + B u, y = C h + D u be a state-space model with an invertible matrix A. From the start h(0) = 0
+    and under the constant input u = 1, its output is
 
-        y(t) = C A^-1 (e^{At} - I) B + D:
+        y(t) = C A^-1 (e^{At} - I) B + D.
 
-    the output at t depends on how long the input has been there.
+    So the output at time t depends on how long the input has been present.
     """
 
-    title = "The step response of a state-space model"
+    title = "The step response of a state-space model is C A^-1 (e^{At} - I) B + D"
     source = Source("foundation2025", "(4)", note="with the derivative")
     population = DrivenSystems()
     relation = Equal(block=1)
     control = Control(
-        "the output is that of an input that was always there, D - C A^-1 B",
+        "the output is D - C A^-1 B, that of an input that was always present",
         lambda outputs, problem: _steady(problem),
     )
     controls = "the output of a state-space model under a constant input"
@@ -81,19 +81,20 @@ class StepResponse(Claim[DrivenSystem]):
 
 
 class CompleteResponse(Claim[DrivenSystem]):
-    """The output of dh/dt = A h + B u, y = C h + D u at time t is
+    """Let dh/dt = A h + B u, y = C h + D u be a state-space model with the start h(0) and any input u. Its output at
+    time t is
 
-        y(t) = C e^{At} h(0) + ∫_0^t C e^{A(t-s)} B u(s) ds + D u(t):
+        y(t) = C e^{At} h(0) + ∫_0^t C e^{A(t-s)} B u(s) ds + D u(t).
 
-    what is left of the start, the memory of the input, and what passes directly.
+    The three terms are the remainder of the start, the memory of the input, and the direct path.
     """
 
-    title = "The complete response of a state-space model"
+    title = "The output of a state-space model is its start, its memory and a direct path"
     source = Source("foundation2025", "(9)", note="completed")
     population = DrivenSystems()
     relation = Equal(block=1)
     control = Control(
-        "nothing passes directly",
+        "the direct path is left out",
         lambda outputs, problem: outputs - problem.system.passed[0, 0] * problem.u(problem.times),
     )
     controls = "the output of a state-space model for every input and start"

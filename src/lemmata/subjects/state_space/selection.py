@@ -1,9 +1,10 @@
-"""What linear recurrences cannot select: keeping the last marked input, adding the marked ones.
+"""What linear recurrences cannot select: holding the last marked input, and adding only the marked inputs.
 
-This theory controls the least squared error of every linear time-invariant model, of any number of states, on tasks
-where an input decides what becomes of another: the best linear model is known, and it leaves most of the variance,
-where one state whose step depends on the mark leaves nothing. It assumes marks that are independent of the inputs, and
-models whose outputs are linear in both; it leaves unexplained what a nonlinear layer after the recurrence can repair.
+This theory controls the least squared error of every linear time-invariant model, with any number of states, on
+tasks in which one input decides what to do with another. The best linear model is known, and it leaves most of the
+variance. A single state whose step depends on the mark leaves none. The theory assumes marks that are independent
+of the inputs, and models whose outputs are linear in both. It leaves unexplained what a nonlinear layer after the
+recurrence can repair.
 """
 
 import equinox as eqx
@@ -152,21 +153,22 @@ def _left_on_both_halves(marks: Array, x: Array, y: Array, window: int) -> Array
 
 
 class HoldingByLinearModels(Claim[MarkedNoise]):
-    """White noise x_t is marked with probability p, independently. No linear time-invariant model of marks and inputs,
-    with any number of states, explains more of the variance of the last marked input than
+    """Let x_t be white noise, and mark each x_t independently with probability p. Consider linear time-invariant models
+    of marks and inputs, with any number of states. The largest share of the variance of the last marked input that such
+    a model can explain is
 
-        p / (2 - p),
+        p / (2 - p).
 
-    and the best one explains that much: it gives x_{t-s} the weight p (1 - p)^s.
+    The best model attains this share. It gives x_{t-s} the weight p (1 - p)^s.
     """
 
-    title = "Linear recurrences cannot hold the last marked input"
+    title = "Linear recurrences explain at most p/(2 - p) of the last marked input"
     source = _SOURCE
     stated = Kind.OWN
     population = HeldNoises()
     relation = _MEAN
-    control = Control("p is explained", lambda share, problem: problem.chance)
-    controls = "the least error of linear recurrences on a task of selection"
+    control = Control("the share p is explained", lambda share, problem: problem.chance)
+    controls = "the least error of linear recurrences on a selection task"
     unexplained = "recurrences with nonlinear layers after them"
     trials = 48
 
@@ -179,23 +181,24 @@ class HoldingByLinearModels(Claim[MarkedNoise]):
 
 
 class GatedSumByLinearModels(Claim[MarkedNoise]):
-    """White noise x_t is marked with probability p, independently. Of the sum of the marked inputs of the last T steps
-    the best linear time-invariant model of marks and inputs leaves the share
+    """Let x_t be white noise, and mark each x_t independently with probability p. The target is the sum of the marked
+    inputs among the last T steps. The best linear time-invariant model of marks and inputs leaves the share
 
         1 - p
 
-    of the variance: it adds p times every input.
+    of the variance of the target. This model adds p times every input.
     """
 
-    title = "Linear recurrences cannot add the marked inputs alone"
+    title = "Linear recurrences leave the share 1 - p of the sum of the marked inputs"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedNoises()
     relation = _MEAN
     control = Control(
-        "2 (1 - p)/(2 - p) is left, as of the last marked input", lambda share, problem: 2 * share / (1 + share)
+        "the share 2 (1 - p)/(2 - p) is left, as for the last marked input",
+        lambda share, problem: 2 * share / (1 + share),
     )
-    controls = "the least error of linear recurrences on a task of selection"
+    controls = "the least error of linear recurrences on a selection task"
     unexplained = "recurrences with nonlinear layers after them"
     trials = 48
 
@@ -214,11 +217,11 @@ def _fixed(problem: MarkedSequence) -> Array:
 
 
 class SelectiveStateHolds(Claim[MarkedSequence]):
-    """One state whose step depends on the mark m_t of an input x_t, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0, is
-    the last marked input at every time, exactly.
+    """Let x_t be inputs with marks m_t, where m_t is 1 if x_t is marked and 0 otherwise. A single state whose step
+    depends on the mark, h_t = (1 - m_t) h_{t-1} + m_t x_t from h = 0, is exactly the last marked input at every time.
     """
 
-    title = "One selective state holds the last marked input"
+    title = "One selective state holds the last marked input exactly"
     source = _SOURCE
     stated = Kind.OWN
     population = MarkedSequences()
@@ -227,7 +230,7 @@ class SelectiveStateHolds(Claim[MarkedSequence]):
         "the fixed step h_t = (1 - p) h_{t-1} + p x_t holds it",
         lambda held, problem: _fixed(problem),
     )
-    controls = "what a recurrence can do whose step depends on its input"
+    controls = "what a recurrence can compute if its step depends on its input"
     unexplained = "how such a step is learned"
 
     def predict(self, problem: MarkedSequence) -> Array:
