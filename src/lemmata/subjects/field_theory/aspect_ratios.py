@@ -95,22 +95,26 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
 
 
 class InformationRises(Claim[AspectRatio]):
-    """At large depth and width in the ratio r, outputs of one input of a critical network of slope a below 0 and 1
-    above are sqrt(G) times independent normal variables, log G normal of variance v r, v = 6 (1 + a⁴)/(1 + a²)² - 1.
-    The information between two groups of k outputs together is above its value at r = 4/((20 + 3 k) v) at ratios 1.1
-    to 4 times as large. The maximum there is of a cubic, the first two terms in e^(v r) - 1 with v r in its place; the
-    first two in v r itself have theirs at 4/((14 + 3 k) v).
+    """Let a critical network have activations of slope a below 0 and 1 above 0, and let r be the ratio of its depth to
+    its width. If both are large, the outputs for one input are sqrt(G) times independent normal variables, where log G
+    is normal with variance v r and v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs, with k outputs together,
+    and let r = 4/((20 + 3 k) v) be the estimated optimal ratio. At ratios 1.1 to 4 times as large, the information
+    between the two groups is larger than at this estimate.
+
+    The estimate is the maximum of a cubic, not of the information. The cubic has the first two terms of the expansion
+    in e^(v r) - 1, with v r in its place. The first two terms of the expansion in v r itself have their maximum at
+    4/((14 + 3 k) v).
     """
 
-    title = "The information rises beyond the estimated optimum"
+    title = "The information keeps rising beyond the estimated optimal aspect ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="by the whole information")
     population = _RATIOS
     relation = AtLeast()
     traced = False
-    trivial = "that it is not negative is known, and is not what is said here"
-    control = Control("it is at least 5/2 as large", lambda found, problem: 2.5 * found)
-    controls = "what outputs tell about each other"
-    unexplained = "which ratio is best for a trained network"
+    trivial = "it is known that the information is not negative, but the claim is about its growth"
+    control = Control("it is at least 5/2 times as large", lambda found, problem: 2.5 * found)
+    controls = "how much information outputs carry about each other"
+    unexplained = "which aspect ratio is best for a trained network"
 
     def predict(self, problem: AspectRatio) -> np.ndarray:
         return _at_estimate(problem)

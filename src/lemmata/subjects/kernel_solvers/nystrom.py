@@ -106,21 +106,21 @@ def _uniform_pivots(missing: Array, problem: GramMatrix) -> Array:
 
 
 class PivotedCholeskyStep(Claim[GramMatrix]):
-    """A column of an n x n Gram matrix K drawn with probability K_ii / tr K leaves, as F = K_:i / sqrt(K_ii), in
-    expectation the trace
+    """Let K be an n x n Gram matrix. Draw a column i of K with probability K_ii / tr K, and let F = K_:i / sqrt(K_ii).
+    The expected trace that is still missing is
 
-        E tr(K - F F^T) = tr K - tr K² / tr K
+        E tr(K - F F^T) = tr K - tr K² / tr K.
 
-    missing. (Its later steps obey the same law on what is missing then.)
+    Each later step satisfies the same formula, with the part of K that is then missing in place of K.
     """
 
-    title = "One step of randomly pivoted Cholesky"
+    title = "The expected missing trace after one step of randomly pivoted Cholesky"
     source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
     population = DecayingGramMatrices()
     relation = EqualInMean(resolution=0.02)
-    control = Control("every column is as good as another", _uniform_pivots)
-    controls = "the trace norm of what a partial Cholesky factorisation misses"
-    unexplained = "the law after several steps, which is only bounded"
+    control = Control("all columns are drawn with the same probability", _uniform_pivots)
+    controls = "the trace of the part of a matrix that a partial Cholesky factorisation misses"
+    unexplained = "the missing trace after several steps, which is only bounded"
 
     def predict(self, problem: GramMatrix) -> Array:
         trace = jnp.trace(problem.matrix)
@@ -140,16 +140,16 @@ def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
 
 
 class NystromCondition(Claim[RegularisedPoints]):
-    """Let U diag(a) U^T, a_1 >= ... >= a_l, be the Nyström approximation of an n x n Gram matrix K from l products with
-    random normal vectors, where
+    """Let K be an n x n Gram matrix. Let U diag(a) U^T, a_1 >= ... >= a_l, be its Nyström approximation from l products
+    with random normal vectors. Let l be at least one more than twice 1.5 effective dimensions:
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 
-    The preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T then has E cond(P^-1 (K + ridge I)) < 28,
-    so that the condition number is at most 280 with probability at least 0.9 (Markov).
+    Consider the preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T. Then E cond(P^-1 (K + ridge I)) <
+    28. By Markov's inequality, the condition number is therefore at most 280 with probability at least 0.9.
     """
 
-    title = "A Nyström preconditioner of twice the effective dimension"
+    title = "A Nyström preconditioner of sufficient rank keeps the condition number small"
     source = Source("frangella2023", "Theorem 1.1")
     population = _approximated(
         # without a preconditioner the condition number is above 400
@@ -161,9 +161,12 @@ class NystromCondition(Claim[RegularisedPoints]):
     control = Control(
         "random products are as good as the leading eigenvectors",
         _best_of_its_rank,
-        loose="condition numbers near 1 are found: 28 is far from sharp, and Markov's inequality costs 10 more",
+        loose=(
+            "condition numbers near 1 are found, because 28 is far from sharp and Markov's inequality costs a factor "
+            "of 10 more"
+        ),
     )
-    controls = "the iterations of conjugate gradients with a Nyström preconditioner"
+    controls = "the number of iterations of conjugate gradients with a Nyström preconditioner"
     unexplained = "the constant, which is far from sharp"
     traced = False
     predict = 28 / _DELTA
@@ -191,16 +194,16 @@ def _mean_leverage(radius: Array, problem: RegularisedPoints) -> Array:
 
 
 class FeaturesSpectralBound(Claim[RegularisedPoints]):
-    """Let Z hold m random Fourier features exp(i <w, x>)/sqrt(m) of a Gaussian kernel on n points, whose Gram matrix
-    has |K| >= ridge. Where
+    """Let K be the Gram matrix of a Gaussian kernel on n points, with largest eigenvalue |K| >= ridge. Let Z hold m
+    random Fourier features exp(i <w, x>)/sqrt(m) of these points. Let s be the effective dimension, and suppose that
 
-        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1,
+        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1.
 
-    with probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here
-    delta = 0.1.
+    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here delta =
+    0.1.
     """
 
-    title = "Random features against the effective dimension"
+    title = "Enough random Fourier features approximate a Gaussian kernel spectrally"
     source = Source("avron2017", "Theorem 7")
     population = _approximated(
         points=rows(32, 4, 300, corners=(24, 64)),
@@ -209,12 +212,15 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
     )
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "half of sqrt(s / m) suffices",
+        "half of sqrt(s / m) is enough in place of D",
         _mean_leverage,
-        loose="n/ridge in place of the leverages, 8/3 and the logarithm: 4.6 times what is found even for K = I",
+        loose=(
+            "the bound has n/ridge in place of the leverage scores, the factor 8/3 and the logarithm, so it is 4.6 "
+            "times the value found even for K = I"
+        ),
     )
-    controls = "how many features make a prediction like the kernel's"
-    unexplained = "why fewer often do: n / ridge bounds every leverage, most are smaller"
+    controls = "how many features give predictions close to those of the kernel"
+    unexplained = "why fewer features are often enough: n / ridge bounds every leverage score, but most are smaller"
     traced = False
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:

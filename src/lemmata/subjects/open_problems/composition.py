@@ -78,21 +78,22 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
-    """Interpolating the L-fold composition of the tent map 1 - |2x - 1| with the Laplace kernel at equispaced points,
-    to a squared error of a given share of the variance, needs a number of points that grows like
+    """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate it with the Laplace kernel at
+    equispaced points, up to a squared error that is a given share of its variance. The number of points that this needs
+    grows like
 
         2^L,
 
-    the number of monotone pieces.
+    which is the number of monotone pieces.
     """
 
-    title = "Each further fold of a composition doubles the points"
+    title = "Each further fold of a composition doubles the points that interpolation needs"
     source = Source("foundation2025", "Section 7.5", note="a probe, for one kernel")
     stated = Kind.OWN
     population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, margin=0.05, resolution=0.1)
-    control = Control("like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the points that interpolation of a composition needs"
+    control = Control("it grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the number of points that the interpolation of a composition needs"
     unexplained = "deep networks of kernels"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 8

@@ -64,21 +64,22 @@ _seminorm = eqx.filter_jit(TwoPointScore.fitted_seminorm)
 
 
 class FittedScoreRoughness(Claim[TwoPointScore]):
-    """For data at m and -m with probability 1/2 each and noise of standard deviation sigma, the score is
-    s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fitted by denoising score matching in the space of a Gaussian kernel
-    at one width for all noise levels, the squared seminorm, the integral over |z| <= m + 2 sigma of the squared
-    derivative of s(z) + z/sigma², grows like
+    """Let the data be m and -m with probability 1/2 each, and let the noise have standard deviation sigma. The score is
+    then s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fit it by denoising score matching in the space of a Gaussian
+    kernel, with one width for all noise levels. Let the squared seminorm be the integral over |z| <= m + 2 sigma of the
+    squared derivative of s(z) + z/sigma². For the fitted score, it grows like
 
-        sigma^(-6),
+        sigma^(-6)
 
-    as (4/3) (m/sigma²)³, that of the score itself, does. Rungs are in units of m.
+    as sigma falls. For the score itself it is (4/3) (m/sigma²)³, which grows at the same rate. The claim measures it at
+    several values of sigma in units of m.
     """
 
     title = "The seminorm of a fitted score diverges as the noise falls"
     source = Source("foundation2025", "Section 7.3", note="a probe: two points, one kernel for all noise levels")
     population = TwoPointScores()
     relation = Rate("sigma", (0.8, 0.7, 0.6, 0.5), margin=0.15, resolution=0.1)
-    control = Control("sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("it grows like sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared Sobolev seminorm of fitted scores"
     unexplained = "finite samples; a theory of spaces that change with the noise"
     traced = False  # several decompositions of 120 rows in one compiled batch can wait for each other on a CPU
