@@ -75,18 +75,24 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """At the transition, chains of a unit that start with the teacher's direction have after 200 steps of corrected
-    Langevin dynamics in 60 dimensions (40 to 75 in the corners) a larger mean share y = q²/(1 + 2|w|²) than chains in
-    the same field that start without it: both states last, as at a transition of first order.
+    """Consider one unit with weights w in 60 dimensions (40 and 75 in the extra settings), in a field within 2 % of the
+    transition. Let q be the overlap of w with the teacher's direction, and y = q²/(1 + 2|w|²) the share of the unit.
+    Run 200 steps of Metropolis-corrected Langevin dynamics. Over the last half of the steps, chains that start with the
+    teacher's direction have a larger mean share than chains in the same field that start without it. So both states
+    last, as at a transition of first order.
     """
 
-    title = "Chains remember the side of the transition that they come from"
+    title = "Chains of a unit remember from which side of the transition they started"
     source = Source(_KEY, "Abstract, sharply distinct", note="as hysteresis of chains")
     population = FieldedUnits()
     relation = Order("start", (0.0, 1.0))
-    control = Control("the others have the larger share", lambda sign, problem: -sign, loose="a sign has no neighbour")
-    controls = "that both states last"
-    unexplained = "for how long: the barrier over d is small, and chains forget in the end"
+    control = Control(
+        "chains that start without the direction have the larger share",
+        lambda sign, problem: -sign,
+        loose="a sign has no near control",
+    )
+    controls = "whether both states last"
+    unexplained = "for how long they last: the barrier over d is small, and chains forget their start in the end"
     trials = 24
     predict = 1.0
 

@@ -70,18 +70,19 @@ _NODES = np.cos((np.arange(400) + 0.5) * np.pi / 400)
 
 
 class CubicEigenvalue(Claim[WideErfNetwork]):
-    """On the sphere |x|² = d, the kernel of erf networks at infinite width with weights w ~ N(0, g/d I), (2/pi)
-    arcsin(2g cos(x, z)/(1 + 2g)), has on polynomials of degree 3 an eigenvalue that falls like d^-3: regression needs
-    rows of the order of its inverse to learn them.
+    """Consider erf networks at infinite width with weights w ~ N(0, g/d I), for inputs on the sphere |x|² = d. Their
+    kernel is (2/pi) arcsin(2g cos(x, z)/(1 + 2g)). On polynomials of degree 3 it has an eigenvalue that falls like
+    d^-3. To learn these polynomials, regression therefore needs a number of rows of the order of the inverse of this
+    eigenvalue.
     """
 
-    title = "Cubic components at infinite width"
+    title = "The cubic eigenvalue of infinitely wide erf networks falls like d^-3"
     source = Source(_KEY, "Abstract, beyond Gaussian processes")
     population = WideErfNetworks()
     relation = Rate("d", (64.0, 128.0, 256.0))
-    control = Control("like d^-2.5", lambda found, problem: found + 0.5)
-    controls = "how many rows the network at infinite width needs for a cubic component"
-    unexplained = "directions of the inputs that are not alike"
+    control = Control("it falls like d^-2.5", lambda found, problem: found + 0.5)
+    controls = "how many rows the network at infinite width needs to learn a cubic component"
+    unexplained = "inputs whose directions are not equivalent"
     traced = False
     trials = 16
     predict = -3.0
@@ -96,25 +97,27 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
 
 
 class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
-    """Kernel regression with the kernel of erf networks at infinite width, on n rows of H_1(v'x) + epsilon H_3(v'x), x
-    ~ N(0, I_d), n well below d³, and noise sigma² = kappa n/d, has along epsilon H_3(v'x) the part
+    """Consider kernel regression with the kernel of erf networks at infinite width, with weights w ~ N(0, g/d I). Fit n
+    rows of H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), with n well below d³ and noise sigma² = kappa n/d. Here v is a
+    direction of length 1, and H_1 and H_3 are Hermite polynomials. Of the component epsilon H_3(v'x), the fit has the
+    part
 
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 
-    b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and
-    a_3 = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is positive and solves n t = sigma² + (2/pi) E arcsin(2g f²
-    |x|²/d) - a d + r t d. The first term is the linear component's, of which about r is learned: the kernel's function
-    there is v'x f, and |x|² holds (v'x)². The second is what is learned of the cubic component itself.
+    where b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and a_3
+    = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is the positive solution of n t = sigma² + (2/pi) E arcsin(2g f²
+    |x|²/d) - a d + r t d. The first term comes from the linear component, of which about r is learned: the kernel's
+    function there is v'x f, and |x|² contains (v'x)². The second term is what is learned of the cubic component itself.
     """
 
-    title = "Regression sees the cubic component through lengths"
+    title = "Kernel regression sees a cubic component through the lengths of the inputs"
     source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
     population = WideErfNetworks()
     # What is left out is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
     control = Control("a quarter more", lambda found, problem: 1.25 * found)
-    controls = "what infinite width shows of a cubic component: about a per cent at n = 400, d = 20"
-    unexplained = "less noise, at which n of the order of d² already tells on the error"
+    controls = "how much of a cubic component shows at infinite width: about a per cent at n = 400, d = 20"
+    unexplained = "less noise, with which n of the order of d² already affects the error"
     traced = False
     trials = 64
 

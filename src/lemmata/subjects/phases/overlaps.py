@@ -69,20 +69,19 @@ def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
 
 
 class ErfOverlaps(Claim[ErfUnit]):
-    """For x ~ N(0, I_d), a unit erf(w'x), a direction v of length 1 and q = w'v,
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1. Let q = w'v, H_1(t) = t and H_3(t) =
+    t³ - 3t. Then
 
         E[erf(w'x) H_1(v'x)] = 2 q / sqrt(pi (1 + 2|w|²)),
-        E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
-
-    H_1(t) = t and H_3(t) = t³ - 3t.
+        E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³).
     """
 
-    title = "Overlaps of an erf unit with Hermite polynomials"
+    title = "Formulas for the overlaps of an erf unit with Hermite polynomials"
     source = Source(_KEY, "Abstract, adaptive kernel")
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the squared overlap in place of the squared length",
+        "with the squared overlap in place of half of the squared length",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"
@@ -106,17 +105,18 @@ def _kernel(problem: ErfUnit) -> Array:
 
 
 class KernelOfUnits(Claim[ErfUnit]):
-    """The kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one unit in place of the mean,
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. On the components H_1
+    and H_3/sqrt 6 of v'x, the kernel of this one unit, in place of the mean over units, has the entries
 
-    Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
+        Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
     """
 
-    title = "The kernel of units on the teacher's components"
+    title = "The kernel of an erf unit on the teacher's linear and cubic components"
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()
     control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "the feedback of units on what is left of the teacher"
+    controls = "how units act back on what is left of the teacher"
     unexplained = "components that the teacher does not have"
 
     def predict(self, problem: ErfUnit) -> Array:
