@@ -122,7 +122,7 @@ class AttentionKeepsTheSpan(Claim[AttendedField]):
     than there are channels, and they then predict the output at all other points.
     """
 
-    title = "Galerkin attention without pointwise networks adds no functions of the coordinate"
+    title = "Attention without pointwise networks adds no functions of the coordinate"
     source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)

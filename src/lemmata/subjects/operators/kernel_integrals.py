@@ -60,7 +60,7 @@ class IntegralByRandomPoints(Claim[AttendedField]):
     m^(-1/2).
     """
 
-    title = "At random points, Galerkin attention approaches its kernel integral like m^(-1/2)"
+    title = "At random points, attention approaches its kernel integral like m^(-1/2)"
     source = Source(_KEY, "Abstract, kernel integral", note="its error at random points")
     stated = Kind.OWN
     population = AttendedFields()
@@ -108,7 +108,7 @@ class IntegralOnGrids(Claim[AttendedField]):
     is refined. Its distance from the kernel integral over the square falls like m^-1, the square of a pixel's side.
     """
 
-    title = "On a grid, Galerkin attention approaches its kernel integral like m^-1"
+    title = "On a grid, attention approaches its kernel integral like m^-1"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the wanted pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))

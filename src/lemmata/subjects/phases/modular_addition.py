@@ -142,8 +142,8 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
 class TeacherEigenvalue(AbstractEigenvalue):
     """Let s (w_n + v_m)² (w_n' + v_m')² be the kernel of one unit on the pairs (n, m) of residues modulo P, where s =
-    sigma_a² is the scale of the readout's variance. The wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the table of pairs.
-    The part of the kernel on this wave is
+    sigma_a² and the readouts of N units have the variance s/N. The wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the
+    table of pairs. The part of the kernel on this wave is
 
         4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
@@ -231,7 +231,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     is below 1.
     """
 
-    title = "In the mixed phase, the unlearned part of modular addition is proportional to noise"
+    title = "The unlearned part of modular addition is proportional to the noise variance"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)

@@ -81,7 +81,7 @@ class ErfOverlaps(Claim[ErfUnit]):
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the squared overlap in place of half of the squared length",
+        "with the mean of the squared length and the squared overlap in place of the squared length",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"

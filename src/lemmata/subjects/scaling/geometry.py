@@ -51,17 +51,17 @@ class TorusFunctions(Population[TorusFunction]):
 
 
 class NearestNeighbourRate(Claim[TorusFunction]):
-    """The squared error of the nearest neighbour of n points without noise falls as n^(-2/k) for a smooth function on a
-    set of k dimensions, whatever the dimension of the space it lies in.
+    """Let a smooth function on a set of k dimensions be known without noise at n points. The squared error of the
+    nearest neighbour's value falls as n^(-2/k), whatever the dimension of the space in which the set lies.
     """
 
-    title = "The nearest neighbour's error knows the intrinsic dimension"
+    title = "The intrinsic dimension decides how fast the nearest neighbour's error falls"
     source = Source("bahri2021", note="main result, the resolution-limited regime, for piecewise constant fits")
     population = TorusFunctions()
     relation = Rate("n", (128.0, 512.0, 2048.0), margin=0.06, resolution=0.05)
     control = Control("it falls as n^(-1/k)", lambda rate, problem: rate / 2)
     controls = "the learning curve of a local learner"
-    unexplained = "learners that use the smoothness of the target: -4/k for piecewise linear fits"
+    unexplained = "learners that use the smoothness of the target: the exponent is -4/k for piecewise linear fits"
     trials = 32
 
     def predict(self, problem: TorusFunction) -> Array:
