@@ -1,9 +1,9 @@
-"""Conditional laws as operators: what the discrepancy of two of them measures, and what enters it besides.
+"""Conditional distributions as operators: what the discrepancy of two of them measures, and what else enters it.
 
-A conditional mean operator U maps features of a label to the mean features of z given it, and a conditional covariance
-operator R is what labels leave unexplained. Gram matrices of two samples give both distances, |U_s - U_t|² and the
-squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how well either is known
-from few rows: with a ridge, the law of the labels enters, too.
+A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
+covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,
+|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how
+well either is known from few rows: with a ridge, the distribution of the labels enters, too.
 """
 
 import jax.numpy as jnp

@@ -1,9 +1,10 @@
-"""Risks under shift: how far the discrepancy of conditional laws bounds the error on a target.
+"""Risks under shift: how far the discrepancy of conditional distributions bounds the error on a target.
 
-Labels y are finitely many, z given each is normal, and w z predicts y. The error given a label is an inner product of
-the features z², z, 1 with weights that the label and w fix, so that a change of the conditional mean operator changes
-it by no more than the product of two norms. This theory controls the risk where labels have the same law. It leaves
-open labels that shift: then equal conditional laws bound nothing without the ratio of the labels' laws.
+Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is an
+inner product of the features z², z, 1 with weights that the label and w determine. So a change of the conditional mean
+operator changes the error by at most the product of two norms. This theory controls the risk if labels have the same
+distribution. It leaves open labels that shift: equal conditional distributions then give no bound without the ratio of
+the label probabilities.
 """
 
 import jax.numpy as jnp

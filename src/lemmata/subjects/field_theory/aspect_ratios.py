@@ -1,11 +1,12 @@
-"""Aspect ratios: what outputs of one input tell about each other, and where an estimate of it has its maximum.
+"""Aspect ratios: the information between outputs for one input, and the maximum of an estimate of it.
 
-Outputs of a deep and wide critical network share a random scale, so that one tells about another. The information
-between k1 and k2 of them, expanded in the relative variance v of the scale, is k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 +
-k2, a cubic with its maximum at v = 4/(20 + 3 k); with v taken as nu r, r depth over width and nu the growth of the
-vertex, that is the estimate of an optimal ratio. But v is e^(nu r) - 1: in s = nu r itself the first two terms are
-k1 k2/8 (s² - (14 + 3 k) s³/6), whose maximum is at 4/(14 + 3 k). Neither is one of the information. This theory
-controls the information at random weights. It leaves open what it has to do with how well a trained network predicts.
+Outputs of a deep and wide critical network share a random scale, so that one output carries information about another.
+Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
+information is k1 k2/8 (v² - (20 + 3 k) v³/6). This is a cubic with its maximum at v = 4/(20 + 3 k). Replace v by nu r,
+where r is depth over width and nu is the growth of the vertex. The maximum is then the estimate of an optimal ratio.
+But v is e^(nu r) - 1, so the first two terms in s = nu r itself are k1 k2/8 (s² - (14 + 3 k) s³/6), with the maximum at
+4/(14 + 3 k). Neither maximum is a maximum of the information. This theory controls the information at random weights.
+It leaves open how the information is related to the predictions of a trained network.
 """
 
 import equinox as eqx

@@ -1,10 +1,11 @@
-"""Criticality: where signals and gradients neither explode nor vanish, and how they still move there.
+"""Criticality: where signals and gradients neither explode nor vanish, and how they still change there.
 
-Of a network of weights of variance C_W / fan-in and biases of variance C_b, one input has the kernel K in a layer, the
-variance of its preactivations at infinite width; the next layer has C_b + C_W E[s(z)²], z ~ N(0, K), s the activation.
-Small changes of K are multiplied by chi_parallel = C_W E[s² (z² - K)]/(2 K²) and squared gradients by
-chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer by layer. It leaves open what
-training makes of them, and how fast networks learn whose gradients are of one size.
+Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
+a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
+E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
+K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer
+by layer. It leaves open how training changes them, and how fast networks learn whose gradients have one size in all
+layers.
 """
 
 from typing import Any
@@ -141,7 +142,7 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
     relation = EqualInMean(margin=0.1, resolution=0.1)
     traced = False
     trials = 48
-    control = Control("a quarter more", lambda product, problem: 1.25 * product)
+    control = Control("the product is a quarter larger", lambda product, problem: 1.25 * product)
     controls = "how signals and gradients propagate from layer to layer"
     unexplained = "the fluctuations between networks, which grow with L/n"
 

@@ -1,9 +1,9 @@
-"""Moving kernels: by how much one step of training changes the tangent kernel, by width and depth.
+"""Moving kernels: how much one step of training changes the tangent kernel, by width and depth.
 
 At infinite width the tangent kernel does not move, and a network learns no representation. This theory controls the
-size of the first change at finite width n and depth L: like 1/n for tanh and like L for linear networks. It
-leaves open whether a network that has moved predicts better. At a kink the expansion fails: units that a step pushes
-over it change the kernel by n^(-1/2). Both activations are judged at one rate, on one ladder of widths.
+size of the first change at finite width n and depth L: like 1/n for tanh and like L for linear networks. It leaves open
+whether a network whose kernel has moved predicts better. At a kink the expansion fails: units that a step pushes over
+the kink change the kernel by n^(-1/2). Both activations are tested at the same rate and the same widths.
 """
 
 import equinox as eqx

@@ -1,9 +1,9 @@
-"""Four-point vertices: by how much outputs of wide networks are not Gaussian, and what depth over width tells of it.
+"""Four-point vertices: how far outputs of wide networks are from Gaussian, by depth and width.
 
-Given a layer, the preactivations of the next are independent and Gaussian of one variance G, which fluctuates from
-network to network: outputs are Gaussian of a random scale, of excess kurtosis 3 Var G/(E G)². To first order in 1/n, n
-the width, Var G = V/n with the four-point vertex V. This theory controls that variance at random weights. It leaves
-open training, and outputs at several inputs.
+Given a layer, the preactivations of the next layer are independent and Gaussian with one variance G, which varies from
+network to network. So outputs are Gaussian with a random scale, and their excess kurtosis is 3 Var G/(E G)². To first
+order in 1/n, where n is the width, Var G = V/n with the four-point vertex V. This theory controls this variance at
+random weights. It leaves open training, and outputs for several inputs.
 """
 
 import equinox as eqx
@@ -166,7 +166,7 @@ class VertexOfSmoothUnits(Claim[SmoothNetwork]):
     relation = EqualInMean(margin=0.03, resolution=0.04)
     traced = False
     trials = 64
-    control = Control("a tenth more", lambda vertex, problem: 1.1 * vertex)
+    control = Control("the vertex is a tenth larger", lambda vertex, problem: 1.1 * vertex)
     controls = "the outputs of a network with random weights, to first order in 1/width"
     unexplained = "trained networks; orders beyond the first"
 
@@ -207,7 +207,7 @@ class RatioTimesGrowth(Claim[TwoLineNetwork]):
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
     traced = False
     trials = 100
-    control = Control("a quarter more", lambda limits, problem: 1.25 * limits)
+    control = Control("the excess kurtosis is a quarter larger", lambda limits, problem: 1.25 * limits)
     controls = "the excess kurtosis of outputs at a fixed ratio of depth to width"
     unexplained = "activations that are not scale invariant, whose kernels change with depth"
 

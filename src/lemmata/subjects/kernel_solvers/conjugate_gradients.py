@@ -1,7 +1,7 @@
-"""Conjugate gradients: iterations against the condition number.
+"""Conjugate gradients: the number of iterations compared with the condition number.
 
 This theory controls how fast the energy norm of the error falls, by the condition number alone. It assumes exact
-arithmetic up to rounding; it leaves unexplained the faster convergence where eigenvalues cluster.
+arithmetic up to rounding. It leaves unexplained the faster convergence if eigenvalues cluster.
 """
 
 import math

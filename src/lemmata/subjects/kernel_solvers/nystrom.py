@@ -1,8 +1,8 @@
-"""Approximations of a Gram matrix of low rank: their error against the effective dimension.
+"""Low-rank approximations of a Gram matrix: their error compared with the effective dimension.
 
-This theory controls what a few columns, random products or random features miss of a Gram matrix, and what the missing
-does to kernel ridge regression. It assumes a positive semidefinite matrix and a ridge; it leaves unexplained how small
-the effective dimension of a given kernel on given data is.
+This theory controls what a few columns, random products or random features miss of a Gram matrix, and how the missing
+part affects kernel ridge regression. It assumes a positive semidefinite matrix and a ridge. It leaves unexplained how
+small the effective dimension of a given kernel on given data is.
 """
 
 import math

@@ -1,8 +1,9 @@
 """Seventh problem: what do contrastive objectives of two views minimise? For the spectral loss, a distance exactly.
 
-A partial result: on finitely many values the population form of the spectral contrastive loss is, up to a constant, the
-squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)) in L2 of the product law, and its minimum is
-known from the correlations of the views. It leaves open sample sizes, and losses with a softmax.
+This is a partial result for views with finitely many values. Up to a constant, the population form of the spectral
+contrastive loss is the squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)), in L2 of the
+product distribution. Its minimum follows from the correlations of the views. It leaves open sample sizes, and losses
+with a softmax.
 """
 
 import equinox as eqx

@@ -1,8 +1,9 @@
 """Problem 2: does attention learn a step of gradient descent? One layer of linear attention does, damped.
 
-This probe controls what stochastic descent finds for the one matrix of a layer of linear attention on prompts of linear
-functions: it is the step of gradient descent of least risk, which is shorter than 1 by the noise of N examples. The
-loss is convex in that matrix. It leaves unexplained softmax, several layers, and training of all factors together.
+This probe controls the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
+functions. This matrix is the step of gradient descent of least risk. The noise of N examples makes the step shorter
+than 1. The loss is convex in this matrix. The probe leaves unexplained softmax, several layers, and training of all
+factors together.
 """
 
 import jax

@@ -1,8 +1,9 @@
 """Sixth problem: how does the norm of a kernel's space relate to robustness under a shift? As a factor of a distance.
 
-A partial result: means over two samples differ, over functions of the unit ball, by exactly the mean discrepancy of the
-samples, and squared errors by at most the squared norm of the error times the discrepancy under the squared kernel. It
-leaves open norms of networks, and complexity of attention, which has no definition to judge.
+This is a partial result. For functions in the unit ball, the largest difference of means over two samples is exactly
+the mean discrepancy of the samples. The difference of mean squared errors is at most the squared norm of the error
+times the discrepancy under the squared kernel. It leaves open norms of networks. It also leaves open the complexity of
+attention, for which there is no definition to test.
 """
 
 import equinox as eqx

@@ -1,8 +1,9 @@
 """Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they do.
 
-A partial result: on impulse responses, functions of one variable, strictly stable recurrences with n states, whose cost
-is linear in the length, reach n^(-2r) at smoothness r, so that the obstacle that is asked for is none there.
-It leaves open functions of several inputs, which no linear recurrence reaches at all and a selective one may.
+This is a partial result on impulse responses, which are functions of one variable. Strictly stable recurrences with n
+states, whose cost is linear in the length, reach n^(-2r) at smoothness r. So the obstacle that the problem asks for
+does not exist there. It leaves open functions of several inputs, which no linear recurrence represents, although a
+selective recurrence may.
 """
 
 import functools

@@ -1,9 +1,9 @@
-"""Problem 1: does descent bias attention towards low rank? It does where the form is a product of small factors.
+"""Problem 1: does descent bias attention towards low rank? It does if the form is a product of small factors.
 
 This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
-prompts than M has entries, beside that of descent on M itself. The answer depends on how M is parameterised and where
-descent begins. It leaves unexplained several heads and layers, values that are trained too, and what low rank is worth
-on new prompts.
+prompts than M has entries. It compares this rank with that of descent on M itself. The answer depends on how M is
+parameterised and where descent begins. The probe leaves unexplained several heads and layers, values that are trained
+too, and whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable

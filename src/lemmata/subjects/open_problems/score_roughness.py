@@ -1,8 +1,8 @@
 """Third problem: in which space are score functions, as the noise falls? Their seminorm diverges at a known rate.
 
-A partial result: for data at two points the fitted score of any method that is accurate near the data has a squared
-Sobolev seminorm that grows like sigma^(-6), so that no ball of a fixed space holds the scores of all noise levels. It
-leaves open what replaces the fixed space.
+This is a partial result for data at two points. The fitted score of any method that is accurate near the data has a
+squared Sobolev seminorm that grows like sigma^(-6). So no ball of a fixed space holds the scores of all noise levels.
+It leaves open what replaces the fixed space.
 """
 
 import equinox as eqx

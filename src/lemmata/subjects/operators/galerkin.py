@@ -1,6 +1,7 @@
 """Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
 
-For channels x(p) at m points p, with q, k, v affine in x, k and v then normed over the channels of a head, a head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x, where k and v are then normed over the channels
+of a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 

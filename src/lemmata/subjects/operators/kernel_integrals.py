@@ -1,9 +1,9 @@
-"""Kernel integrals as means over points: how far the answer at a coordinate depends on which others are asked for.
+"""Kernel integrals as means over points: how far the answer at a coordinate depends on the other coordinates.
 
 Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
-controls the error of that mean for fixed weights and smooth fields, at random points and on grids, and what follows for
-answers in chunks. It leaves open how far a trained operator has learned to do without the mean, and how the answer
-depends on the pixels of the image that is given, which are not points of an integral.
+controls the error of this mean for fixed weights and smooth fields, at random points and on grids. It also controls
+what follows if answers are computed in chunks. It leaves open how far a trained operator depends on the mean. It also
+leaves open how the answer depends on the pixels of the given image, which are not points of an integral.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """Chains of one unit in the field of the others, from both sides of the transition.
 
-Langevin dynamics of a whole weight vector, corrected by Metropolis, knows nothing of least actions or of the decoupling
-of the overlap. It shows at 40 to 75 dimensions what first order means at all: the same field, and two states, each of
-which lasts. The theory controls which of them is the likelier; how long a chain takes to find it is exponential in d
-times the barrier, and left open.
+Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
+overlap. At 40 to 75 dimensions it shows what a transition of first order means: in the same field there are two states,
+and each of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain takes to
+find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx

@@ -1,12 +1,12 @@
 """A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
-Each unit moves in the field of all others; in d dimensions its density is exp(-d A), so that for large d the least
-action decides. The theory controls where units with the teacher's direction become as likely as units without it, that
-their overlap jumps there, and how many of them balance the field. It leaves open networks of finite width, whose units
-are not independent, and samples that are not large: sums over data are expectations throughout.
+Each unit moves in the field of all other units. In d dimensions its density is exp(-d A), so that for large d the least
+action decides. The theory controls where units with the teacher's direction become as likely as units without it, the
+jump of their overlap there, and how many of them balance the field. It leaves open networks of finite width, whose
+units are not independent. It also leaves open small samples, because sums over data are expectations throughout.
 
-To hold |w|² - q² at its mean under the prior is right for units without the direction and wrong for the others, by as
-much as the action itself: with the norm free to follow, the transition comes earlier.
+Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
+direction, by as much as the action itself: if the norm is free, the transition comes earlier.
 """
 
 import functools
@@ -120,7 +120,7 @@ class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
-    control = Control("both a tenth larger", lambda found, problem: 1.1 * found)
+    control = Control("u and q are both a tenth larger", lambda found, problem: 1.1 * found)
     controls = "the transition of this action for a given b"
     unexplained = "the value of b at the transition, which depends on the model's other numbers"
     traced = False
@@ -319,11 +319,11 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 
 class MixedPhaseLearns(Claim[TaughtUnit]):
     """Let a network of width N learn a cubic teacher from n rows in d dimensions with noise sigma² and readouts of
-    variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition. As
-    d grows, the part 1 - c/epsilon of the cubic component that the network has learned tends to the part that keeps
-    units with and without the teacher's direction equally likely. This part is given by two conditions. First, the
-    action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6
-    epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q has the units' second
+    variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
+    Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, it tends to the part
+    that keeps units with and without the teacher's direction equally likely. This part is given by two conditions.
+    First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
+    sqrt 6 epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q has the units' second
     moments, with a number of units of order N/d at the share y.
     """
 
@@ -331,7 +331,7 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
     source = Source(_KEY, "Abstract, mixed phase")
     population = CubicTeachers()
     relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
-    control = Control("a fifth more", lambda found, problem: 1.2 * found)
+    control = Control("the learned part is a fifth larger", lambda found, problem: 1.2 * found)
     controls = "what is left of the teacher, and how many units carry the learned part"
     unexplained = "networks of finite width, whose units are not independent"
     traced = False

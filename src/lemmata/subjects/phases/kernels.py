@@ -1,9 +1,10 @@
-"""What the network at infinite width makes of a cubic component: next to nothing, until there are about d³ data.
+"""What the network at infinite width learns of a cubic component: almost nothing, below about d³ data.
 
-The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and it falls like d^-3: of
-such a component kernel regression learns next to nothing from n rows of order d. What it shows along it is the linear
-component, which the kernel divides by a length of the inputs. The theory controls how much that is for n rows with a
-given noise; it leaves open whether a network of finite width can keep n of order d itself, and not n over the noise.
+The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
+like d^-3. So kernel regression learns almost nothing of such a component from n rows of order d. What appears along it
+is the linear component, which the kernel divides by a length of the inputs. The theory controls how large this is for n
+rows with a given noise. It leaves open whether a network of finite width can hold n itself at the order of d, instead
+of n over the noise.
 """
 
 import equinox as eqx
@@ -115,7 +116,7 @@ class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     population = WideErfNetworks()
     # What is left out is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
-    control = Control("a quarter more", lambda found, problem: 1.25 * found)
+    control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
     controls = "how much of a cubic component shows at infinite width: about a per cent at n = 400, d = 20"
     unexplained = "less noise, with which n of the order of d² already affects the error"
     traced = False

@@ -1,10 +1,10 @@
 """Modular addition by a quadratic network: one transition for every pair of frequencies.
 
 Symmetry leaves one unknown, the part a of the teacher that is not learned, and makes the frequencies of a unit
-independent of each other; each has a power F in the first and G in the second half of the weights. The theory controls
-where units with a frequency become as likely as units without it, and what is learned from there on. It leaves open
-finite widths, samples of a part of the table, and a decay that would be natural: the sixth order is chosen so that
-frequencies decouple.
+independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
+The theory controls where units with a frequency become as likely as units without it, and what is learned beyond that
+point. It leaves open finite widths, samples of a part of the table, and more natural decays: the sixth order is chosen
+so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -174,7 +174,7 @@ class ModularLevelMinima(Claim[MixedAddition]):
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
-    control = Control("all a twentieth larger", lambda found, problem: 1.05 * found)
+    control = Control("all three numbers are a twentieth larger", lambda found, problem: 1.05 * found)
     controls = "the noise at which the first units turn to the teacher"
     unexplained = "weight decays that couple frequencies"
     traced = False
@@ -235,7 +235,7 @@ class MixedAmplitude(Claim[MixedAddition]):
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)
-    control = Control("a fifth more", lambda found, problem: 1.2 * found)
+    control = Control("the unlearned part is a fifth larger", lambda found, problem: 1.2 * found)
     controls = "the error of a network beyond its transition"
     unexplained = "the noise at which all units have turned; with the paper's numbers there is no such noise"
     traced = False

@@ -1,7 +1,8 @@
-"""Overlaps: what an erf unit sees of a cubic teacher, which is all that its field is made of.
+"""Overlaps: how an erf unit responds to a cubic teacher, which alone determines its field.
 
-The theory controls the first two moments of a network's units with H_1 and H_3 of one direction: two functions of the
-overlap and the length of a unit's weights, exactly. It leaves open what finite samples add to these expectations.
+The theory controls the first two moments of a network's units with H_1 and H_3 of one direction. These are two exact
+functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these
+expectations.
 """
 
 import equinox as eqx

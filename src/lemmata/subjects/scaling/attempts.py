@@ -1,8 +1,8 @@
-"""Repeated attempts: how often one of many is right, and where another one helps.
+"""Repeated attempts: how often at least one of many is right, and where another attempt helps.
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
-assumes that attempts on a problem are independent, and that a right answer is recognised; it leaves unexplained how
-one is recognised without an oracle, which is the business of votes and verifiers.
+assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
+right answer is recognised without an oracle; votes and verifiers are about that.
 """
 
 import itertools

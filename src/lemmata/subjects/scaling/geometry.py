@@ -1,8 +1,8 @@
-"""Learning curves from geometry: what matters of a space is the dimension that data fill.
+"""Learning curves from geometry: the error depends on the dimension of the set that the data fill.
 
-This theory controls how fast the nearest of n points comes nearer, and with it the error of the simplest local
-learner. It assumes values without noise and points that are spread evenly; it leaves unexplained learners that adapt
-to smoothness, whose exponents are larger.
+This theory controls how fast the distance to the nearest of n points falls, and with it the error of the simplest local
+learner. It assumes values without noise and points that are spread evenly. It leaves unexplained learners that adapt to
+smoothness, whose exponents are larger.
 """
 
 import equinox as eqx

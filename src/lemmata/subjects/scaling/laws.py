@@ -1,8 +1,8 @@
-"""Separable scaling laws: where a budget is spent best, what a fit without a floor sees, how far a fit can be trusted.
+"""Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
 This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens, its best allocation
-under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes; it
-leaves unexplained why losses follow power laws, and what happens where they cease to.
+under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes. It
+leaves unexplained why losses follow power laws, and what happens where they stop doing so.
 """
 
 import equinox as eqx
@@ -198,12 +198,12 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
         C^((alpha - beta) / (alpha + beta)).
 
-    It grows if alpha > beta, so that more parameters reduce the loss faster than more tokens. It falls in the other
-    case, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N or N/D,
-    whichever grows.
+    This number grows with the budget if more parameters pay off faster than more tokens, alpha > beta. It falls in the
+    other case, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N or
+    N/D, whichever grows.
     """
 
-    title = "Tokens per parameter along the compute-optimal frontier are a power of the budget"
+    title = "Tokens per parameter at compute-optimal training are a power of the budget"
     source = Source("emergence2026", "Figure 17.7", note="for a separable law")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
@@ -265,8 +265,8 @@ class InferenceAwareAllocation(Claim[SeparableLaw]):
 
         alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
-    So if tokens will be served, a smaller model that is trained on more tokens is cheaper. The wanted excess is that of
-    the best allocation of a training budget. The claim tests N and D.
+    So the more tokens will be served, the smaller is the best model, and the more tokens it is trained on. The wanted
+    excess is that of the best allocation of a training budget. The claim tests N and D.
     """
 
     title = "The cheapest allocation for a model that will be served"

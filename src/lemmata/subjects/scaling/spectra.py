@@ -1,7 +1,7 @@
 """Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
 
 This theory controls the error of learners that learn modes in order, through the energy of the target beyond the
-modes learned. It assumes spectra that are power laws and features that are independent normal variables; it leaves
+learned modes. It assumes spectra that are power laws and features that are independent normal variables. It leaves
 unexplained where the spectra of real data come from.
 """
 

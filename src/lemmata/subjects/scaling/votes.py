@@ -1,7 +1,7 @@
 """Choosing among attempts: by a vote, by a verifier that says yes or no, by the highest score.
 
-This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts; it
-leaves unexplained answers that depend on each other, and where a verifier's mistakes come from.
+This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It leaves
+unexplained answers that depend on each other, and the source of a verifier's mistakes.
 """
 
 import equinox as eqx
@@ -272,7 +272,7 @@ class LightTailedMistakes(Claim[Scored]):
     Choose the answer with the highest score. The accuracy of this choice rises with the number of attempts.
     """
 
-    title = "If scores of wrong answers do not spread more, best-of-many becomes more accurate"
+    title = "If scores of wrong answers do not spread more, best-of-many gains accuracy"
     source = _SELECTION
     population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))

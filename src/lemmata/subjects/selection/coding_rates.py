@@ -1,12 +1,12 @@
 """Coding rates: what the log determinant of a Gram matrix counts, and what a greedy choice by it reaches.
 
-For feature vectors Z of dimension d, the rows of an n x d matrix, and a distortion eps,
+Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps be a distortion. The coding rate is
 
-    R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z),
+    R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z).
 
-and a kernel's Gram matrix may stand for Z Z'. This theory controls one number about a set of rows: how much noisy
-labels there would tell about a function that is drawn from the kernel's Gaussian process. It leaves open whether the
-kernel knows what the labels are about, and so whether a model that is trained on the chosen rows is any better.
+A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows: the information that noisy
+labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the kernel
+fits the labels. So it leaves open whether a model that is trained on the chosen rows is any better.
 """
 
 import jax
@@ -164,7 +164,7 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
     source = Source(_KEY, "Abstract, minimal bits", note="where it is attained")
     population = FeatureClouds(even=True)
     relation = Equal()
-    control = Control("a hundredth more", lambda rate, problem: 1.01 * rate)
+    control = Control("the least number of nats is a hundredth larger", lambda rate, problem: 1.01 * rate)
     controls = "the least number of nats for a squared error"
     unexplained = "how far a code of finite length stays above this number"
 

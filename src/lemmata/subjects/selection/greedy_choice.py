@@ -1,8 +1,8 @@
-"""Greedy choices: how near one row at a time comes to the best rows, and the kernels that it chooses by.
+"""Greedy choices: how near a choice of one row at a time comes to the best rows, and the kernels that it uses.
 
-This theory controls the coding rate of rows that are chosen one by one, and the two kernels that stand in it: what
-labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It leaves open what the
-labels of the chosen rows do for a model.
+This theory controls the coding rate of rows that are chosen one by one. It also controls two kernels that the coding
+rate can use: what labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It
+leaves open how much the labels of the chosen rows improve a model.
 """
 
 import itertools
@@ -190,10 +190,10 @@ class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
     """Let a dense network have k outputs f_a. Its tangent kernel is the mean over outputs of <df_a(x)/dparams,
     df_a(x')/dparams>. It is the sum over all layers of
 
-        (<u, u'> + 1) * sum over a of <g_a, g_a'> / k,
+        (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
-    where u is the input of the layer (1 stands for its bias) and g_a is the derivative of output a in the layer's
-    preactivations. No Jacobian need be formed.
+    Here u is the input of the layer (1 stands for its bias), and g_a is the derivative of output a with respect to the
+    layer's preactivations. No Jacobian need be formed.
     """
 
     title = "The tangent kernel of a dense network from its layers, without a Jacobian"

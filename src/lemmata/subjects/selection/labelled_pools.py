@@ -1,9 +1,9 @@
-"""Labels for chosen rows of three bundled tables: accuracy under coding rates beside rows as they come.
+"""Labels for chosen rows of three bundled tables: accuracy with coding rates compared with random rows.
 
-Rows are called by kernel ridge regression on those that have labels, and each round labels some more. The area under
-the curve of accuracy, its mean over rounds, is compared on the same split. This theory controls nothing here: what
-rows tell about a random function of the kernel, and what a model gains by their labels, are two things, and tables
-decide how far they agree.
+Kernel ridge regression on the labelled rows predicts the classes of the other rows, and each round labels more rows.
+The area under the curve of accuracy, which is its mean over rounds, is compared on the same split. This theory controls
+nothing here. The information that rows give about a random function of the kernel and the gain of a model from their
+labels are different things. Only tables can show how far the two agree.
 """
 
 import functools
