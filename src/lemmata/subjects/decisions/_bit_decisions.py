@@ -67,7 +67,9 @@ class BitDecisions(Population[BitDecision]):
 
     def hypotheses(self, problem: BitDecision) -> list[Hypothesis]:
         return [
-            Hypothesis("the horizon", problem.horizon, ">", 2 * problem.bits, "else far states have the value 0, too")
+            Hypothesis(
+                "the horizon", problem.horizon, ">", 2 * problem.bits, "otherwise far states also have the value 0"
+            )
         ]
 
 
@@ -102,7 +104,13 @@ class ScrambledDecisions(Population[ScrambledDecision]):
     def hypotheses(self, problem: ScrambledDecision) -> list[Hypothesis]:
         least = np.bitwise_count(problem.masks).min()
         return [
-            Hypothesis("bits in the shortest parity", float(least), ">", len(problem.masks) / 2, "else a bit is easy")
+            Hypothesis(
+                "bits in the shortest parity",
+                float(least),
+                ">",
+                len(problem.masks) / 2,
+                "otherwise a following bit is easy to learn",
+            )
         ]
 
 
@@ -134,8 +142,8 @@ class Formulas(Population[Formula]):
     def hypotheses(self, problem: Formula) -> list[Hypothesis]:
         share = float(problem.truth.mean())
         return [
-            Hypothesis("states that it holds in", share, ">", 0.0, "a formula without terms"),
-            Hypothesis("states that it holds in", share, "<=", 1.0, "its share is at most 1"),
+            Hypothesis("states that it holds in", share, ">", 0.0, "otherwise it is a formula without terms"),
+            Hypothesis("states that it holds in", share, "<=", 1.0, "a share is at most 1"),
         ]
 
 

@@ -55,9 +55,9 @@ class ParityBestValues(Claim[BitDecision]):
 
 
 class MajorityBestValues(Claim[BitDecision]):
-    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, as in
-    the goal, and the other action moves the counter on by one. The reward is 1 if the counter has reached n and all
-    bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a state with the counter at 0
+    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, as
+    it is in the goal. The other action moves the counter on by one. The reward is 1 if the counter has reached n and
+    all bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a state with the counter at 0
     differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n - k.
     """
 

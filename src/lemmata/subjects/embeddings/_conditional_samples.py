@@ -79,7 +79,7 @@ class ConditionalPairs(Population[ConditionalSamples]):
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
-        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operator need not exist")]
+        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operator may not exist")]
 
 
 class ShiftedLabels(Population[ConditionalSamples]):
@@ -105,8 +105,14 @@ class ShiftedLabels(Population[ConditionalSamples]):
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
         ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
         return [
-            Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift"),
-            Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operators are equal"),
+            Hypothesis(
+                "mean square of the target's labels over the source's",
+                ratio,
+                ">",
+                1.0,
+                "the claim is about labels that shift",
+            ),
+            Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operators are equal"),
         ]
 
 
@@ -150,7 +156,9 @@ class SpreadPairs(Population[NormalConditionals]):
         return NormalConditionals(np.array([1.0, 3.0]) * rng.uniform(-1, 1, 2), noises, setting["ridge"])
 
     def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
-        return [Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "else a root has no slope")]
+        return [
+            Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "otherwise a square root has no derivative")
+        ]
 
 
 class LabelledDomains(eqx.Module):
@@ -215,6 +223,14 @@ class DomainPairs(Population[LabelledDomains]):
     def hypotheses(self, problem: LabelledDomains) -> list[Hypothesis]:
         if self.shift == "labels":
             apart = np.abs(problem.means[0] - problem.means[1]).max()
-            return [Hypothesis("distance of the conditional means", apart, "<=", 0.0, "only labels shift")]
+            return [
+                Hypothesis(
+                    "distance of the conditional means", apart, "<=", 0.0, "the claim is about a shift of labels alone"
+                )
+            ]
         apart = np.abs(problem.source - problem.target).max()
-        return [Hypothesis("distance of the laws of labels", apart, "<=", 0.0, "only z given y shifts")]
+        return [
+            Hypothesis(
+                "distance of the laws of labels", apart, "<=", 0.0, "the claim is about a shift of z given y alone"
+            )
+        ]

@@ -50,7 +50,9 @@ class AspectRatio(eqx.Module):
 
 _RATIOS = Drawn(
     AspectRatio,
-    lambda own: Hypothesis("the factor over the estimate", own.factor, ">", 1.0, "it is about larger ratios"),
+    lambda own: Hypothesis(
+        "the factor over the estimate", own.factor, ">", 1.0, "the statement is about larger ratios"
+    ),
     slope=uniform(0.0, 1.0),
     factor=log_uniform(1.1, 4.0),
     first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),

@@ -100,7 +100,9 @@ class SteppedNetworks(Population[SteppedNetwork]):
         return SteppedNetwork(x, target, self.unit, setting["n"])
 
     def hypotheses(self, problem: SteppedNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "no gradient at 0")]
+        return [
+            Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "at 0 there is no gradient")
+        ]
 
 
 _KEY = "roberts2022principles"

@@ -103,9 +103,15 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
     def hypotheses(self, problem: TwoLineNetwork) -> list[Hypothesis]:
         """Few layers for the width, where a statement is about the first order."""
         return [
-            Hypothesis("the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 no weight is critical"),
             Hypothesis(
-                "layers over width", problem.depth / problem.width, "<=", 0.25, "means of heavy tails elsewhere"
+                "the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 the critical weights are 0"
+            ),
+            Hypothesis(
+                "layers over width",
+                problem.depth / problem.width,
+                "<=",
+                0.25,
+                "otherwise means of heavy-tailed numbers are unreliable",
             ),
         ]
 

@@ -70,8 +70,10 @@ class ChebyshevSystems(Population[LinearSystem]):
         floor = 16 * len(problem.matrix) * jnp.finfo(float).eps * jnp.max(jnp.abs(problem.matrix)) * len(problem.matrix)
         smallest = jnp.linalg.eigvalsh(problem.matrix)[0]
         return [
-            Hypothesis("A is symmetric", gap, "<=", floor, "to rounding"),
-            Hypothesis("A is positive definite (smallest eigenvalue)", smallest, ">", floor, "so that the norm is one"),
+            Hypothesis("A is symmetric", gap, "<=", floor, "A must be symmetric up to rounding"),
+            Hypothesis(
+                "A is positive definite (smallest eigenvalue)", smallest, ">", floor, "otherwise |e|_A is not a norm"
+            ),
         ]
 
 

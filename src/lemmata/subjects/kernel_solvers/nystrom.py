@@ -74,7 +74,7 @@ class DecayingGramMatrices(Population[GramMatrix]):
         trace = jnp.trace(problem.matrix)
         return [
             semidefinite(problem.matrix),
-            Hypothesis("the trace of K is positive", trace, ">", 0.0, "or there is nothing to draw"),
+            Hypothesis("the trace of K is positive", trace, ">", 0.0, "otherwise no column can be drawn"),
         ]
 
 
@@ -173,7 +173,11 @@ class NystromCondition(Claim[RegularisedPoints]):
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
         needed = 2 * math.ceil(1.5 * float(regularised_dimension(problem.gram, problem.ridge))) + 1
-        return [Hypothesis("the rank", problem.size, ">=", needed, "twice 1.5 effective dimensions, and one")]
+        return [
+            Hypothesis(
+                "the rank", problem.size, ">=", needed, "the theorem requires twice 1.5 effective dimensions plus one"
+            )
+        ]
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
         """The condition number of P^-1/2 (K + ridge I) P^-1/2."""
@@ -226,8 +230,8 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return [
-            Hypothesis("the radius D", self.predict(problem), "<=", 0.5, "the theorem's range"),
-            Hypothesis("the largest eigenvalue of K", largest, ">=", problem.ridge, "the theorem's range"),
+            Hypothesis("the radius D", self.predict(problem), "<=", 0.5, "the theorem requires it"),
+            Hypothesis("the largest eigenvalue of K", largest, ">=", problem.ridge, "the theorem requires it"),
         ]
 
     def predict(self, problem: RegularisedPoints) -> Array:

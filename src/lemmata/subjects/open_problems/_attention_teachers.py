@@ -57,7 +57,7 @@ class RankOneTeachers(Population[TaughtHead]):
 
     def hypotheses(self, problem: TaughtHead) -> list[Hypothesis]:
         spread = jnp.std(problem.outputs(problem.teacher))
-        return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "else every head fits")]
+        return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "otherwise every head fits")]
 
 
 class PromptLaw(eqx.Module):
@@ -94,4 +94,6 @@ class PromptLaws(Population[PromptLaw]):
         return PromptLaw(noise**2, setting["d"], setting["examples"])
 
     def hypotheses(self, problem: PromptLaw) -> list[Hypothesis]:
-        return [Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "stochastic descent stays stable")]
+        return [
+            Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "then stochastic descent stays stable")
+        ]

@@ -56,8 +56,12 @@ class ViewsInPairs(Population[PairedViews]):
     def hypotheses(self, problem: PairedViews) -> list[Hypothesis]:
         values, k = problem.correlations, problem.left.shape[1]
         return [
-            Hypothesis("probabilities sum to 1", problem.joint.sum(), "==", 1.0, "a joint law", 1e-12),
-            Hypothesis("the correlation after the k-th", values[k], "<", 0.93 * values[k - 1], "descent ends in time"),
+            Hypothesis(
+                "probabilities sum to 1", problem.joint.sum(), "==", 1.0, "it must be a joint distribution", 1e-12
+            ),
+            Hypothesis(
+                "the correlation after the k-th", values[k], "<", 0.93 * values[k - 1], "then descent converges in time"
+            ),
         ]
 
 

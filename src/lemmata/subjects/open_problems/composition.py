@@ -61,7 +61,7 @@ def _tents(x: Float[Array, " n"], folds: Int[Array, ""]) -> Float[Array, " n"]:
 
 TENT_COMPOSITIONS = Drawn(
     ComposedTents,
-    lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant has the error 1"),
+    lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant already has the error 1"),
     lengthscale=log_uniform(0.5, 2.0),
     offset=uniform(0.35, 0.65),
     accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)),

@@ -64,7 +64,7 @@ class Shifts(Population[ShiftedSamples]):
 
     def hypotheses(self, problem: ShiftedSamples) -> list[Hypothesis]:
         largest = jnp.abs(problem.kernel.diagonal(problem.x) - 1).max()
-        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "values are bounded by the norm")]
+        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "then the norm bounds all values")]
 
 
 def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array, ""]:

@@ -55,8 +55,12 @@ class TwoPointScores(Population[TwoPointScore]):
 
     def hypotheses(self, problem: TwoPointScore) -> list[Hypothesis]:
         return [
-            Hypothesis("the width against m", problem.width / problem.m, "<=", 0.5, "the step must fit in the space"),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two laws do"),
+            Hypothesis(
+                "the width against m", problem.width / problem.m, "<=", 0.5, "the space must be able to follow the step"
+            ),
+            Hypothesis(
+                "the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two distributions overlap"
+            ),
         ]
 
 

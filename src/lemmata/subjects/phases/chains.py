@@ -66,7 +66,11 @@ class FieldedUnits(Population[FieldedUnit]):
         return FieldedUnit(u, *(jnp.asarray(number) for number in fixed), dimension=setting["d"])
 
     def hypotheses(self, problem: FieldedUnit) -> list[Hypothesis]:
-        return [Hypothesis("the overlap of the second state", problem.overlap, ">", 0.0, "else there is one state")]
+        return [
+            Hypothesis(
+                "the overlap of the second state", problem.overlap, ">", 0.0, "otherwise there is only one state"
+            )
+        ]
 
 
 _KEY = "rubin2024grokking"

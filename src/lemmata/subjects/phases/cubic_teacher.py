@@ -95,8 +95,10 @@ class CubicTeachers(Population[TaughtUnit]):
         """A teacher whose transition jumps; what the model takes for granted."""
         most = -2 * problem.teacher.epsilon
         return [
-            Hypothesis("b", jnp.asarray(problem.linear), "<", most, "else the minimum at 0 turns continuously"),
-            Hypothesis.unchecked("sums over data are expectations", "the statement is about the model that results"),
+            Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),
+            Hypothesis.unchecked(
+                "sums over data are expectations", "the statement is about the model with expectations in place of sums"
+            ),
         ]
 
 

@@ -62,7 +62,9 @@ class WideErfNetworks(Population[WideErfNetwork]):
         rows = problem.rows / problem.dimension**3
         return [
             Hypothesis("rows over d³", jnp.asarray(rows), "<", 0.2, "the cubic eigenvalue is of order d^-3"),
-            Hypothesis("the noise", jnp.asarray(problem.noise), ">", 0.0, "sums over data are expectations"),
+            Hypothesis(
+                "the noise", jnp.asarray(problem.noise), ">", 0.0, "sums over data are replaced by expectations"
+            ),
         ]
 
 

@@ -65,7 +65,7 @@ class ModularUnits(Population[ModularUnit]):
     def hypotheses(self, problem: ModularUnit) -> list[Hypothesis]:
         first, second = problem.powers()
         size = jnp.min(jnp.concatenate([first, second]))
-        return [Hypothesis("the least power of a frequency", size, ">", 0.0, "its part of the kernel is not 0")]
+        return [Hypothesis("the least power of a frequency", size, ">", 0.0, "otherwise its part of the kernel is 0")]
 
 
 class MixedAddition(eqx.Module):
@@ -106,8 +106,12 @@ class MixedAdditions(Population[MixedAddition]):
     def hypotheses(self, problem: MixedAddition) -> list[Hypothesis]:
         share = problem.model().droplets(problem.noise)
         return [
-            Hypothesis("sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "else nothing turns"),
-            Hypothesis("the fraction of units that turn", jnp.asarray(share), "<", 1.0, "else all have turned"),
+            Hypothesis(
+                "sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "otherwise no unit turns"
+            ),
+            Hypothesis(
+                "the fraction of units that turn", jnp.asarray(share), "<", 1.0, "otherwise all units have turned"
+            ),
         ]
 
 

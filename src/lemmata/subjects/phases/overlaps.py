@@ -50,8 +50,8 @@ class ErfUnits(Population[ErfUnit]):
     def hypotheses(self, problem: ErfUnit) -> list[Hypothesis]:
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
-            Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "H_1 and H_3 are those of a normal number"),
-            Hypothesis("|w'v|", jnp.abs(problem.overlap), ">", 0.0, "else all overlaps are 0"),
+            Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "v'x must be a standard normal number"),
+            Hypothesis("|w'v|", jnp.abs(problem.overlap), ">", 0.0, "otherwise all overlaps are 0"),
         ]
 
 

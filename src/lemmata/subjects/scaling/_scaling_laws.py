@@ -58,6 +58,14 @@ class SeparableLaws(Population[SeparableLaw]):
 
     def hypotheses(self, problem: SeparableLaw) -> list[Hypothesis]:
         return [
-            Hypothesis("A and B are positive", problem.amplitudes.min(), ">", 0.0, "both sizes matter"),
-            Hypothesis("alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms fall"),
+            Hypothesis(
+                "A and B are positive",
+                problem.amplitudes.min(),
+                ">",
+                0.0,
+                "otherwise one of the two sizes does not matter",
+            ),
+            Hypothesis(
+                "alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms of the loss must fall"
+            ),
         ]

@@ -47,7 +47,11 @@ class TorusFunctions(Population[TorusFunction]):
         return TorusFunction(frame, direction / jnp.linalg.norm(direction), dimension)
 
     def hypotheses(self, problem: TorusFunction) -> list[Hypothesis]:
-        return [Hypothesis("dimensions of the torus", 2 * problem.dimension, "<=", AMBIENT, "two for each circle")]
+        return [
+            Hypothesis(
+                "dimensions of the torus", 2 * problem.dimension, "<=", AMBIENT, "each circle takes two dimensions"
+            )
+        ]
 
 
 class NearestNeighbourRate(Claim[TorusFunction]):

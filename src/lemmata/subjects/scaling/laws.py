@@ -74,7 +74,15 @@ class MeasuredCurves(Population[MeasuredCurve]):
         return MeasuredCurve(sizes, (floor + amplitude * sizes**-exponent) * jnp.exp(noise), floor, amplitude, exponent)
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
-        return [Hypothesis("points outnumber parameters", len(problem.sizes), ">", 3, "noise has to be estimated")]
+        return [
+            Hypothesis(
+                "points outnumber parameters",
+                len(problem.sizes),
+                ">",
+                3,
+                "the noise must be estimated from the residuals",
+            )
+        ]
 
 
 _FAR = 100.0
@@ -339,7 +347,11 @@ class ExtrapolationInterval(Claim[MeasuredCurve]):
     traced = False  # the fit is SciPy's
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
-        return [Hypothesis.unchecked("one law holds at all sizes", "no measured size shows it for larger ones")]
+        return [
+            Hypothesis.unchecked(
+                "one law holds at all sizes", "measured sizes cannot show whether the law holds at larger sizes"
+            )
+        ]
 
     def predict(self, problem: MeasuredCurve) -> Array:
         return _interval(problem)

@@ -44,8 +44,10 @@ def _power_spectra(decay: Real, tail: Real, modes: int = 2000) -> Drawn:
     """Decays and tails as they are set, and random signs."""
     return Drawn(
         PowerSpectrum,
-        lambda own: Hypothesis("the trace of the kernel is finite: a", own.decay, ">", 1.0, "else it is no kernel"),
-        positive("tail", "else there is no target of finite energy"),
+        lambda own: Hypothesis(
+            "the trace of the kernel is finite: a", own.decay, ">", 1.0, "otherwise it is not a kernel"
+        ),
+        positive("tail", "otherwise the target has infinite energy"),
         decay=decay,
         tail=tail,
         signs=signs(modes),

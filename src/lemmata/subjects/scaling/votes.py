@@ -60,8 +60,14 @@ class VotedAnswers(Population[TwoAnswers]):
 
     def hypotheses(self, problem: TwoAnswers) -> list[Hypothesis]:
         lead = problem.right - problem.rival
-        leads = Hypothesis("the right answer leads by", lead, ">" if self.right_leads else "<", 0.0, "the limit")
-        return [leads, Hypothesis("p1 + p2", problem.right + problem.rival, "<=", 1.0, "one sample, one answer")]
+        leads = Hypothesis(
+            "the right answer leads by",
+            lead,
+            ">" if self.right_leads else "<",
+            0.0,
+            "the limit depends on which answer leads",
+        )
+        return [leads, Hypothesis("p1 + p2", problem.right + problem.rival, "<=", 1.0, "each sample gives one answer")]
 
 
 class Verified(eqx.Module):
@@ -92,7 +98,7 @@ def _scored(spread: Real) -> Drawn:
     """Right answers score higher in the mean; wrong ones vary as declared."""
     return Drawn(
         Scored,
-        positive("lead", "a useful verifier"),
+        positive("lead", "a useful verifier scores right answers higher"),
         success=uniform(0.2, 0.5),
         lead=Real(1.0, 0.2, 3.0, "lead of right answers", corners=(0.8, 1.2)),
         spread=spread,
@@ -194,7 +200,7 @@ class VerifierCeiling(Claim[Verified]):
     source = _SELECTION
     population = Drawn(
         Verified,
-        positive("accepts_wrong", "else no ceiling below 1"),
+        positive("accepts_wrong", "otherwise there is no ceiling below 1"),
         success=uniform(0.15, 0.3),
         accepts_right=uniform(0.6, 0.95),
         accepts_wrong=uniform(0.1, 0.3),

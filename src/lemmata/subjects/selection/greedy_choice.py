@@ -59,7 +59,7 @@ class ProxyNetworks(Population[ProxyNetwork]):
         return ProxyNetwork(jax.random.normal(keys[6], (setting["n"], setting["d"])), weights, biases)
 
     def hypotheses(self, problem: ProxyNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the network's layers", len(problem.weights), ">=", 2, "a sum over layers")]
+        return [Hypothesis("the network's layers", len(problem.weights), ">=", 2, "the formula is a sum over layers")]
 
 
 _KEY = "luo2023kecor"

@@ -113,7 +113,9 @@ class RowPools(Population[RowPool]):
     def hypotheses(self, problem: RowPool) -> list[Hypothesis]:
         taken = problem.start + problem.rounds * problem.batch
         return [
-            Hypothesis("the pool has more rows than get labels", problem.pool, ">=", taken, "else there is no choice")
+            Hypothesis(
+                "the pool has more rows than get labels", problem.pool, ">=", taken, "otherwise there is no choice"
+            )
         ]
 
 
