@@ -96,7 +96,7 @@ class ChainsRememberTheirStart(Claim[FieldedUnit]):
         loose="a sign has no near control",
     )
     controls = "whether both states last"
-    unexplained = "for how long they last: the barrier over d is small, and chains forget their start in the end"
+    unexplained = "for how long they last: the barrier divided by d is small, and chains finally forget their start"
     trials = 24
     predict = 1.0
 

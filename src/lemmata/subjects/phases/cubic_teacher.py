@@ -109,7 +109,7 @@ _REFERENCE = 0.03  # a share that units without the direction have
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions and overlap q with the teacher's direction. Hold |w|² - q² at g, where
     g/d is the variance of the prior. Let u be the interaction, and let b and c be what is left of the teacher's linear
-    and cubic components, with c = epsilon = -e and 0 < b < 2e. The action over d,
+    and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
@@ -268,7 +268,7 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 class OverlapJumps(Claim[TaughtUnit]):
     """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²).
     Let u_c be the interaction at the transition. Hold b and c, what is left of the teacher's linear and cubic
-    components, at their values there. Take the mean share at an interaction 5 % above u_c less the mean share 5 %
+    components, at their values there. Take the mean share at an interaction 5 % above u_c minus the mean share 5 %
     below. As d grows, this difference tends to the share y > 0 of least action above u_c. So the most likely share
     jumps at the transition.
     """

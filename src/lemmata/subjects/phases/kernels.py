@@ -102,8 +102,8 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
 class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
     """Consider kernel regression with the kernel of erf networks at infinite width, with weights w ~ N(0, g/d I). Fit n
     rows of H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), with n well below d³ and noise sigma² = kappa n/d. Here v is a
-    direction of length 1, and H_1 and H_3 are Hermite polynomials. Of the component epsilon H_3(v'x), the fit has the
-    part
+    direction of length 1, and H_1 and H_3 are Hermite polynomials. The fit has the following part of the component
+    epsilon H_3(v'x):
 
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 

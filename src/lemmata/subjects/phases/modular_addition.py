@@ -165,7 +165,8 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 class ModularLevelMinima(Claim[MixedAddition]):
     """In modular addition, let F and G be the powers of a unit at a pair of frequencies, in the first and the second
-    half of its weights. Let u a² be the interaction and gamma the decay of sixth order. The action over the modulus P,
+    half of its weights. Let u a² be the interaction and gamma the decay of sixth order. The action divided by the
+    modulus P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 

@@ -76,7 +76,7 @@ class UnbiasedPassAtK(Claim[Attempted]):
 
         1 - C(n - c, k) / C(n, k),   k <= n,
 
-    has the mean 1 - (1 - p)^k, where C(n, k) is the number of subsets of k of n attempts.
+    has the mean 1 - (1 - p)^k, where C(n, k) is a binomial coefficient.
     """
 
     title = "The usual estimator of pass at k is unbiased"

@@ -206,9 +206,9 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
         C^((alpha - beta) / (alpha + beta)).
 
-    This number grows with the budget if more parameters pay off faster than more tokens, alpha > beta. It falls in the
-    other case, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N or
-    N/D, whichever grows.
+    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. It falls
+    if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N
+    or N/D, whichever grows.
     """
 
     title = "Tokens per parameter at compute-optimal training are a power of the budget"
@@ -238,12 +238,12 @@ class LocalSlope(Claim[SeparableLaw]):
 
         -alpha (1 - E/L(N)).
 
-    The slope falls towards 0 as N grows, although the law stays the same. So a change of slope does not show a change
-    of regime unless the floor is subtracted. The claim tests five sizes, at which the excess is from 8 to 1/8 of the
-    floor.
+    The curve becomes flatter and its slope tends to 0 as N grows, although the law stays the same. So a change of slope
+    does not show a change of regime unless the floor is subtracted. The claim tests five sizes, at which the excess is
+    from 8 to 1/8 of the floor.
     """
 
-    title = "The log-log slope of a scaling curve falls if its floor is not subtracted"
+    title = "The log-log slope of a scaling curve flattens if its floor is not subtracted"
     source = Source("emergence2026", "Figure 17.3", note="without subtracting the floor")
     population = SeparableLaws()
     relation = Equal()

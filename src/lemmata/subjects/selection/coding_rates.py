@@ -182,10 +182,10 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
 
 class EntropyIsNoise(Claim[CodedFeatures]):
-    """Let K be a kernel matrix of rows, s > 0 the noise, and h_i the entropy of the classes at row i. Let D be diagonal
-    with entries s (1 + h_i), and let the objective for a set S of rows be log det(K_S + D_S). The objective is sum
-    log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i). This information is at most the
-    information without entropies,
+    """Let K be a kernel matrix of rows, let s > 0 be the variance of the noise, and let h_i be the entropy of the
+    classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
+    det(K_S + D_S). The objective is sum log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i).
+    This information is at most the information without entropies,
 
         1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 

@@ -86,7 +86,7 @@ class GreedyIsNearBest(Claim[CodedFeatures]):
         "the greedy choice reaches the best coding rate", lambda reached, problem: reached / (1 - np.exp(-1))
     )
     controls = "the coding rate of rows that are chosen one by one"
-    unexplained = "why the greedy choice usually comes far nearer"
+    unexplained = "why the greedy choice usually comes much closer to the best rate"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return (1 - np.exp(-1)) * best_of_subsets(problem.gram, problem.noise, problem.count)
