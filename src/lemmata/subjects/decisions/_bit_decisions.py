@@ -45,7 +45,7 @@ class BitDecision(eqx.Module):
 
 
 class BitDecisions(Population[BitDecision]):
-    """Random goals. The horizon is above twice the bits, so that every goal in reach is reached.
+    """Processes with random goals. The horizon is above twice the bits, so that every reachable goal is reached.
 
     Args:
         bits: by default.
@@ -91,7 +91,7 @@ class ScrambledDecision(eqx.Module):
 
 
 class ScrambledDecisions(Population[ScrambledDecision]):
-    """Parities of more than half of the bits each."""
+    """Processes whose following bits are parities of more than half of the bits each."""
 
     settings = Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
 
@@ -122,7 +122,7 @@ class Formula(eqx.Module):
 
 
 class Formulas(Population[Formula]):
-    """Half of them random terms of one width, half the parity of as many bits, written as its terms."""
+    """Half of the formulas are random terms of one width, and half are the parity of as many bits, as terms."""
 
     settings = Space(
         bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")

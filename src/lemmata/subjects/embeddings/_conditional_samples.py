@@ -55,7 +55,7 @@ class ConditionalSamples(eqx.Module):
 
 
 class ConditionalPairs(Population[ConditionalSamples]):
-    """Linear maps of normal labels with noise.
+    """Representations that are linear maps of normal labels with noise.
 
     Args:
         between: whether the target's conditional law is near the source's.
@@ -83,9 +83,9 @@ class ConditionalPairs(Population[ConditionalSamples]):
 
 
 class ShiftedLabels(Population[ConditionalSamples]):
-    """The same conditional law z = b y in both, without noise; the labels of the target are wider.
+    """Samples with z = b y in source and target, without noise, and with more widely spread labels in the target.
 
-    The columns of y_s are labels of one number; those of the target are `wider` times a normal number.
+    Each label is one number: standard normal in the source, and `wider` times a standard normal number in the target.
     """
 
     def settings(self) -> Space:
@@ -143,7 +143,7 @@ class NormalConditionals(eqx.Module):
 
 
 class SpreadPairs(Population[NormalConditionals]):
-    """Random slopes; the target's noise is the larger one, and so may be its slope."""
+    """Domains with random slopes. The target has the larger noise, and its slope can be larger, too."""
 
     def settings(self) -> Space:
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
@@ -190,10 +190,10 @@ class LabelledDomains(eqx.Module):
 
 
 class DomainPairs(Population[LabelledDomains]):
-    """Random domains.
+    """Random source and target domains with finitely many labels.
 
     Args:
-        shift: what differs: the law of the labels, or the law of z given them.
+        shift: what differs: the distribution of the labels, or the distribution of z given the labels.
     """
 
     shift: str = "labels"

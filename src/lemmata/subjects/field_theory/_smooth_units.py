@@ -202,7 +202,7 @@ class SmoothNetwork(eqx.Module):
 
 
 class SmoothNetworks(Population[SmoothNetwork]):
-    """Critical networks of tanh or GELU, or networks of tanh that are not critical.
+    """Critical networks with tanh or GELU units, or networks with tanh units that are not critical.
 
     Args:
         critical: whether weights and biases are those of the critical point.

@@ -80,7 +80,7 @@ class SteppedNetwork(eqx.Module):
 
 
 class SteppedNetworks(Population[SteppedNetwork]):
-    """Inputs of one length, targets of random size.
+    """Critical networks with inputs of a fixed length and targets of random size.
 
     Args:
         unit: a name of `UNITS`.

@@ -79,7 +79,7 @@ class TwoLineNetwork(eqx.Module):
 
 
 class TwoLineNetworks(Population[TwoLineNetwork]):
-    """Slopes below 0 of 0 to 1/2, so between ReLU and nearly the identity.
+    """Networks whose activations have slopes from 0 to 1/2 below 0, so that slope 0 is ReLU.
 
     Args:
         skips: whether there are residual connections, of factors 1/2 to 4/5; slopes are then at most 1/4.

@@ -62,7 +62,7 @@ class RegularisedPoints(eqx.Module):
 
 
 class DecayingGramMatrices(Population[GramMatrix]):
-    """Inner products of normal points, whose coordinate j has the scale 1/j."""
+    """Matrices of scalar products of normal points whose coordinate j has the standard deviation 1/j."""
 
     settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 1, 64, "dimension"))
 

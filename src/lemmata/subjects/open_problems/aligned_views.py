@@ -35,7 +35,7 @@ class PairedViews(eqx.Module):
 
 
 class ViewsInPairs(Population[PairedViews]):
-    """Joint laws whose logarithm has nearly rank k - 1, so that the k-th correlation is apart from the next."""
+    """Joint distributions whose logarithm has nearly rank k - 1, so that the k-th correlation is far above the next."""
 
     def settings(self) -> Space:
         space = Space(

@@ -43,7 +43,7 @@ class ShiftedSamples(eqx.Module):
 
 
 class Shifts(Population[ShiftedSamples]):
-    """Normal inputs, shifted by one to two along the first axis; targets centred where inputs in use are."""
+    """Normal inputs that are shifted by one to two along the first axis, with targets centred at the shifted inputs."""
 
     free = ("x", "z", "centre")
     settings = Space(

@@ -44,7 +44,7 @@ class TwoPointScore(eqx.Module):
 
 
 class TwoPointScores(Population[TwoPointScore]):
-    """Sizes evenly on a logarithmic scale about 1; widths between 0.37 and 0.43 of them."""
+    """Points m from a uniform distribution on a logarithmic scale around 1, and kernel widths from 0.37 m to 0.43 m."""
 
     settings = Space(ridge=Real(1e-6, 1e-8, 1e-4, "weight of the squared norm", corners=(5e-7, 2e-6)))
 

@@ -76,7 +76,7 @@ class AttendedField(eqx.Module):
 
 
 class AttendedFields(Population[AttendedField]):
-    """Random smooth fields, random attention with norms that are scaled and shifted.
+    """Random smooth fields, and random attention with scaled and shifted norms.
 
     Args:
         layers: of attention.

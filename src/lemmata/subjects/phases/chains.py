@@ -48,7 +48,7 @@ class FieldedUnit(eqx.Module):
 
 
 class FieldedUnits(Population[FieldedUnit]):
-    """Models around a setting at their transitions, the interaction within a fiftieth."""
+    """Models at the transition of a setting, with an interaction within 2 % of its value there."""
 
     settings = Space(
         d=Integer(60, 20, 200, "dimension", corners=(40, 75)),

@@ -73,7 +73,7 @@ class TaughtUnit(eqx.Module):
 
 
 class CubicTeachers(Population[TaughtUnit]):
-    """Models around a setting, within a fifth in each of their numbers."""
+    """Models whose numbers differ from a setting by a factor of at most 1.25."""
 
     settings = Space(
         epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),

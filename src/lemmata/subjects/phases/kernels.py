@@ -45,7 +45,7 @@ class WideErfNetwork(eqx.Module):
 
 
 class WideErfNetworks(Population[WideErfNetwork]):
-    """Teachers with a negative cubic component."""
+    """Wide erf networks with teachers that have a negative cubic component."""
 
     settings = Space(
         n=Integer(400, 50, 2000, "rows", corners=(300, 500)),

@@ -45,7 +45,7 @@ class ModularUnit(eqx.Module):
 
 
 class ModularUnits(Population[ModularUnit]):
-    """Normal weights, one frequency of which is stronger."""
+    """Units with normal weights, in which one frequency is stronger."""
 
     free = ("first",)
     settings = Space(
@@ -90,7 +90,7 @@ class MixedAddition(eqx.Module):
 
 
 class MixedAdditions(Population[MixedAddition]):
-    """Noise below the critical one."""
+    """Models of modular addition with noise below its critical value."""
 
     settings = Space(
         decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),

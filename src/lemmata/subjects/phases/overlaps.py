@@ -35,7 +35,7 @@ class ErfUnit(eqx.Module):
 
 
 class ErfUnits(Population[ErfUnit]):
-    """Normal weights of a size, and a uniform direction."""
+    """Units with normal weights of a given size, and a uniform direction."""
 
     free = ("weights",)
     settings = Space(

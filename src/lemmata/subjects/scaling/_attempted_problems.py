@@ -54,7 +54,7 @@ class Difficulties(eqx.Module):
 
 
 class BetaDifficulties(Population[Difficulties]):
-    """Exponents below 1, as where hard problems are frequent."""
+    """Beta distributions of success probabilities, by default with a below 1, so that hard problems are common."""
 
     settings = Space(
         a=Real(0.55, 0.3, 3.0, "exponent of the density near 0, plus 1", corners=(0.5, 0.7)),
@@ -81,7 +81,7 @@ class Multiplied(eqx.Module):
 
 
 class MultipliedAttempts(Population[Multiplied]):
-    """One to four attempts, multiplied by 3 to 60."""
+    """One to four attempts, multiplied by a factor of 3 to 60."""
 
     settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 

@@ -35,7 +35,7 @@ class TorusFunction(eqx.Module):
 
 
 class TorusFunctions(Population[TorusFunction]):
-    """Random rotations and directions."""
+    """Tori with random rotations, and sines along random directions."""
 
     settings = Space(dimension=Choice("2", ("1", "2", "3", "4"), "intrinsic dimension", corners=("3", "4")))
 

@@ -44,7 +44,7 @@ class TwoAnswers(eqx.Module):
 
 
 class VotedAnswers(Population[TwoAnswers]):
-    """One of the two answers leads by a tenth or two.
+    """Pairs of answers whose probabilities differ by one or two tenths.
 
     Args:
         right_leads: whether the right answer is the more frequent one.

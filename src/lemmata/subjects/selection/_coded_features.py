@@ -53,7 +53,7 @@ class CodedFeatures(eqx.Module):
 
 
 class FeatureClouds(Population[CodedFeatures]):
-    """Normal vectors of unequal spreads; in half of the problems made to have equal second moments.
+    """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
 
     Args:
         trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which

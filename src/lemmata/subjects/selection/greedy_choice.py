@@ -40,7 +40,7 @@ class ProxyNetwork(eqx.Module):
 
 
 class ProxyNetworks(Population[ProxyNetwork]):
-    """Weights of variance 1/(what goes in), biases of 1/100, normal points."""
+    """Networks with weights of variance 1/fan-in and biases of variance 1/100, and normal points."""
 
     free = ("x",)
     settings = Space(

@@ -89,7 +89,7 @@ class RowPool(eqx.Module):
 
 
 class RowPools(Population[RowPool]):
-    """Random splits of a bundled table."""
+    """Random splits of a table that comes with scikit-learn."""
 
     table: str = eqx.field(default="digits", static=True)
 
