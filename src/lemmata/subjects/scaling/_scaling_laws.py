@@ -33,7 +33,7 @@ class SeparableLaw(eqx.Module):
 
 
 class SeparableLaws(Population[SeparableLaw]):
-    """Laws with close but different exponents, amplitudes of some hundreds, a large budget, and few or many tokens to serve."""
+    """Laws with close but different exponents, amplitudes of some hundreds, a large budget, and tokens to serve."""
 
     settings = Space(
         exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
