@@ -90,23 +90,25 @@ def _changed(problem: Trained, x: np.ndarray, y: np.ndarray, radius: np.ndarray)
 
 
 class SmallestAttack(AbstractGauge):
-    """To first order the Euclidean distance from an input x of class y to where a model calls it something else is
+    """Let f be the outputs of a model, and let x be an input of class y. To first order, the Euclidean distance from x
+    to the nearest input that the model assigns to another class is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
-    over the other classes j. The median of the smallest radii at which projected gradient steps change the class of
-    32 rows is within a factor 2 of the median of these numbers in at least nine of ten models.
+    where j runs over the other classes. Attack 32 rows that the model predicts correctly by projected gradient steps,
+    and find the smallest radius at which the class of each row changes. In at least nine of ten models, the median of
+    these radii is within a factor 2 of the median of the distances above.
     """
 
-    title = "Radius of a smallest attack"
+    title = "Radius of the smallest attack, predicted to first order"
     source = Source("hein2017", note="the distance to first order, against attacks by projected gradients")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)
     relation = Estimate()
     ends = "quartiles of rows"
-    control = Control("a third of that radius", lambda interval, problem: interval / 3)
-    controls = "how far an input is from where the model calls it something else"
-    unexplained = "why it is so near; changes that leave an input the same for people and are not small"
+    control = Control("a third of this radius", lambda interval, problem: interval / 3)
+    controls = "how far an input is from the nearest input that the model assigns to another class"
+    unexplained = "why the boundary is so near; large changes that leave the meaning of an input as it is"
     traced = False
     trials = 96
 

@@ -27,26 +27,28 @@ _FEWEST = 20
 
 
 class HeldOutErrorBracket(AbstractGauge):
-    """A model that stopped before a stationary point of mean log loss plus (delta/2) |theta|² has no one error of
-    leaving rows out: it has not seen enough of each row, so that leaving it out by a Newton step from where the model
-    is takes away too much. The error on training rows is too small, and the error of leaving out too large, even at the
-    damping that maximises Laplace's evidence of the weights where they are,
+    """Let a model with parameters theta be trained on n rows, with mean log loss plus (delta/2) |theta|² as its
+    objective, and let it have stopped before a stationary point. Such a model does not have one leave-one-out error: it
+    has not learned enough from each row, so that a Newton step from its weights removes too much. Its error on training
+    rows is too small. Its leave-one-out error is too large, even at the damping that maximises Laplace's evidence of
+    the weights as they are,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
-    lambda_i the eigenvalues of the Gauss-Newton matrix; at smaller dampings it is larger still. The interval from the
-    lower limit of the one to the upper limit of the other, limits of the beta-binomial law that each share implies for
-    new rows at 97 %, holds the share of wrong classes among them in at least nine of ten models.
+    where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings it is larger still. Each of these
+    two errors implies a beta-binomial distribution for new rows, with limits at 97 %. In at least nine of ten models,
+    the share of wrong classes among new rows lies between the lower limit from the first error and the upper limit from
+    the second.
     """
 
-    title = "Held-out error where training stopped early"
+    title = "Interval for the held-out error of a model that stopped training early"
     source = Source("mackay1992evidence", note="the evidence; here for one end of an interval")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.002, noise=0.3, rows=50, hidden=8, widths=(6, 10), steps=50)
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error on new rows of a model that is at no stationary point"
-    unexplained = "where in the bracket the error lies; rows of another law"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the error on new rows of a model that is not at a stationary point"
+    unexplained = "where in the interval the error lies; rows from another distribution"
     traced = False
     shared = (polished_copy, rows_left_out)
 

@@ -149,25 +149,25 @@ def loss_attack(problem: Trained) -> ThresholdAttack:
 
 
 class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
-    """A training is (eps, delta)-differentially private for a row more or less, and of independent rows each was a
-    training row or a held-out one by a coin of its own. An attack calls rows members where the loss of the trained
-    model is on one side of a threshold, which half of the rows has chosen. On the other half let p be the lower exact
-    (Clopper-Pearson) limit of the share of one kind that is called so, and q the upper limit of the share of the other
-    kind, each at alpha/2. Then
+    """Let a training be (eps, delta)-differentially private for adding or removing a row. For each of a set of
+    independent rows, a coin decides whether it is a training row or a held-out row. An attack calls a row a member if
+    the loss of the trained model is on one side of a threshold, which half of the rows has chosen. On the other half,
+    let p be the lower exact (Clopper-Pearson) limit of the share of one kind of rows that is called members. Let q be
+    the upper limit of the share of the other kind, where each limit has the level alpha/2. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, alpha = 1/20: where it is not so, one model refutes the privacy.
+    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model refutes the privacy.
     """
 
-    title = "Claimed privacy against an attack by the loss"
+    title = "A loss attack's lower limit on eps is at most the claimed eps"
     source = Source("jagielski2020", note="the limits of many trainings, here of the many rows of one")
     stated = Kind.OWN
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)
-    control = Control("it stays below half of the claimed eps", lambda eps, problem: eps / 2)
-    controls = "the lower limit of eps that losses of one model show"
-    unexplained = "attacks that know more than one loss, or plant rows of their own: they may show more"
+    control = Control("it is at most half of the claimed eps", lambda eps, problem: eps / 2)
+    controls = "the lower limit of eps that the losses of one model show"
+    unexplained = "attacks that see more than one loss or plant rows of their own, which may show a larger eps"
     traced = False  # the limits are SciPy's
     trivial = "a privacy budget may be infinite"
 
@@ -193,22 +193,23 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
 
 
 class ClaimCoversItsSteps(AbstractGauge):
-    """T steps in which each of the rows takes part with probability q, and whose sum of gradients clipped to a norm
-    gets normal noise of sigma times that norm, spend an eps at delta that an accountant bounds from above: the exact
-    Gaussian curve at q = 1, the law of the privacy loss below. A claim of eps that comes from a looser accountant,
+    """Let a training have T steps, in each of which a row takes part with probability q. In each step the gradients are
+    clipped to a norm, and their sum gets normal noise of sigma times that norm. At delta, these steps spend an eps that
+    an accountant bounds from above. The accountant is the exact Gaussian curve if q = 1, and the distribution of the
+    privacy loss if q is smaller. A looser accountant of zero-concentrated privacy gives, at q = 1, the eps
 
         rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
 
-    at q = 1 (zero-concentrated privacy), is at least that.
+    and a claim of this eps is at least the eps that the steps spend.
     """
 
-    title = "Claimed privacy against the steps that should give it"
+    title = "A claimed eps is at least the eps that the noisy steps spend"
     source = Source("bun2016concentrated", "Proposition 1.3", note="with rho of T Gaussian releases")
     population = NoisedTrainings()
     relation = AtMost()
-    control = Control("at least that of half the eps", lambda eps, problem: eps / 2)
-    controls = "the eps that noisy steps spend, beside the one that is claimed of them"
-    unexplained = "whether the program does what it states; an attack on its losses may tell"
+    control = Control("half of the claimed eps is at least that", lambda eps, problem: eps / 2)
+    controls = "the eps that noisy steps spend, compared with the claimed eps"
+    unexplained = "whether the program does what it states, which an attack on its losses may show"
     traced = False  # the accountants are SciPy's and dp-accounting's
     trivial = "a privacy budget may be infinite"
 

@@ -52,19 +52,21 @@ def _estimated(problem: Trained) -> DimensionEstimate:
 
 
 class DimensionFromProducts(AbstractGauge):
-    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows, brought to a stationary
-    point of mean loss plus (delta/2) |theta|², J_i the Jacobian of the outputs at row i and Lambda_i the Hessian of its
-    loss in them. The effective dimension tr M (M + n delta)^-1 follows from products with M alone: with at most 30
-    steps of Lanczos' method from each of 10 vectors of random signs, the interval from the lower end of Student's 98 %
-    interval over Radau's rules to the upper end of that over Gauss' rules holds it in at least nine of ten models.
+    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows. Here J_i is the
+    Jacobian of the outputs at row i, and Lambda_i is the Hessian of its loss in the outputs. The model is brought to a
+    stationary point of mean loss plus (delta/2) |theta|², where theta are the parameters and delta is the decay. The
+    effective dimension tr M (M + n delta)^-1 is estimated from products with M alone, by at most 30 steps of Lanczos'
+    method from each of 10 vectors of random signs. The interval reaches from the lower end of Student's 98 % interval
+    over Radau's rules to the upper end of Student's 98 % interval over Gauss' rules. It contains the effective
+    dimension in at least nine of ten models.
     """
 
-    title = "Effective dimension from products"
+    title = "Effective dimension, estimated from products with the Gauss-Newton matrix"
     source = Source("mackay1992evidence", note="the number of well-determined parameters; from products alone")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, unseen=False, widths=(4, 8))
     relation = Estimate()
-    control = Control("half of that dimension", lambda interval, problem: interval / 2)
+    control = Control("half of this dimension", lambda interval, problem: interval / 2)
     controls = "in how many directions the training rows fix the weights"
     unexplained = "curvature of the outputs themselves; what the dimension means for new rows"
     trials = 320  # two of a hundred miss by the level of the interval alone
@@ -101,20 +103,21 @@ class DimensionFromProducts(AbstractGauge):
 
 class FewerDimensionsThanByChance(AbstractGauge):
     """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
-    with decay delta. A model that gives the class of its rows a probability of at least 1/2 on average, and whose
-    inputs tell classes apart, is sure of most rows, and sure rows have little curvature: its effective dimension
-    tr M (M + n delta)^-1 is at most nine tenths of that of the same model trained afresh on classes drawn whatever the
-    input, in at least nine of ten models. Where it is not, the model looks as if its inputs told it nothing.
+    with decay delta. Let the model give the class of its rows a probability of at least 1/2 on average, and let its
+    inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature. Train the
+    same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the effective
+    dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes. If it is
+    larger, the inputs seem to tell the model nothing about the classes.
     """
 
-    title = "Effective dimension against classes by chance"
+    title = "An upper bound on the effective dimension, from classes drawn at random"
     source = Source("mackay1992evidence", note="the number of well-determined parameters, beside a null")
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtMost(delta=0.1)
-    control = Control("a third of that", lambda bound, problem: bound / 3)
-    controls = "whether the rows fix fewer directions than rows with classes by chance would"
-    unexplained = "the error on new rows; models of other shapes or decays, with which no dimension compares"
+    control = Control("a third of this bound", lambda bound, problem: bound / 3)
+    controls = "whether the rows fix fewer directions of the weights than rows with random classes would"
+    unexplained = "the error on new rows; models of other shapes or decays, whose dimensions cannot be compared"
     trivial = "the dimension of classes by chance is the null itself"
     shared = (polished_copy, rows_left_out)
     traced = False

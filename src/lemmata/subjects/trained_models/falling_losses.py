@@ -85,17 +85,18 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 
 class LossOnTheLawOfCheckpoints(AbstractGauge):
-    """The mean loss on held-out rows at the k-th of equally spaced checkpoints is close to E + A k^-alpha over a few
-    of them. Fitted to the five checkpoints before the last model (four at least), with the limits of level 0.95 that
-    the residuals give, this law holds the loss of the last model on the same rows in at least nine of ten trainings.
+    """Take the mean loss on held-out rows at the k-th of equally spaced checkpoints of a training. Over a few
+    checkpoints it is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to the
+    five checkpoints before the last model (four at least), with the limits of level 0.95 that the residuals give. In at
+    least nine of ten trainings, these limits contain the loss of the last model on the same rows.
     """
 
-    title = "Loss of the model from its earlier checkpoints"
+    title = "Loss of the last model, predicted from its earlier checkpoints"
     source = Source("hoffmann2022", note="the form of the law, here in the time of one training")
     stated = Kind.OWN
     population = FallingLosses()
     relation = Estimate()
-    control = Control("half of that loss", lambda interval, problem: interval / 2)
+    control = Control("half of this loss", lambda interval, problem: interval / 2)
     controls = "the loss of a training one checkpoint ahead"
     unexplained = "the exponent; sudden falls, and losses that begin to rise"
     traced = False

@@ -71,7 +71,7 @@ class AbstractLastFeatures(AbstractGauge):
     population = _NETWORKS
     relation = AtMost(delta=0.1)
     trials = 320  # one of twenty-five misses
-    unexplained = "the error on new rows; whether features of another start would look the same"
+    unexplained = "the error on new rows; whether features from another start would look the same"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -102,16 +102,16 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 
 class FeaturesGatherByClass(AbstractLastFeatures):
-    """Let r be the mean squared distance of the last features of training rows from the mean of their class, over that
-    of the means of classes from their own mean. A network that has brought its training error to at most half of that
-    of guessing has r at most nine tenths of what it was at the parameters that training began with, in at least nine of
-    ten models.
+    """Let r be the mean squared distance of the last features of training rows from the mean of their class, divided by
+    the mean squared distance of class means from their own mean. Let a network have brought its training error to at
+    most half of the error of guessing. In at least nine of ten models, r is at most nine tenths of its value at the
+    parameters that training began with.
     """
 
-    title = "Spread of the last features within classes"
+    title = "An upper bound on the spread of the last features within classes"
     source = Source("papyan2020collapse", note="the collapse of features within classes; here beside its null")
-    control = Control("at most three tenths of it", lambda bound, problem: bound / 3)
-    controls = "how far training gathers the last features by class"
+    control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
+    controls = "how much training gathers the last features by class"
     trivial = "the spread at the start is the null itself"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -140,17 +140,17 @@ class DecayedNetworks(Population[Trained]):
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
-    """Let d = (sum_j s_j)² / sum_j s_j² be the participation ratio of the eigenvalues s of the covariance of the last
-    features over training rows: in how many directions they vary. A network of one layer of hyperbolic tangents,
-    trained with a decay of the weights of at least 0.005 on classes of which none is drawn at random, that has brought
-    its training error to at most half of that of guessing has d at most 0.95 times what it was at the parameters that
-    training began with, in at least nine of ten models.
+    """Let s be the eigenvalues of the covariance of the last features over training rows. Their participation ratio d =
+    (sum_j s_j)² / sum_j s_j² says in how many directions the features vary. Let a network of one layer of hyperbolic
+    tangents be trained with a decay of the weights of at least 0.005, on classes of which none is drawn at random. Let
+    it have brought its training error to at most half of the error of guessing. In at least nine of ten models, d is at
+    most 0.95 times its value at the parameters that training began with.
     """
 
-    title = "Directions of the last features"
+    title = "An upper bound on the number of directions of the last features"
     population = DecayedNetworks()
     source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
-    control = Control("at most half of that", lambda bound, problem: bound / 2)
+    control = Control("at most half of this bound", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
     trivial = "the directions at the start are the null itself"
 

@@ -71,10 +71,12 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
 
 
 class ConformalCoverage(AbstractGauge):
-    """The score of a row is one minus the probability that a model gives its class. Sets of all classes whose score is
-    at most the k-th smallest of n exchangeable calibration rows, k = ceil((n + 1) 9/10), cover a new row's class with
-    probability at least 9/10. With continuous scores the number covered among m new rows is beta-binomial with the
-    parameters k and n + 1 - k, whatever the model; its central 95 % interval holds that number.
+    """Let the score of a row for a class be one minus the probability that the model gives this class. Let n
+    calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). The prediction set of a new row
+    contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
+    It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
+    among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
+    of this distribution contains the number.
     """
 
     title = "Coverage of 90 % prediction sets"
@@ -84,8 +86,8 @@ class ConformalCoverage(AbstractGauge):
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
-    controls = "how often sets of classes hold the class of a new row"
+    control = Control("nine tenths of this coverage", lambda interval, problem: 0.9 * interval)
+    controls = "how often prediction sets contain the class of a new row"
     unexplained = "coverage in groups of rows; the size of the sets"
     traced = False
     trials = 320
@@ -184,26 +186,28 @@ def share_as_uncalibrated(problem: Trained) -> float:
 
 
 class CalibrationAfterTemperature(AbstractGauge):
-    """With the temperature T that minimises the log loss of softmax(f/T) on one half of held-out rows, the binned
-    calibration error on the other half, the mean over ten bins of equally many rows of |mean confidence - share of
-    right rows|, is at least the 1 % quantile of what it would be if classes were drawn from these probabilities on both
-    halves, and the temperature fitted to those of the first. It is at most the 99 % quantile of the same law, or of
-    what the rows of the first half give if they are drawn anew, with a temperature fitted to other draws of them:
-    the larger of the two, since one number may leave an error that the first half shows. Of calibrated models 98 % lie
-    between these ends. A calibrated model has a binned error above 0. That one number is enough is a hypothesis, which
-    the first half tests: its own binned error must be one that a hundredth of calibrated models reach. Of each half at
-    most 5,000 rows are taken.
+    """Let f be the logits of a model. Split its held-out rows into two halves, and take at most 5,000 rows of each. Let
+    T be the temperature that minimises the log loss of softmax(f/T) on the first half. The binned calibration error on
+    the second half is the mean of |mean confidence - share of right rows| over ten bins of equally many rows. Even a
+    calibrated model has a binned error above 0. Its distribution follows if classes are drawn from these probabilities
+    on both halves, and if the temperature is fitted to the classes of the first half.
+
+    The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
+    The upper end is its 99 % quantile, or a larger 99 % quantile from the first half. For the latter, rows of the first
+    half are drawn anew, with a temperature fitted to other draws of them, since one number may leave an error that the
+    first half shows. Of calibrated models, 98 % lie between these ends. The claim has the hypothesis that one number is
+    enough, which the first half tests: at least a hundredth of calibrated models must reach its binned error.
     """
 
-    title = "Calibration error after scaling by a temperature"
+    title = "Calibration error after dividing the logits by a temperature"
     source = Source("guo2017calibration", note="main result; judged against the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
     relation = Estimate()
     level = 0.98
-    control = Control("a third of that error", lambda interval, problem: interval / 3)
-    controls = "how far confidence can be believed once one number is fitted"
-    unexplained = "confidence before it is scaled; groups of rows in which it errs either way"
+    control = Control("a third of this error", lambda interval, problem: interval / 3)
+    controls = "how far confidence can be trusted after one number is fitted"
+    unexplained = "confidence before it is scaled; groups of rows in which confidence is too high or too low"
     traced = False
     trials = 320
     trivial = 1.0  # a calibration error is at most 1

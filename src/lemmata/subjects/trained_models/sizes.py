@@ -90,22 +90,22 @@ def smaller_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 
 class LossOnTheLawOfSizes(AbstractGauge):
-    """The mean loss on held-out rows of models that are trained alike on the same rows is close to E + A P^-alpha, P
-    the number of parameters. Fitted to the models that are smaller than the one that is examined, at least four, this
-    law with the limits of level 0.99 that the residuals give holds the loss of that model on the same rows, in at least
-    nine of ten families.
+    """Let models of different sizes be trained alike on the same rows, and let P be the number of parameters. The mean
+    loss on held-out rows is close to the power law E + A P^-alpha, where E, A and alpha are constants. Fit this law to
+    the models that are smaller than the examined model, at least four, with the limits of level 0.99 that the residuals
+    give. In at least nine of ten families, these limits contain the loss of the examined model on the same rows.
     """
 
-    title = "Loss of the model from smaller ones"
+    title = "Loss of the model, predicted from smaller models"
     source = Source("hoffmann2022", note="the form of the law, here over the sizes of models")
     stated = Kind.OWN
     population = SizedModels()
     relation = Estimate()
     level = _LEVEL
     ends = LIMITS
-    control = Control("half of that loss", lambda interval, problem: interval / 2)
-    controls = "what the next size buys, before it is trained"
-    unexplained = "the exponent; sizes at which the rows no longer pay; models that are not trained alike"
+    control = Control("half of this loss", lambda interval, problem: interval / 2)
+    controls = "how much the next size would lower the loss, before it is trained"
+    unexplained = "the exponent; sizes beyond which more parameters no longer help; models that are not trained alike"
     of_losses = True
     traced = False
     trials = 160

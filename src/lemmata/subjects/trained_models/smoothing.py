@@ -37,24 +37,26 @@ def one_unit(problem: Trained) -> Hypothesis:
 
 
 class AttacksOnSmoothedModel(AbstractGauge):
-    """The class that a model f gives most often at x + sigma z, z standard normal, is seen k times in 1024 draws. With
-    the exact lower limit q > 1/2 of its probability at level 0.9999 it is the most frequent class at every input within
+    """Draw x + sigma z in 1024 draws, where x is an input, z is standard normal and sigma is the size of the noise. Let
+    a model f give the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of the
+    probability of this class. Then it is the most frequent class under noise at every input within
 
         sigma Phi^-1(q)
 
-    of x in Euclidean distance. So attacks on the smoothed model inside that ball fail: over eight rows the smallest
-    ratio of the radius at which projected gradient steps first change its class to the certified radius is at least 1.
-    How far it is above 1 is what the certificate gives away.
+    of x in Euclidean distance, where Phi is the standard normal distribution function. So attacks on the smoothed model
+    inside that ball fail. For each of eight rows, divide the radius at which projected gradient steps first change the
+    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. Its excess over 1
+    shows how much the certificate gives away.
     """
 
-    title = "Attack on the smoothed model, over its certified radius"
+    title = "Radius of attacks on the smoothed model, over its certified radius"
     source = Source("cohen2019smoothing", "Theorem 1", note="with a rival of probability 1 - q, judged by attacks")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)
     relation = AtLeast(resolution=0.2)
-    control = Control("attacks fail at twice that radius", lambda ratio, problem: 2 * ratio)
+    control = Control("attacks fail at twice this radius", lambda ratio, problem: 2 * ratio)
     controls = "how far an input can move before the smoothed model changes its class"
-    unexplained = "the model without noise; changes that leave an input the same for people and are not small"
+    unexplained = "the model without noise; large changes that leave the meaning of an input as it is"
     traced = False
     predict = 1.0
     trivial = 0.0  # without a certificate a change may be as small as one likes

@@ -84,24 +84,25 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
 
 class LinearFromTheStart(AbstractGauge):
     """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
-    How far the model is from linear is the relative residual
+    Let f be its outputs at the trained parameters theta. The distance of the model from linear training is the relative
+    residual
 
         |f - f0 - J0 (theta - theta0)| / |f - f0|,
 
-    norms over rows. Where it is at most 1/10 on the training rows (training was lazy), it is nearly the same on rows
-    that the model has not seen: within a factor 1.3 of it, and 1.96 standard deviations of the logarithm of this ratio
-    of two means over rows, in at least nine of ten models. Below 1e-6 it is rounding.
+    where norms are over rows. Let it be at most 1/10 on the training rows, which means that training was lazy. Then it
+    is nearly the same on rows that the model has not seen. In at least nine of ten models, it is within a factor 1.3,
+    and 1.96 standard deviations of the logarithm of this ratio of two means over rows. Below 1e-6 it is rounding error.
     """
 
-    title = "Distance from linear training"
+    title = "Distance from linear training on new rows, predicted from training rows"
     source = Source("chizat2019", note="the relative change of the tangent; judged on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)
     relation = Estimate()
     ends = f"{100 * _LEVEL:g} % limits"
-    control = Control("a third of that residual", lambda interval, problem: interval / 3)
-    controls = "how far outputs on new rows are from those of the tangent at the start"
-    unexplained = "models that have left the tangent, and what they gain by it"
+    control = Control("a third of this residual", lambda interval, problem: interval / 3)
+    controls = "how far outputs on new rows are from the outputs of the linear model at the start"
+    unexplained = "models that have left the linear regime, and what they gain by it"
     traced = False
     trivial = 1.0  # the residual of outputs that stay where they began
 

@@ -117,16 +117,17 @@ class AbstractReadoutClaim(AbstractGauge):
 
 
 class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
-    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, their mean
-    taken off. Where the model gets at least 90 % of its training rows right, the largest cosine between two of them is
-    at most the 10 % quantile of the largest cosine between N independent normal vectors, with probability at least 0.9.
+    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, with their
+    mean subtracted. Let the model get at least 90 % of its training rows right. With probability at least 0.9, the
+    largest cosine between two of these rows is at most the 10 % quantile of the largest cosine between N independent
+    normal vectors.
     """
 
-    title = "Readout directions spread wider than random ones"
+    title = "An upper bound on the largest cosine of two readout directions"
     source = Source("elhage2022superposition", note="more directions than dimensions, against random ones")
     relation = AtMost(delta=0.1)
-    control = Control("at most half of that", lambda cosine, problem: cosine / 2)
-    controls = "how near the two nearest directions of a crowded readout are"
+    control = Control("at most half of this quantile", lambda cosine, problem: cosine / 2)
+    controls = "how near each other the two nearest directions of a crowded readout are"
     trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -144,16 +145,16 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
 
 
 class MeanSquareCosine(AbstractReadoutClaim):
-    """The root mean square of the cosines between N > d readout directions in d dimensions, their mean taken off, is
-    at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value is so, too; the largest cosine need not
-    be, since opposite directions cost a readout nothing.
+    """Let a readout have N > d directions in d dimensions, with their mean subtracted. The root mean square of the
+    cosines between them is at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is
+    also at least this bound. The largest cosine may be below it, because opposite directions cost a readout nothing.
     """
 
-    title = "Root mean square of the cosines of readout directions"
+    title = "A lower bound on the root mean square of the cosines of readout directions"
     source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
-    control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
-    controls = "how far directions that are more than dimensions are from right angles"
+    control = Control("at least one and a half times this bound", lambda bound, problem: 1.5 * bound)
+    controls = "how far from right angles directions are if there are more of them than dimensions"
     trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:

@@ -55,29 +55,31 @@ def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 class ConvexModelsAreStable(AbstractGauge):
-    """Let outputs be linear in the parameters theta, and theta the minimiser of the mean of n losses plus
-    (delta/2) |theta|². With kappa the largest spectral norm of the Jacobian of the outputs at a row, taking one
-    training row away (its loss is left out of the sum, which is still divided by n) changes the log loss at any of
-    these rows by at most
+    """Let outputs be linear in the parameters theta, and let theta minimise the mean of n losses plus (delta/2)
+    |theta|², where delta is the decay. Let kappa be the largest spectral norm of the Jacobian of the outputs at a row.
+    Remove one training row: its loss is left out of the sum, which is still divided by n. This changes the log loss at
+    any of these rows by at most
 
         2 kappa² / (n delta),
 
-    since the log loss has a gradient of at most sqrt 2 in the outputs. For squared loss |f - y|²/2 and residuals of at
-    most R on these rows it changes by at most R² (1 + k) k, k = kappa² / (n delta).
+    because the log loss has a gradient of at most sqrt 2 in the outputs. For squared loss |f - y|²/2 and residuals of
+    at most R on these rows, the change is at most R² (1 + k) k, where k = kappa² / (n delta).
     """
 
-    title = "Uniform stability of convex models"
+    title = "A bound on the change of the loss when a convex model loses a training row"
     source = Source("bousquet2002", "Theorem 22", note="with the constant of log loss, and a loss along the whole move")
     stated = Kind.OWN
     population = TrainedNetworks(rows=120, decay=1.0, hidden=0, widths=(0, 0))
     relation = AtMost()
     control = Control(
-        "an eighth of that",
+        "an eighth of this bound",
         lambda bound, problem: bound / 8,
-        loose="a gradient of length sqrt 2 is that of a row at which the model is sure and wrong, and other rows "
-        "resist the move: factors of 5 to 15",
+        loose=(
+            "only a row at which the model is sure and wrong has a gradient of length sqrt 2, and other rows resist "
+            "the change, so that the bound is 5 to 15 times too large"
+        ),
     )
-    controls = "the change of the loss at any row when one training row is taken away"
+    controls = "the change of the loss at any row if one training row is removed"
     losses = (LOG, SQUARED)
     unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
     traced = False

@@ -106,19 +106,19 @@ def _some(problem: Trained) -> list[Hypothesis]:
 
 
 class WrongLabelsComeFirst(AbstractGauge):
-    """Rank the training rows of a model by how improbable their label is to the model without the row (one Newton step
-    of leaving it out). Where its classes are the corrected ones in at least 80 % of rows, a row whose label is wrong
-    comes before a row whose label is right with probability at least 0.9, over pairs of rows, in at least nine of ten
-    models.
+    """Rank the training rows of a model by how improbable their label is to the model without the row, after one Newton
+    step of leaving it out. Let the classes that this model predicts be the corrected ones in at least 80 % of rows.
+    Take pairs of a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row
+    with the wrong label comes first with probability at least 0.9.
     """
 
-    title = "Rows with wrong labels come first"
+    title = "Rows with wrong labels rank before rows with right labels"
     source = Source("rad2020alo", note="leaving one out, as a ranking of labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = AtMost(delta=0.1)
     control = Control("with probability at least 0.975", lambda share, problem: share / 4)
-    controls = "how many rows must be looked at to find the wrong labels"
+    controls = "how many rows must be inspected to find the wrong labels"
     unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
     traced = False
     shared = (polished_copy, rows_left_out)
@@ -144,18 +144,19 @@ class WrongLabelsComeFirst(AbstractGauge):
 
 
 class ShareOfWrongLabels(AbstractGauge):
-    """Let q_i be the probability of class k at row i under a model without the row (one Newton step of leaving it out),
-    its logits divided by T. If a share e of labels was replaced by another of C classes at random, the label of row i
-    is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). The shares e that a likelihood-ratio test at 5 % does not
-    reject, T fitted at each, hold the share of labels that are wrong, in at least nine of ten models.
+    """Let q_i be the class probabilities at row i, with entries q_ik for class k, under a model without the row. This
+    model comes from one Newton step of leaving the row out, and its logits are divided by T. If a share e of labels was
+    replaced by another of C classes at random, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C
+    - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where T is fitted at each. In at
+    least nine of ten models, these shares contain the share of labels that are wrong.
     """
 
-    title = "Share of wrong labels from training rows alone"
+    title = "Share of wrong labels, estimated from training rows alone"
     source = Source("rad2020alo", note="leaving one out, with a mixture of right and wrong labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = Estimate()
-    control = Control("a third of that share", lambda interval, problem: interval / 3)
+    control = Control("a third of this share", lambda interval, problem: interval / 3)
     controls = "how many training labels are wrong"
     unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
     traced = False
