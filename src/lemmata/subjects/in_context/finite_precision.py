@@ -312,7 +312,7 @@ class NothingIsLeft(Claim[Prompt]):
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
         largest = jnp.abs(problem.y).max() / barron_parameter(problem.functions)
-        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F")]
+        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "relative to C_F")]
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The prediction at the query, in float32 and by logistic functions."""

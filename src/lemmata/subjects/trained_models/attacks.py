@@ -160,11 +160,11 @@ class SmallestAttack(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
         found = float(len(attacked(problem)[0]))
-        enough = Hypothesis("rows that the model gets right", found, ">=", 16.0, "attacked rows")
+        enough = Hypothesis("rows that the model predicts correctly", found, ">=", 16.0, "these rows are attacked")
         if not enough.holds:
             return [enough]
         off, why = departure_from_a_line(problem), "outputs must be nearly linear on the way to the boundary"

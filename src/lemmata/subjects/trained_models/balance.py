@@ -72,11 +72,13 @@ class UnitsStayBalanced(AbstractGauge):
         if not _all_hold(found):
             return found
         count = float(len(_units(problem)))
-        found.append(Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "rectified units can"))
+        found.append(
+            Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "for example, rectified units")
+        )
         assert problem.rate is not None
         first = dataclasses.replace(problem, model=at_start(problem))
         steepest = max(sharpness(problem)[0], sharpness(first)[0])
-        why = "else a step may lower the loss by less; looked at where training began and ended"
+        why = "otherwise a step may lower the loss by less; measured where training began and ended"
         return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
 
     def predict(self, problem: Trained) -> Array:
@@ -150,12 +152,12 @@ class LargestSingularValueFromTheChange(AbstractGauge):
             return found
         _, start = largest_matrix(problem)
         short = Hypothesis("shorter side of the array", float(min(start.shape)), ">=", float(_SMALLEST),
-                           "smaller ones have no bulk")  # fmt: skip
+                           "a smaller array has no bulk of singular values")  # fmt: skip
         edge = float(_edges(problem)[1])
         apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
-        why = "else its entries were not independent with one standard deviation"
-        return [*found, short, Hypothesis("distance of the start's largest singular value from its edge, of it", apart,
-                                          "<=", _EDGE, why)]  # fmt: skip
+        why = "otherwise its entries were not independent with one standard deviation"
+        return [*found, short, Hypothesis("relative distance of the start's largest singular value from its edge",
+                                          apart, "<=", _EDGE, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         now, start = largest_matrix(problem)

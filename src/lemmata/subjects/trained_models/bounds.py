@@ -44,7 +44,7 @@ def most_frequent(problem: Trained) -> Array:
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
     """That outputs are of classes: errors of values have no bound."""
-    return [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    return [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
 
 
 def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:

@@ -61,21 +61,21 @@ class HeldOutErrorBracket(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """The model's own conditions, and that the sharper prediction from a stationary point cannot be made."""
         found = [
-            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
                 "the decay of the weights",
                 objective_of(problem).decay,
                 ">",
                 0.0,
-                "else nothing says what is stationary",
+                "without decay no stationary point is known",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        copies = Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                            "leaving one of two copies out changes nothing")  # fmt: skip
-        why = "else polishing gives one number instead of two; in units of what it may change"
+        copies = Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                            "leaving one of two duplicates out changes nothing")  # fmt: skip
+        why = "otherwise a converged copy gives one number instead of two; in units of the allowed distance"
         return [
             *found,
             copies,

@@ -45,12 +45,12 @@ def _length(problem: Trained) -> float:
 def memorising(problem: Trained) -> list[Hypothesis]:
     """That the training rows are right at a checkpoint, and that the weights grow shorter from there."""
     early = memorised(problem)
-    known = Hypothesis("a checkpoint gets every training row right", float(early is not None), ">=", 1.0)
+    known = Hypothesis("a checkpoint predicts every training row correctly", float(early is not None), ">=", 1.0)
     if early is None:
         return [known]
     ratio = _length(problem) / max(_length(early), 1e-300)
-    return [known, Hypothesis("length of the weights over that at the checkpoint", ratio, "<", 1.0,
-                              "decay is still at work there")]  # fmt: skip
+    return [known, Hypothesis("length of the weights, relative to the checkpoint", ratio, "<", 1.0,
+                              "decay still shortens the weights")]  # fmt: skip
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
@@ -102,8 +102,8 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         if early is None:
             return found
         if objective_of(problem).decay > 0:
-            name = "how far polishing moves the last model, of its length"
-            why = "else training has not come to where it leads"
+            name = "relative distance of the last model from its converged copy"
+            why = "otherwise training has not yet converged"
             found.append(Hypothesis(name, polished_copy(problem).moved, "<=", _NEAR, why))
         return [*found, *stationary(early)]
 

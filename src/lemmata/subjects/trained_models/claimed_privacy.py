@@ -67,9 +67,10 @@ class ReleasedMemberships(Population[Trained]):
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
             enough_held_out(held),
-            Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
-            Hypothesis.unchecked("chance alone parted training rows and held-out ones",
-                                 "else the attack sees the difference between their laws"),
+            Hypothesis("training rows without a duplicate", own, ">=", 20.0,
+                       "privacy protects one row, and a duplicate is there twice"),
+            Hypothesis.unchecked("training rows and held-out rows were separated by chance alone",
+                                 "otherwise the attack sees the difference between their distributions"),
         ]  # fmt: skip
 
 
@@ -114,15 +115,25 @@ class NoisedTrainings(Population[Trained]):
                        "--epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:
-            found.append(Hypothesis("delta of the claim", problem.claimed[1], ">", 0.0, "normal noise has no other"))
+            found.append(
+                Hypothesis("claimed delta", problem.claimed[1], ">", 0.0, "normal noise cannot give a delta of 0")
+            )
         if known and problem.noised is not None and problem.noised[0] < 1:
             there = float(importlib.util.find_spec("dp_accounting") is not None)
             remedy = "pip install 'lemmata[privacy]'"
-            found.append(Hypothesis(f"dp-accounting is installed ({remedy})", there, ">=", 1.0, "rows are sampled"))
+            found.append(
+                Hypothesis(
+                    f"dp-accounting is installed ({remedy})",
+                    there,
+                    ">=",
+                    1.0,
+                    "the accountant for sampled rows needs it",
+                )
+            )
         return [
             *found,
-            Hypothesis.unchecked("each row took part by a coin of its own, and its gradient was clipped",
-                                 "batches of a fixed size, or shuffled ones, have other budgets"),
+            Hypothesis.unchecked("each row took part independently at random, and its gradient was clipped",
+                                 "batches of a fixed size and shuffled batches spend a different eps"),
         ]  # fmt: skip
 
 
@@ -179,9 +190,9 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
-        why = "so few rows cannot refute it, whatever their losses are"
-        return [Hypothesis("claimed eps over the largest that these rows could show", problem.claimed[0] / most
-                           if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
+        why = "so few rows cannot refute the claim, whatever their losses are"
+        return [Hypothesis("claimed eps, relative to the largest eps that these rows could show",
+                           problem.claimed[0] / most if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         assert problem.claimed is not None

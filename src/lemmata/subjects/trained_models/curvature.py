@@ -160,7 +160,7 @@ class LargestStableStep(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         value, _ = sharpness(problem)
-        return [Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "else no step is too long")]
+        return [Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise no step is too long")]
 
     def predict(self, problem: Trained) -> Array:
         value, _ = sharpness(problem)

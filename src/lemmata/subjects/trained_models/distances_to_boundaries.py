@@ -72,8 +72,14 @@ class MarginAboveChance(AbstractGauge):
         rows = len(problem.x) / np.prod(problem.x.shape[1:])
         return [
             *found,
-            Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0"),
-            Hypothesis("training rows an input", float(rows), ">=", _ROWS, "fewer are as separable by chance"),
+            Hypothesis("error on training rows", error, "<=", _QUANTILE, "otherwise the quantile is below 0"),
+            Hypothesis(
+                "training rows per input",
+                float(rows),
+                ">=",
+                _ROWS,
+                "with fewer rows, random classes can be separated as well",
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:
@@ -138,7 +144,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         return 8 * 3 * _PAIRS * len(problem.model.theta)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        classes = Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)
+        classes = Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)
         found = [classes, *without_decay(problem)]
         if not all(bool(own.holds) for own in found):
             return found
@@ -146,7 +152,13 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         own, apart = degree(problem)
         return [
             *found,
-            Hypothesis("distance of J theta from a multiple of f", apart, "<=", _ROUNDING, "else not homogeneous"),
+            Hypothesis(
+                "distance of J theta from a multiple of f",
+                apart,
+                "<=",
+                _ROUNDING,
+                "otherwise the model is not homogeneous",
+            ),
             Hypothesis("degree of homogeneity", own, ">", 0.0),
             Hypothesis("log loss times the number of rows", float(losses.sum()), "<", 1.0, f"mean below 1/{n}"),
         ]

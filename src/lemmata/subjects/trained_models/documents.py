@@ -144,18 +144,20 @@ class LimitOnDocumentLosses(AbstractGauge):
 
 def left_out(problem: Trained) -> list[Hypothesis]:
     """The conditions under which leaving a document out is one Newton step from where the model is."""
-    decay = Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them")
+    decay = Hypothesis(
+        "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay nothing determines them"
+    )
     if not bool(decay.holds):
         return [decay]
     return [
-        Hypothesis("residual of the polished copy", polished_copy(problem).residual, "<=", 0.05,
-                   "leaving a document out starts from a stationary point"),
-        Hypothesis("change of losses by polishing, of their spread", changed_by_polishing(problem), "<=", 0.1,
-                   "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.1,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("residual of the converged copy", polished_copy(problem).residual, "<=", 0.05,
+                   "the Newton step of leaving a document out needs a stationary point"),
+        Hypothesis("difference of the losses in the converged copy, relative to their spread",
+                   changed_by_polishing(problem), "<=", 0.1, "otherwise the copy is a different model"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.1,
+                   "leaving one of two duplicates out changes nothing"),
         Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
-                   "else the step is not known"),
+                   "otherwise the step is not known"),
     ]  # fmt: skip
 
 

@@ -38,7 +38,9 @@ def decayed(problem: Trained) -> list[Hypothesis]:
         problem: the model with its rows.
     """
     return [
-        Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else every direction counts")
+        Hypothesis(
+            "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay every direction counts"
+        )
     ]
 
 
@@ -83,8 +85,8 @@ class DimensionFromProducts(AbstractGauge):
         most = float(min(problem.y.size, len(problem.model.theta)))
         return [
             *decayed(problem),
-            Hypothesis("outputs on all rows, or parameters where these are fewer", most, ">=", _FEWEST,
-                       "of fewer directions ten random vectors say too little"),
+            Hypothesis("number of outputs on all rows, or of parameters if there are fewer", most, ">=", _FEWEST,
+                       "with fewer directions, ten random vectors say too little"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -133,7 +135,13 @@ class FewerDimensionsThanByChance(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         sure = float((problem.task.means(training_outputs(problem)) * problem.y).sum(1).mean())
-        own = Hypothesis("mean probability of a training row's class", sure, ">=", _SURE, "unsure rows have curvature")
+        own = Hypothesis(
+            "mean probability of a training row's class",
+            sure,
+            ">=",
+            _SURE,
+            "rows of which the model is unsure have curvature",
+        )
         return [*found, own, *decayed(by_chance(problem))]
 
     def predict(self, problem: Trained) -> Array:

@@ -87,20 +87,24 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         if early is None:
             return found
         decay = objective_of(early).decay
-        found.append(Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing says where it leads"))
+        found.append(
+            Hypothesis(
+                "the decay of the weights", decay, ">", 0.0, "without decay, nothing determines where training ends"
+            )
+        )
         if not decay > 0:
             return found
         changed = changed_by_polishing(early)
         return [
             *found,
-            Hypothesis("how far polishing moves the last model, of its length", polished_copy(problem).moved, "<=", 0.3,
-                       "else training has not come to where it leads"),
-            Hypothesis("residual of the polished checkpoint", polished_copy(early).residual, "<=", _RESIDUAL,
-                       "descents without a row begin there"),
-            Hypothesis("share of predictions on training rows that polishing changed", changed, "<=", _CHANGED,
-                       "else the rows are no longer right"),
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
+            Hypothesis("relative distance of the last model from its converged copy", polished_copy(problem).moved,
+                       "<=", 0.3, "otherwise training has not yet converged"),
+            Hypothesis("residual of the converged copy of the checkpoint", polished_copy(early).residual, "<=",
+                       _RESIDUAL, "descents without a row start there"),
+            Hypothesis("share of predictions on training rows that differ in the converged copy", changed, "<=",
+                       _CHANGED, "otherwise its training rows are no longer right"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving one of two duplicates out changes nothing"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

@@ -37,9 +37,9 @@ _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewe
 def few_rows(problem: Trained) -> list[Hypothesis]:
     """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
     return [
-        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "a kernel has all pairs of them"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "the kernel has all pairs of rows"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                   "leaving one of two duplicates out changes nothing"),
     ]  # fmt: skip
 
 

@@ -31,8 +31,10 @@ def from_the_last_layer(problem: Trained) -> Array:
 
 def _rests_on(problem: Trained) -> list[Hypothesis]:
     share = float(linear_parameters(problem).mean())
-    readout = Hypothesis("share of parameters in which the outputs are linear", share, ">", 0.0, "the readout")
-    below = Hypothesis("the same share, of a network", share, "<", 1.0, "there are features below the readout")
+    readout = Hypothesis(
+        "share of parameters in which the outputs are linear", share, ">", 0.0, "this share is the readout"
+    )
+    below = Hypothesis("this share, for a network", share, "<", 1.0, "a network has features below the readout")
     found = [readout, below]
     return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 

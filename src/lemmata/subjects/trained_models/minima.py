@@ -64,15 +64,19 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         decay = objective_of(problem).decay
-        found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
+        found = [
+            Hypothesis(
+                "the decay of the weights", decay, ">", 0.0, "without decay nothing outweighs negative curvature"
+            )
+        ]
         if bool(found[-1].holds):
             residual = polished_copy(problem).residual
-            why = "a stationary point; descent ends before one where units have kinks"
-            found.append(Hypothesis("residual of the polished copy", residual, "<=", _AT_REST, why))
+            why = "a stationary point is needed; if units have kinks, descent ends before it"
+            found.append(Hypothesis("residual of the converged copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
-            why = "else the smallest eigenvalue is not known"
-            found.append(Hypothesis("residual of the eigenvector, over the decay", residual, "<=", _KNOWN, why))
+            why = "otherwise the smallest eigenvalue is not known"
+            found.append(Hypothesis("residual of the eigenvector, relative to the decay", residual, "<=", _KNOWN, why))
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:

@@ -135,11 +135,15 @@ class ErrorWithMoreRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
-        factor, why = 1 + added_rows(problem) / n, "else nothing is learned about more"
+        factor, why = 1 + added_rows(problem) / n, "otherwise nothing is learned about more rows"
         return [
             *trainable(problem),
-            Hypothesis("training rows", float(n), ">=", float(_FEWEST), "a quarter of them trains a model"),
-            Hypothesis("rows with half of the held-out ones, to training rows", factor, ">=", _GAIN, why),
+            Hypothesis(
+                "training rows", float(n), ">=", float(_FEWEST), "one model is trained on a quarter of the rows"
+            ),
+            Hypothesis(
+                "training rows with half of the held-out rows, relative to training rows", factor, ">=", _GAIN, why
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:

@@ -209,8 +209,8 @@ class PacBayesFromHalf(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         moved = from_half(problem).rules.distance
-        return [*found, Hypothesis("distance of the weights from those of half of the rows", moved, ">", 0.0,
-                                   "fit that returns the same weights on any rows has seen them all")]  # fmt: skip
+        return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
+                                   "a fit that returns the same weights on any rows has seen all rows")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())

@@ -217,7 +217,10 @@ class LinearRademacherBound(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         network = chain_of(problem).network
         maps = 0 if network is None else len(network.weights)
-        return [*chained(problem), Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "it is a linear model")]
+        return [
+            *chained(problem),
+            Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "the bound is for linear models"),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(linear_bound(problem, len(problem.x)))
@@ -270,7 +273,10 @@ class ProductCertificate(AbstractGauge):
         found = chained(problem)
         if not all(bool(own.holds) for own in found):
             return found
-        return [*found, Hypothesis("rows that the model gets right", float(len(attacked(problem)[0])), ">=", 16.0)]
+        return [
+            *found,
+            Hypothesis("rows that the model predicts correctly", float(len(attacked(problem)[0])), ">=", 16.0),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         x, y = attacked(problem)

@@ -138,11 +138,11 @@ class MedianRatioOfRowEffects(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found, some = EffectOfOneRow().hypotheses(problem), "the others have losses that are 0 to rounding"
+        found, some = EffectOfOneRow().hypotheses(problem), "the losses of other rows are 0 up to rounding error"
         if not all(bool(own.holds) for own in found):
             return found
         count = float(resolved(problem).sum())
-        return [*found, Hypothesis("rows whose effect is above rounding", count, ">=", SHOWN, some)]
+        return [*found, Hypothesis("rows whose effect is above rounding error", count, ">=", SHOWN, some)]
 
     def predict(self, problem: Trained) -> Array:
         medians = np.median(1 / ratio_draws(problem)[:, resolved(problem)], axis=1)

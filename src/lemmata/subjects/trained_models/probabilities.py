@@ -49,9 +49,9 @@ def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 def _classes(problem: Trained) -> list[Hypothesis]:
     """Probabilities of classes: of values there are none."""
     if not problem.task.is_classification:
-        return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
-    scored, why = float(problem.task.scored), "a class alone does not say how sure the model is"
-    return [Hypothesis("the model scores each class, and does not only name one", scored, ">=", 1.0, why)]
+        return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
+    scored, why = float(problem.task.scored), "a class alone does not show how sure the model is"
+    return [Hypothesis("the model gives a score for each class, not only one class", scored, ">=", 1.0, why)]
 
 
 def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
@@ -67,7 +67,7 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
         return []
     threshold, scores = _threshold(problem)
     tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
-    return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
+    return [Hypothesis("share of scores equal to the threshold", tied, "<=", _TIES, "with ties, sets cover more")]
 
 
 class ConformalCoverage(AbstractGauge):
@@ -218,10 +218,10 @@ class CalibrationAfterTemperature(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = _classes(problem)
         if bool(found[0].holds) and not problem.task.probable:
-            found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
+            found.append(Hypothesis("the scores are logits or probabilities", 0.0, ">=", 1.0, "margins are not"))
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
-        share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
+        share, why = share_as_uncalibrated(problem), "one number cannot repair other errors of the confidence"
         name = "share of calibrated models whose error is as large on the rows of the temperature"
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 

@@ -34,8 +34,8 @@ _ARRIVED = 1e-2
 def trainable(problem: Trained) -> list[Hypothesis]:
     """That a program trains afresh, and that the model is of classes."""
     return [
-        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "refits need it"),
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "it trains the model again"),
+        Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
     ]
 
 
@@ -134,16 +134,20 @@ class EffectOfOneRow(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found = [Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")]
+        found = [
+            Hypothesis(
+                "training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "the effects of sixteen rows are measured"
+            )
+        ]
         found += stationary(problem)
         if _all_hold(found) and objective_of(problem).decay > 0:
             found.append(
                 Hypothesis(
-                    "gradient where the descent ended, in units of that of the decay",
+                    "gradient where descent ended, relative to the gradient of the decay",
                     polished_copy(problem).residual,
                     "<=",
                     _ARRIVED,
-                    "else a descent without a row goes on where this one ended, and not for its sake",
+                    "otherwise a descent without a row moves on for reasons other than this row",
                 )
             )
         return found

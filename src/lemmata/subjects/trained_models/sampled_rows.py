@@ -122,22 +122,29 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [
-            Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them"),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis(
+                "the decay of the weights",
+                objective_of(problem).decay,
+                ">",
+                0.0,
+                "without decay nothing determines them",
+            ),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
         if polishes(problem):
-            name, changed = "share of predictions that polishing changed", changed_by_polishing(problem)
-            found.append(Hypothesis(name, changed, "<=", _CHANGED, "else the copy is another model"))
+            name, changed = "share of predictions that differ in the converged copy", changed_by_polishing(problem)
+            found.append(Hypothesis(name, changed, "<=", _CHANGED, "otherwise the copy is a different model"))
         own = left_out_sample(problem)
         return [
             *found,
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
-            Hypothesis("how far a Newton step would still move the outputs", own.movement, "<=", _MOVEMENT,
-                       "leaving a row out starts from a stationary point"),
-            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL, "else the step is not known"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving one of two duplicates out changes nothing"),
+            Hypothesis("relative change of the outputs by one more Newton step", own.movement, "<=", _MOVEMENT,
+                       "the Newton step of leaving a row out needs a stationary point"),
+            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL,
+                       "otherwise the step is not known"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

@@ -164,12 +164,12 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
                    f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
-                   "without them the error in use is predicted and not measured"),
+                   "without them the error in deployment is predicted but not measured"),
     ]  # fmt: skip
 
 

@@ -63,12 +63,12 @@ class SizedModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
-        why = "a law has three constants; sizes() in the program, or sizes="
+        why = "the power law has three constants; pass sizes=, or define sizes() in the program"
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
-            Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to the end",
-                                 "a law over sizes compares nothing else"),
+            Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to convergence",
+                                 "a power law over sizes needs this"),
         ]  # fmt: skip
 
 
@@ -117,14 +117,22 @@ class LossOnTheLawOfSizes(AbstractGauge):
         if problem.held is None or not fresh_rows(problem).any():
             return []
         sizes, losses = smaller_losses(problem)
-        positive = Hypothesis("least loss of the smaller models", float(losses.min()), ">", 0.0, "logarithms are taken")
+        positive = Hypothesis(
+            "least loss of the smaller models", float(losses.min()), ">", 0.0, "the power law is fitted to logarithms"
+        )
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(sizes), np.log(losses), 1)[0])
-        why = "a law that falls: more parameters did not help"
+        why = "the power law must fall, but more parameters did not help"
         return [
             positive,
-            Hypothesis("slope of the loss against parameters, in logarithms", slope, "<", -_ROUNDING, why),
+            Hypothesis(
+                "slope of the logarithm of the loss in the logarithm of the number of parameters",
+                slope,
+                "<",
+                -_ROUNDING,
+                why,
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:

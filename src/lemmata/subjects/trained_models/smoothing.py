@@ -26,13 +26,17 @@ def one_unit(problem: Trained) -> Hypothesis:
     """That the inputs have one unit: as stated, else by their spreads, else by a range that many of them share."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
-        return Hypothesis("largest input over the stated scale", largest, "<=", 1.0, "`scale` of the program")
+        return Hypothesis(
+            "largest input, relative to the stated scale", largest, "<=", 1.0, "stated as `scale` in the program"
+        )
     spread = spread_ratio(problem.x)
     shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
     if shared >= _SHARED:
-        name = "share of features whose range is that of all, from which one unit is inferred"
-        return Hypothesis(name, shared, ">=", _SHARED, "pixels, say; `scale = 255.0` in the program states it")
-    why = "distances ask for one unit: values in [-1, 1], standardised features, or a stated `scale`"
+        name = "share of features with the range of all features, which shows a common unit"
+        return Hypothesis(
+            name, shared, ">=", _SHARED, "for example pixels; `scale = 255.0` in the program states the unit"
+        )
+    why = "distances need one unit: scale values to [-1, 1], standardise features, or state `scale`"
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
 
 
@@ -66,14 +70,14 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
         unit = one_unit(problem)
         if not bool(unit.holds):
             return [unit]
         if not problem.x.std(0).any():
-            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
+            return [Hypothesis("number of features that vary", 0.0, ">", 0.0, "the noise is in units of their spread")]
         certain = float(len(smoothed(problem).radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 

@@ -19,7 +19,7 @@ from ._outputs import held_rows
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
-RESIDUAL = "residual of the tangent at the start, on training rows"
+RESIDUAL = "relative residual of the linear model at the start, on training rows"
 """The hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
@@ -40,9 +40,9 @@ def begun(problem: Trained) -> list[Hypothesis]:
     own, other = problem.start.in_double().outputs(few), before.outputs(few)
     apart = float(np.abs(own - other).max() / max(float(np.abs(own).max()), 1e-300))
     return [
-        Hypothesis("distance from the start, of its length", moved, ">", 0.0, "else nothing was trained"),
-        Hypothesis("difference of the start from the model at its parameters", apart, "<=", _ROUNDING,
-                   "what is not a parameter, running means say, has not moved"),
+        Hypothesis("distance from the start, relative to its length", moved, ">", 0.0, "otherwise nothing was trained"),
+        Hypothesis("difference between the start and the model at the start's parameters", apart, "<=", _ROUNDING,
+                   "values that are not parameters, such as running means, must not have changed"),
     ]  # fmt: skip
 
 
@@ -115,7 +115,7 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above it the model has left the tangent: training was rich")]  # fmt: skip
+                                   "above it the model has left the linear regime: training was rich")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])

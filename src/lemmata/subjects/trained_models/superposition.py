@@ -58,17 +58,17 @@ class CrowdedReadouts(Population[Trained]):
         smooth, classes = problem.model.differentiable, problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(smooth), ">=", 1.0),
-            Hypothesis("the outputs are of classes", float(classes), ">=", 1.0),
+            Hypothesis("the model predicts classes", float(classes), ">=", 1.0),
         ]
         if not (smooth and classes):
             return found
         own = readout_of(problem)
-        known = Hypothesis("a last matrix gives each output a direction of its own", float(own is not None), ">=", 1.0)
+        known = Hypothesis("each output has its own direction in a last matrix", float(own is not None), ">=", 1.0)
         if own is None:
             return [*found, known]
         more = float(len(own) - own.shape[1])
-        return [*found, known, Hypothesis("directions beyond dimensions", more, ">=", 2.0,
-                                          "fewer can be at right angles or wider")]  # fmt: skip
+        return [*found, known, Hypothesis("number of directions minus number of dimensions", more, ">=", 2.0,
+                                          "fewer directions can be at right angles or wider")]  # fmt: skip
 
 
 _DRAWS = 400

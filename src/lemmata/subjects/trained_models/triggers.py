@@ -96,18 +96,27 @@ class TriggeredNetworks(Population[Trained]):
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             enough_held_out(held),
-            Hypothesis("inputs are fractions", float(fractions), ">=", 1.0, "tokens cannot be moved a little"),
-            Hypothesis("classes", classes, ">=", 6.0, "the sizes of fewer say nothing about each other"),
+            Hypothesis(
+                "inputs are floating-point numbers",
+                float(fractions),
+                ">=",
+                1.0,
+                "tokens cannot be changed by small amounts",
+            ),
+            Hypothesis("classes", classes, ">=", 6.0, "with fewer classes the sizes cannot be compared"),
         ]
         if problem.model.differentiable and fractions and classes >= 6:
             f, y = training_outputs(problem), problem.y
             if problem.held is not None:
                 f, y = held_outputs(problem), held_rows(problem)[1]
             right = 1 - float(problem.task.errors(f, y).mean())
-            found.append(Hypothesis("share of rows that the model gets right", right, ">=", 0.5,
+            found.append(Hypothesis("share of rows that the model predicts correctly", right, ">=", 0.5,
                                     "a backdoor is hidden in a model that works"))  # fmt: skip
             if right >= 0.5:
-                name, why = "share of classes that no trigger reaches", "else the others' sizes cannot be compared"
+                name, why = (
+                    "share of classes that no trigger reaches",
+                    "otherwise the sizes of the others cannot be compared",
+                )
                 found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
 

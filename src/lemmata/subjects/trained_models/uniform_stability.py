@@ -32,8 +32,9 @@ def convex(problem: Trained) -> list[Hypothesis]:
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())
     return [
         Hypothesis("share of parameters in which the outputs are linear", linear, ">=", 1.0,
-                   "in the others the objective is not convex: a network"),
-        Hypothesis("share of parameters that decay", kept, ">=", 1.0, "without decay nothing holds the others"),
+                   "in other parameters the objective is not convex, as in a network"),
+        Hypothesis("share of parameters that decay", kept, ">=", 1.0,
+                   "without decay nothing determines the other parameters"),
     ]  # fmt: skip
 
 
@@ -93,7 +94,10 @@ class ConvexModelsAreStable(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
         if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
-            found = [*found, Hypothesis("the decay of the weights", 0.0, ">", 0.0, "else nothing holds them")]
+            found = [
+                *found,
+                Hypothesis("the decay of the weights", 0.0, ">", 0.0, "without decay nothing determines them"),
+            ]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:

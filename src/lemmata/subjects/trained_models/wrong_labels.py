@@ -100,8 +100,8 @@ def _some(problem: Trained) -> list[Hypothesis]:
     """That some labels are wrong and not all."""
     share = float(wrong_labels(problem).mean())
     return [
-        Hypothesis("share of wrong labels", share, ">", 0.0, "else there is nothing to find"),
-        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, the wrong ones are the rule"),
+        Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise there is nothing to find"),
+        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, wrong labels are the majority"),
     ]
 
 
@@ -134,7 +134,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         assert problem.corrected is not None
         off = float(np.mean(rows_left_out(problem).outputs.argmax(1) != problem.corrected.argmax(1)))
-        clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
+        clear = Hypothesis("share of left-out rows whose predicted class is not the corrected one", off, "<=", _CLEAR)
         return [clear, *_some(problem)]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
