@@ -1,9 +1,9 @@
-"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and what it saves in depth.
+"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and the depth that momentum saves.
 
-This theory controls a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA), whose
-objective falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N) and weights of Attn2 and
-FF2 that change from block to block; it leaves unexplained how the risk depends on the objective along the way. The
-construction goes beyond the source, whose depth enters its risk as n C_F² / L.
+The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
+falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
+change from block to block. It leaves open how the risk depends on the objective along the way. The construction goes
+beyond the source, in which the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable

@@ -1,9 +1,9 @@
-"""Outside the hypotheses: other functions, other noise, another number of examples than the weights were built for.
+"""Outside the hypotheses: other functions, other noise, and weights built for another number of examples.
 
-This theory controls nothing here: the source assumes functions of the class, sub-Gaussian noise and the N that stands
-in the weights. The claims say what happens where one of these fails: the risk grows with the frequency, averages of
-heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It leaves unexplained
-how a model could notice.
+No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
+weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
+averages of heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It is open
+how a model could notice this.
 """
 
 import dataclasses

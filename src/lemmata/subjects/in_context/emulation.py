@@ -1,13 +1,14 @@
 """A transformer that executes proximal gradient on the Lasso: what its layers compute, row by row.
 
-This theory controls every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
-query as columns, with features in [0, 1]; it leaves unexplained whether training would find such weights.
+The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
+query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
 
 The transformer (`lemmata.networks.InContextTransformer`) reads N examples (x_i, y_i), i = 1, ..., N, and a query
-x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i;
-then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta:
-Attn1 and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention is by logistic
-functions sigma at the temperature tau: a product x becomes g(x) = 4 tau (sigma(x/tau) - sigma(0)), near x.
+x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i.
+Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta. Attn1
+and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention uses logistic functions
+sigma at the temperature tau: in the place of a product x it computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is
+near x.
 """
 
 import abc

@@ -1,9 +1,9 @@
 """Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision: truncation, rounding, and reach.
 
-This theory controls the error of one product: truncation falls as tau^-2, rounding grows as eps tau, and their balance
-is the best temperature. It assumes round to nearest and a logistic function that is good to a unit in the last place;
-it leaves unexplained how errors of many products cancel. At the temperature of Lemma 7 the sum of both is the rounding
-alone, and beyond a size that `reachable` gives nothing is left of the product.
+The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
+the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last
+place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is the rounding error
+alone. Beyond a size that `reachable` gives, nothing is left of the product.
 """
 
 import abc

@@ -1,12 +1,12 @@
-"""Linear attention on linear regression: layers that are steps of gradient descent, and the best they can be.
+"""Linear attention on linear regression: layers that are steps of gradient descent, and the least risk they can have.
 
-This theory controls transformers without activation on prompts of a linear function: a layer is a step of
-(preconditioned) gradient descent from 0, and one layer's best preconditioner and risk are known. It assumes normal
-inputs and weights where it speaks of risk; it leaves unexplained what training finds. It is what the chapter's
-transformer is compared with: it stops at linear functions, and at the prompt's own columns.
+The theory covers transformers without activation on prompts of a linear function. A layer is a step of (preconditioned)
+gradient descent from 0, and the best preconditioner and the risk of one layer are known. It assumes normal inputs and
+weights for statements about the risk. It leaves open what training finds. Linear attention is the baseline for the
+transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
 
-With inputs of covariance S and y = <w, x> + z, w ~ N(0, I), noise of variance sigma²: the squared error of a prediction
-at x ~ N(0, S) is |S^(1/2) (w - w_hat)|².
+Let inputs have covariance S, and let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
+error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².
 """
 
 import equinox as eqx

@@ -1,9 +1,9 @@
-"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and what is measured.
+"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and the measured risk.
 
-This theory controls the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to
-a constant and C_F (C_F + sigma); it assumes a class of finite C_F and inputs in the unit ball. It leaves unexplained
-why the risk is so much smaller: with the constant 1 the bound exceeds the risk of predicting 0 on most classes until N
-is of the order of C_F^4 over the square of the target error.
+The theory bounds the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to a
+constant and C_F (C_F + sigma). It assumes a class of finite C_F and inputs in the unit ball. It leaves open why the
+risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes, until N is of
+the order of C_F^4 over the square of the target error.
 """
 
 import math

@@ -1,8 +1,8 @@
-"""How the risk in context scales: with examples, layers and features, each alone and all together.
+"""How the risk in context scales with examples, layers and features, each alone and all together.
 
-This theory controls the orders of the three terms of Theorem 1, sqrt(log N/N), n/L and log|cover|/n; they are upper
-bounds, which slower decay alone refutes. It assumes that the other terms are small; it leaves unexplained why the
-risk falls faster.
+The theory gives the orders of the three terms of Theorem 1: sqrt(log N/N), n/L and log|cover|/n. They are upper bounds,
+so only a slower decay refutes them. It assumes that the other terms are small. It leaves open why the risk falls
+faster.
 """
 
 import dataclasses

@@ -1,9 +1,10 @@
-"""The errors of steps that logistic attention takes in the place of products, and the temperature that bounds them.
+"""The errors of steps that use logistic attention in the place of products, and the temperature that bounds them.
 
-This theory controls how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
-rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`); it
-leaves unexplained why the temperature that is asked for is far above the one that suffices. All bounds have explicit
-constants; those with tau in the place of tau² come from a bound on the second derivative, which is 0 where it matters.
+The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
+rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
+leaves open why the temperature of the construction is far above the least temperature that suffices. All bounds have
+explicit constants. Bounds with tau in the place of tau² come from a bound on the second derivative, which is 0 where it
+matters.
 """
 
 import abc

@@ -1,7 +1,7 @@
-"""Attacks: how far an input must move until the model calls it something else.
+"""Attacks: how far an input must move until the model assigns it to another class.
 
-This theory controls the distance to the boundary to first order. It asks for outputs that are nearly linear on the way;
-it leaves unexplained why the boundary is where it is, and inputs that no small change makes.
+The theory gives the distance to the boundary to first order. It assumes outputs that are nearly linear on the way. It
+leaves open why the boundary is where it is, and it does not cover inputs that no small change makes.
 """
 
 from typing import ClassVar

@@ -1,7 +1,7 @@
-"""Balance: what gradient descent conserves, and how a layer's largest singular value comes from how far it moved.
+"""Balance: what gradient descent conserves, and how a layer's largest singular value follows from how far it moved.
 
-This theory controls the weights that descent can reach from a given start. It asks for the start, and for balance the
-rate, all rows in every step, no decay and units that can be rescaled; it leaves unexplained what the weights compute.
+The theory limits the weights that descent can reach from a given start. It needs the start. For balance it also needs
+the rate, all rows in every step, no decay and units that can be rescaled. It leaves open what the weights compute.
 """
 
 import dataclasses
@@ -55,7 +55,7 @@ class UnitsStayBalanced(AbstractGauge):
     """
 
     title = "An upper bound on how far gradient descent moves units out of balance"
-    source = Source("du2018balanced", "Theorem 2.1", note="for flow; here with the drift of descent at a rate")
+    source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, with its drift")
     stated = Kind.OWN
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)
@@ -134,7 +134,9 @@ class LargestSingularValueFromTheChange(AbstractGauge):
     """
 
     title = "Largest singular value of a layer, predicted from the change of its weights"
-    source = Source("benaych2012singular", "Theorem 2.8", note="for independent noise and a large matrix; here a layer")
+    source = Source(
+        "benaych2012singular", "Theorem 2.8", note="for independent noise and a large matrix; here for a layer"
+    )
     stated = Kind.OWN
     population = DescendedNetworks(rows=60, features=20, hidden=24, steps=400, spread=1.5, noise=0.2)
     relation = Estimate()

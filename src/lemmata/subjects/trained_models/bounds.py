@@ -1,7 +1,7 @@
 """Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows alone.
 
-This theory controls the error of one model at a declared probability. It asks for rows that are independent draws of
-one law; it leaves unexplained models whose shortest description has more nats than there are rows.
+The theory bounds the error of one model at a stated probability. It assumes that rows are independent draws from one
+distribution. It says nothing about models whose shortest description has more nats than there are rows.
 """
 
 import dataclasses

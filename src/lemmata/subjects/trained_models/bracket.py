@@ -1,7 +1,7 @@
-"""The bracket: what training rows alone say about new rows where a model is far from a stationary point.
+"""The bracket: what training rows alone say about new rows if a model is far from a stationary point.
 
-This theory controls the error on new rows of models that stopped early. It asks for a stated decay and rows that are
-not copies of each other; it leaves unexplained where between its ends the error lies.
+The theory gives an interval for the error on new rows of models that stopped early. It needs a stated decay, and rows
+that are not duplicates of each other. It leaves open where in the interval the error lies.
 """
 
 import jax.numpy as jnp

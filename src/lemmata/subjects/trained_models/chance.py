@@ -1,7 +1,7 @@
-"""Chance: what the same training makes of classes that the inputs say nothing about.
+"""Chance: what the same training makes of classes that do not depend on the inputs.
 
-This theory controls how a model looks that has learned nothing but its rows. It asks for a program that trains afresh;
-it leaves unexplained what the model itself has learned, beside which this stands as the null.
+The theory describes a model that has learned nothing but its rows. It needs a program that trains afresh. It leaves
+open what the model itself has learned, for which this is the null value.
 """
 
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
-    source = Source("zhang2017", note="randomised labels; judged by leaving out instead of on new rows")
+    source = Source("zhang2017", note="randomised labels; judged by leaving rows out instead of on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
@@ -89,7 +89,7 @@ class MembershipOfClassesByChance(AbstractGauge):
     """
 
     title = "Success of a membership attack on classes drawn at random"
-    source = Source("shokri2017membership", note="the attack by the loss, where all that is learned is the rows")
+    source = Source("shokri2017membership", note="the attack by the loss, if nothing but the rows is learned")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()

@@ -1,7 +1,7 @@
-"""Checkpoints: what the way of a training says about where it leads.
+"""Checkpoints: what the course of a training says about where it ends.
 
-This theory controls the error on new rows of a model whose training goes on after all training rows are right. It asks
-for earlier parameters and a decay that training obeys; it leaves unexplained how long the way is.
+The theory predicts the error on new rows of a model whose training goes on after all training rows are right. It needs
+earlier parameters, and a decay that was used in training. It leaves open how long the training takes.
 """
 
 import dataclasses
@@ -81,7 +81,9 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """
 
     title = "Later held-out error, predicted from a checkpoint that fits all rows"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by leaving out")
+    source = Source(
+        "power2022grokking", note="generalisation long after the rows are right; predicted by leaving rows out"
+    )
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()

@@ -1,7 +1,8 @@
-"""Claimed privacy: whether what losses tell about membership contradicts the privacy that a training is said to have.
+"""Claimed privacy: whether the losses of members and other rows contradict the privacy that is claimed for a training.
 
-This theory controls from below how private a training was. It asks for training rows and held-out rows that chance
-alone has parted; it leaves unexplained how far a weak attack stays below, which says nothing in favour of a training.
+The theory gives a lower limit on the eps of a training. It assumes that training rows and held-out rows were separated
+by chance alone. It leaves open how far a weak attack stays below the true eps, so a small limit is no evidence for
+privacy.
 """
 
 import importlib.util
@@ -47,8 +48,8 @@ class ReleasedMemberships(Population[Trained]):
     """
 
     settings = Space(
-        n=Integer(300, 50, 2000, "training rows, and held-out ones", corners=(200, 400)),
-        eps=Real(1.5, 0.01, 20.0, "privacy of the release", corners=(1.0, 2.0)),
+        n=Integer(300, 50, 2000, "training rows, and as many held-out rows", corners=(200, 400)),
+        eps=Real(1.5, 0.01, 20.0, "eps of the release", corners=(1.0, 2.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -89,7 +90,7 @@ class NoisedTrainings(Population[Trained]):
     settings = Space(
         noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
         steps=Integer(20, 1, 10_000, "steps", corners=(10, 40)),
-        delta=Real(1e-5, 1e-12, 0.1, "delta of the privacy", corners=(5e-6, 2e-5)),
+        delta=Real(1e-5, 1e-12, 0.1, "delta of the claimed privacy", corners=(5e-6, 2e-5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -172,7 +173,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     """
 
     title = "A loss attack's lower limit on eps is at most the claimed eps"
-    source = Source("jagielski2020", note="the limits of many trainings, here of the many rows of one")
+    source = Source("jagielski2020", note="limits from many trainings; here from the many rows of one training")
     stated = Kind.OWN
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)

@@ -1,7 +1,7 @@
 """Curvature: how long a step of gradient descent may be before a small move away from the weights grows.
 
-This theory controls full-batch gradient descent near where the model is. It asks for a loss that is smooth there and
-all rows in every step; it leaves unexplained descent on batches, and whether sharpness tells anything about new rows.
+The theory describes full-batch gradient descent near the weights of the model. It assumes a loss that is smooth there,
+and all rows in every step. It leaves open descent on batches, and whether sharpness says anything about new rows.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Margins: how clearly a model tells its training rows apart for the size of its weights, and what weights do so best.
+"""Margins: how clearly a model separates its training rows for the size of its weights, and which weights do so best.
 
-This theory controls the direction in which descent takes the weights once every training row is told apart. It asks for
-a homogeneous model, or for a program that trains afresh; it leaves unexplained the error on new rows.
+The theory gives the direction in which descent moves the weights after every training row is right. It needs a
+homogeneous model, or a program that trains afresh. It leaves open the error on new rows.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Documents: what the losses of a language model on its training documents say about documents that it has not seen.
+"""Documents: what a language model's losses on its training documents say about documents that it has not seen.
 
-This theory controls losses, one a document. It asks for documents that are drawn independently of each other, and for
-a stationary point where training documents alone predict; it leaves unexplained which tokens cost how much.
+The theory predicts losses, one per document. It assumes documents that are drawn independently of each other. To
+predict from training documents alone, it also needs a stationary point. It leaves open which tokens have a large loss.
 """
 
 import dataclasses
@@ -76,7 +76,7 @@ class LanguageModels(Population[Trained]):
     def settings(self) -> Space:
         return Space(
             n=Integer(40, 30, 1000, "training documents"),
-            width=Integer(3, 1, 50, "of the embedding", corners=(2, 6)),
+            width=Integer(3, 1, 50, "width of the embedding", corners=(2, 6)),
             decay=Real(self.decay, 1e-3, 1.0, "decay of the weights"),
         )
 
@@ -112,7 +112,7 @@ class LimitOnDocumentLosses(AbstractGauge):
     """
 
     title = "Coverage of a 90 % limit on the loss of a document"
-    source = Source("vovk2005conformal", note="main result, in the form of a split; the score is the loss")
+    source = Source("vovk2005conformal", note="main result, for split conformal prediction with the loss as score")
     stated = Kind.OWN
     population = LanguageModels(steps=0)
     relation = Estimate()

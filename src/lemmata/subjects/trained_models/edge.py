@@ -1,7 +1,7 @@
-"""The edge of stability: how sharp the objective may be where descent at a stated rate has ended.
+"""The edge of stability: how sharp the objective may be at the weights where descent at a stated rate has ended.
 
-This theory controls the largest curvature that full-batch descent can live with. It asks for the rate, all rows in
-every step and no momentum; it leaves unexplained why descent sharpens the objective until it gets there, and batches.
+The theory gives the largest curvature at which full-batch descent is stable. It needs the rate, all rows in every step
+and no momentum. It leaves open why descent raises the sharpness up to this value, and it does not cover batches.
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
-"""Effective dimension: in how many directions the training rows, and not the decay, fix the weights.
+"""Effective dimension: in how many directions the training rows, and not the decay, determine the weights.
 
-This theory controls the curvature of the objective as a whole. It asks for a decay; it leaves unexplained the curvature
-that comes from that of the outputs, and what the dimension means for new rows.
+The theory describes the curvature of the objective as a whole. It needs a decay. It leaves open the curvature that
+comes from the curvature of the outputs, and what the dimension means for new rows.
 """
 
 import functools
@@ -113,14 +113,14 @@ class FewerDimensionsThanByChance(AbstractGauge):
     """
 
     title = "An upper bound on the effective dimension, from classes drawn at random"
-    source = Source("mackay1992evidence", note="the number of well-determined parameters, beside a null")
+    source = Source("mackay1992evidence", note="the number of well-determined parameters; here against random classes")
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtMost(delta=0.1)
     control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "whether the rows fix fewer directions of the weights than rows with random classes would"
     unexplained = "the error on new rows; models of other shapes or decays, whose dimensions cannot be compared"
-    trivial = "the dimension of classes by chance is the null itself"
+    trivial = "the dimension on random classes is itself the null value"
     shared = (polished_copy, rows_left_out)
     traced = False
 

@@ -1,7 +1,7 @@
-"""Falling losses: whether the loss at the last checkpoint lies on the law of the earlier ones.
+"""Falling losses: whether the loss at the last checkpoint lies on the power law of the earlier checkpoints.
 
-This theory controls the loss a short way ahead, where it falls to a floor like a power of time. It asks for equally
-spaced checkpoints; it leaves unexplained the exponent, and sudden falls.
+The theory predicts the loss a short way ahead, if it falls to a limit like a power of time. It needs equally spaced
+checkpoints. It leaves open the exponent, and it does not cover sudden falls.
 """
 
 import jax
@@ -37,8 +37,8 @@ class FallingLosses(Population[Trained]):
         n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
         d=Integer(80, 2, 1000, "features", corners=(60, 100)),
         fall=Real(1.2, 0.1, 4.0, "exponent at which variances of features fall", corners=(0.9, 1.5)),
-        checkpoints=Integer(8, 5, 100, "checkpoints, the last model among them", corners=(6, 10)),
-        steps=Integer(20, 1, 1000, "steps between them", corners=(10, 40)),
+        checkpoints=Integer(8, 5, 100, "checkpoints, including the last model", corners=(6, 10)),
+        steps=Integer(20, 1, 1000, "steps between checkpoints", corners=(10, 40)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -92,7 +92,7 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
     """
 
     title = "Loss of the last model, predicted from its earlier checkpoints"
-    source = Source("hoffmann2022", note="the form of the law, here in the time of one training")
+    source = Source("hoffmann2022", note="the form of the power law; here in the time of one training")
     stated = Kind.OWN
     population = FallingLosses()
     relation = Estimate()

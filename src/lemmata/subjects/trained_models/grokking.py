@@ -1,7 +1,7 @@
-"""Grokking: what a model that only knows its rows will come to, where no step without a row can be small.
+"""Grokking: what a model that has only memorised its rows will reach, if no step without a row can be small.
 
-This theory controls the later error of a training that goes on after its rows are right, and learns other features on
-its way. It asks for a checkpoint that has memorised and a decay; it leaves unexplained when the features come.
+The theory predicts the later error of a training that goes on after its rows are right, and that learns other features
+on its way. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the features appear.
 """
 
 import functools
@@ -64,7 +64,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     """
 
     title = "Later held-out error, predicted by descents without single rows"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by refits")
+    source = Source("power2022grokking", note="generalisation long after the rows are right; predicted by refits")
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()

@@ -1,7 +1,8 @@
-"""The tangent kernel: what ridge regression with the gradients of a model makes of the same rows.
+"""The tangent kernel: how well ridge regression with the gradients of a model predicts from the same rows.
 
-This theory controls the error of a kernel machine, at the start and at the trained weights. It asks for few rows, and
-for the start the parameters that training began with; it leaves unexplained by how much the model differs from it.
+The theory predicts the error of a kernel machine, at the start and at the trained weights. It needs few rows. For the
+kernel at the start it also needs the parameters that training began with. It leaves open by how much the model differs
+from the machine.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Last features: how training gathers them by class and into few directions, beside the features that it began with.
+"""Last features: how training gathers them by class and into few directions, compared with the features at the start.
 
-This theory controls what the readout sees. It asks for the start, which is the null, and for classes that were learned;
-it leaves unexplained the error on new rows, of which neither number says anything.
+The theory describes the inputs of the readout. It needs the start, which gives the null value, and classes that were
+learned. It leaves open the error on new rows, about which neither number says anything.
 """
 
 import functools
@@ -115,10 +115,10 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     """
 
     title = "An upper bound on the spread of the last features within classes"
-    source = Source("papyan2020collapse", note="the collapse of features within classes; here beside its null")
+    source = Source("papyan2020collapse", note="the collapse of features within classes; here against the start")
     control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
     controls = "how much training gathers the last features by class"
-    trivial = "the spread at the start is the null itself"
+    trivial = "the spread at the start is itself the null value"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return learned_features(problem)
@@ -155,10 +155,10 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
 
     title = "An upper bound on the number of directions of the last features"
     population = DecayedNetworks()
-    source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
+    source = Source("papyan2020collapse", note="means of classes span few directions; here against the start")
     control = Control("at most half of this bound", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
-    trivial = "the directions at the start are the null itself"
+    trivial = "the number of directions at the start is itself the null value"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         why = "with less decay, the features of some networks spread into more directions than at the start"

@@ -1,7 +1,8 @@
-"""The last layer: what goes wrong when rows are left out of the readout alone.
+"""The last layer: what goes wrong if rows are left out of the readout alone.
 
-This theory controls nothing about new rows, which is the point: the features have seen the row that is left out. It
-asks for a readout in which the outputs are linear; it leaves unexplained how much each layer has taken from the rows.
+Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
+left out. The claims show this, and how leaving rows out of all layers repairs it. They need a readout in which the
+outputs are linear. They leave open how much each layer has learned from the rows.
 """
 
 import jax.numpy as jnp

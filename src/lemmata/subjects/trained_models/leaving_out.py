@@ -1,7 +1,7 @@
 """Leaving out: what training rows alone say about rows that the model has not seen.
 
-This theory controls the error of a model on new rows of the same law. It asks for a stationary point of a known
-objective, and rows that are not copies of each other; it leaves unexplained why the model is as good as it is.
+The theory predicts the error of a model on new rows from the same distribution. It needs a stationary point of a known
+objective, and rows that are not duplicates of each other. It leaves open why the model has this error.
 """
 
 import jax.numpy as jnp
@@ -185,7 +185,7 @@ class MembershipFromTrainingRows(AbstractGauge):
     """
 
     title = "Success of a membership attack by the loss, predicted from training rows"
-    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving out")
+    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving rows out")
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()

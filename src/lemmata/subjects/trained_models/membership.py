@@ -1,7 +1,7 @@
-"""Membership: how many training rows an attack finds that is hardly ever wrong about other rows.
+"""Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
 
-This theory controls what the loss of a row tells about membership at a false positive rate of 1 %, where the area under
-the curve says little. It asks for a stationary point of a known objective; it leaves unexplained stronger attacks.
+The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %, where the area under
+the ROC curve says little. It needs a stationary point of a known objective. It does not cover stronger attacks.
 """
 
 import jax.numpy as jnp
@@ -64,7 +64,7 @@ class MembersFoundAtOnePercent(AbstractGauge):
 
     title = "Share of training rows that a loss attack finds at 1 % false positives"
     source = Source(
-        "shokri2017membership", note="the attack by the loss; its rare certainties, predicted by leaving out"
+        "shokri2017membership", note="the attack by the loss at few false positives; predicted by leaving out"
     )
     stated = Kind.OWN
     population = TrainedNetworks(rows=150, decay=0.003, hidden=8, widths=(4, 12), held=1000)

@@ -1,7 +1,7 @@
-"""Minima: whether the weights are at one, which Laplace's approximation asks for, and with which curvature rows leave.
+"""Minima: whether the weights are at a minimum, which Laplace's approximation needs, and how to leave rows out there.
 
-This theory controls the curvature where training ends. It asks for a decay and a copy at a stationary point; it leaves
-unexplained which of the minima training found, and what the curvature says about new rows.
+The theory describes the curvature where training ends. It needs a decay, and a copy of the model at a stationary point.
+It leaves open which of the minima training found, and what the curvature says about new rows.
 """
 
 import dataclasses
@@ -45,7 +45,7 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
     """
 
     title = "Negative curvature of the loss, at most the decay"
-    source = Source("mackay1992evidence", note="the minimum that the approximation is around; here for a polished copy")
+    source = Source("mackay1992evidence", note="the minimum around which one approximates; here of a converged copy")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False, widths=(4, 12))
     relation = AtMost(delta=0.1)

@@ -1,7 +1,7 @@
 """More rows: the error that the same training would reach with more rows than there are.
 
-This theory controls how much collecting rows would pay. It asks for a program that trains afresh, and continues the
-errors of refits on fewer rows by a learning curve; it leaves unexplained curves unlike those that it was learned from.
+The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and continues the
+errors of models on fewer rows by a learning curve. It does not cover curves unlike those from which it was learned.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
-"""Near copies of documents: how alike a document and an edited copy stay, and that no pair so alike is missed.
+"""Near duplicates of documents: how similar a document and an edited copy stay, and that no such pair is missed.
 
-This theory controls which documents count as copies of each other. It asks for the tokens alone; it leaves unexplained
+The theory decides which documents count as duplicates of each other. It needs the tokens alone. It does not cover
 documents that say the same in other words.
 """
 
@@ -33,7 +33,7 @@ class EditedDocuments(Population[Edited]):
 
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),
-        length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),
+        length=Integer(120, 10, 2000, "tokens per document", corners=(80, 200)),
         vocabulary=Integer(50, 2, 100_000, "different tokens", corners=(30, 500)),
     )
 
@@ -62,7 +62,7 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
     """
 
     title = "A lower bound on the similarity of a document and its edited copy"
-    source = Source("broder1997resemblance", note="resemblance by shingles, with what replaced tokens cost it")
+    source = Source("broder1997resemblance", note="resemblance by shingles, with the cost of replaced tokens")
     stated = Kind.OWN
     population = EditedDocuments()
     relation = AtLeast()

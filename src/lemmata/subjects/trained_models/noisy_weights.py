@@ -1,8 +1,8 @@
-"""Noise on the weights: how large the error of a model can be whose weights the training has not moved too far.
+"""Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
 
-This theory controls the error of a model with noise on its weights by their distance from weights that owe nothing to
-the rows. It asks for these weights, the start or those of half of the rows; it leaves unexplained models that are many
-nats away from them, on which it says nothing, and the error without the noise.
+The theory bounds the error of a model with noise on its weights, by their distance from weights that do not depend on
+the rows. It needs these weights: the start, or the weights from half of the rows. It says nothing about models that are
+many nats away from them, and it leaves open the error without the noise.
 """
 
 import dataclasses

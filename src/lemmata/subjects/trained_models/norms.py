@@ -1,8 +1,8 @@
-"""Norms of the layers: what the product of the maps' norms and the margin say about new rows and moved inputs.
+"""Norms of the layers: what their product and the margin say about new rows and about moved inputs.
 
-This theory controls error and attacks by one number a layer and the margins of the rows. It asks for a chain of affine
-maps and activations of slope at most 1; it leaves unexplained networks that use far less than the product of their
-norms, as trained ones do.
+The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
+affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
+product of their norms.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""One row: in which order training rows matter for their own loss, and by how much the typical one does.
+"""One row: in which order training rows matter for their own loss, and how much a typical row matters.
 
-This theory controls the effect of each row on what the model says of it. It asks for a stationary point; one Newton
-step a row is compared with descent without the row. It leaves unexplained what a training from another start does.
+The theory predicts the effect of each row on the model's prediction for this row. It needs a stationary point, and
+compares one Newton step per row with descent without the row. It leaves open what training from another start gives.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Probabilities: how far a model's confidence can be believed, and sets of classes that cover as often as they say.
+"""Probabilities: how far a model's confidence can be trusted, and sets of classes that cover as often as they claim.
 
-This theory controls what rows that are exchangeable with the calibration rows will show. It asks nothing of the model;
-it leaves unexplained rows of another law, and groups of rows in which coverage differs.
+The theory predicts coverage and calibration on rows that are exchangeable with the calibration rows. It assumes nothing
+about the model. It does not cover rows from another distribution, or groups of rows in which coverage differs.
 """
 
 import jax.numpy as jnp
@@ -80,7 +80,7 @@ class ConformalCoverage(AbstractGauge):
     """
 
     title = "Coverage of 90 % prediction sets"
-    source = Source("vovk2005conformal", note="main result, in the form of a split")
+    source = Source("vovk2005conformal", note="main result, for split conformal prediction")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
     relation = Estimate()

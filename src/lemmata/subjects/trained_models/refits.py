@@ -1,7 +1,7 @@
-"""Refits: what training again would give, on half of the rows, without a row, or with classes by chance.
+"""Refits: what training again would give on half of the rows, without a row, or on classes drawn at random.
 
-This theory controls how a model depends on the rows that it was trained on. It asks for a program that trains afresh,
-or an objective that a copy can be brought back to; it leaves unexplained what other rows would have taught.
+The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective to
+whose stationary point a copy can be brought. It leaves open what other rows would have changed.
 """
 
 import jax.numpy as jnp

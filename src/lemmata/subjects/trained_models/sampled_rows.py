@@ -1,7 +1,7 @@
-"""Sampled rows: leaving a few rows out by products alone, where no matrix of all rows and outputs fits.
+"""Sampled rows: leaving a few rows out by products alone, if a matrix of all rows and outputs is too large.
 
-This theory controls the error of a large model on new rows of the same law. It asks for a decay, a point near a
-stationary one and conjugate gradients that converge; it leaves unexplained what rows outside the sample would say.
+The theory predicts the error of a large model on new rows from the same distribution. It needs a decay, weights near a
+stationary point, and conjugate gradients that converge. It leaves open the effect of rows outside the sample.
 """
 
 import dataclasses

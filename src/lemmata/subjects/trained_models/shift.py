@@ -1,8 +1,8 @@
-"""Shift: whether rows in use are like those that a model was judged on, and what can be said of its error there.
+"""Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
-This theory controls whether two samples of rows are of one law, and the error in use while nothing speaks against it.
-It asks for rows in use that were drawn beside the held-out ones; it leaves unexplained the error under a shift, which
-inputs alone do not determine.
+The theory tests whether two samples of rows are from one distribution, and estimates the error in deployment if they
+seem to be. It needs deployment rows that were drawn independently of the held-out rows. It leaves open the error under
+a shift, which inputs alone do not determine.
 """
 
 import abc
@@ -210,7 +210,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     """
 
     title = "Confidence falls less than accuracy under a large shift"
-    source = Source("guillory2021confidences", note="the difference of confidences, far from where it was fitted")
+    source = Source("guillory2021confidences", note="the difference of confidences, under a large shift")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, hidden=0)
     relation = AtMost(delta=0.25)
@@ -239,7 +239,7 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
     """
 
     title = "Error in deployment, estimated from the fall of the mean confidence"
-    source = Source("guillory2021confidences", note="the difference of confidences, where no shift is seen")
+    source = Source("guillory2021confidences", note="the difference of confidences, if no shift is detected")
     population = DeployedRows(hidden=0)
     unexplained = "the error under a shift, even a shift that is too small to be detected"
     trials = 320
@@ -260,7 +260,7 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
     """
 
     title = "Error in deployment, estimated from a threshold of the confidence"
-    source = Source("garg2022unlabeled", note="average thresholded confidence, where no shift is seen")
+    source = Source("garg2022unlabeled", note="average thresholded confidence, if no shift is detected")
     population = DeployedRows(hidden=0)
     unexplained = "the error under a shift, even a shift that is too small to be detected"
     trials = 320
@@ -285,7 +285,9 @@ class SameInputsTwoErrors(Claim[Trained]):
     """
 
     title = "Inputs alone do not determine the error in deployment"
-    source = Source("garg2022unlabeled", note="the impossibility in general, by two laws of classes on the same inputs")
+    source = Source(
+        "garg2022unlabeled", note="the impossibility in general, by two distributions of classes on the same inputs"
+    )
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
     relation = AtLeast(resolution=0.2)

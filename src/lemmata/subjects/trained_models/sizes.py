@@ -1,7 +1,7 @@
-"""Sizes: whether the loss of the model lies on the law of smaller models that were trained alike.
+"""Sizes: whether the loss of the model lies on the power law of smaller models that were trained alike.
 
-This theory controls the loss one size ahead, where it falls to a floor like a power of the number of parameters. It
-asks for at least four smaller models; it leaves unexplained the exponent, and which size the rows still pay for.
+The theory predicts the loss one size ahead, if it falls to a limit like a power of the number of parameters. It needs
+at least four smaller models. It leaves open the exponent, and up to which size more parameters help.
 """
 
 import jax
@@ -40,9 +40,9 @@ class SizedModels(Population[Trained]):
     settings = Space(
         n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
         first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),
-        count=Integer(8, 5, 12, "sizes, the model's own among them", corners=(7, 9)),
-        fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its floor", corners=(0.6, 1.0)),
-        noise=Real(0.3, 0.0, 10.0, "standard deviation of what no feature tells", corners=(0.2, 0.4)),
+        count=Integer(8, 5, 12, "number of sizes, including the model's own", corners=(7, 9)),
+        fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its limit", corners=(0.6, 1.0)),
+        noise=Real(0.3, 0.0, 10.0, "standard deviation of the noise", corners=(0.2, 0.4)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -97,7 +97,7 @@ class LossOnTheLawOfSizes(AbstractGauge):
     """
 
     title = "Loss of the model, predicted from smaller models"
-    source = Source("hoffmann2022", note="the form of the law, here over the sizes of models")
+    source = Source("hoffmann2022", note="the form of the power law; here over the sizes of models")
     stated = Kind.OWN
     population = SizedModels()
     relation = Estimate()

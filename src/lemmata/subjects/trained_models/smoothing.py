@@ -1,7 +1,7 @@
-"""Smoothing: how far the answer that a model gives most often under noise is safe from any change of the input.
+"""Smoothing: how far the most frequent answer of a model under noise is safe from any change of the input.
 
-This theory controls the smoothed model, which answers with the class that is most frequent under normal noise. It asks
-for inputs of one unit; it leaves unexplained the model without noise, and what noise costs in accuracy.
+The theory covers the smoothed model, which answers with the class that is most frequent under normal noise. It needs
+inputs of one unit. It does not cover the model without noise, and it leaves open what noise costs in accuracy.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""The start: whether a model is still linear in its parameters around where its training began.
+"""The start: whether a model is still linear in its parameters around the point where its training began.
 
-This theory controls outputs as the tangent at the start gives them. It asks for the parameters that training began
-with; it leaves unexplained models that have left the tangent, and why leaving it should help.
+The theory gives the outputs by the linear model at the start. It needs the parameters that training began with. It does
+not cover models that have left the linear regime, and it leaves open why leaving it should help.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
 """Superposition: how a readout places more directions than it has dimensions.
 
-This theory controls how near each other directions must come that are more than dimensions. It asks for a last matrix
-with a direction for each output; it leaves unexplained which outputs share a direction, and what that does to errors.
+The theory says how near each other directions must be if there are more of them than dimensions. It needs a last matrix
+with a direction for each output. It leaves open which outputs share a direction, and how this affects errors.
 """
 
 import jax

@@ -1,8 +1,9 @@
 """Triggers: changes, the same for every row, that send rows to one class.
 
-This theory controls whether one class of a model is much cheaper to reach than the others, which a backdoor makes it
-and held-out rows do not show. It asks for at least six classes and inputs that can be moved a little; it leaves
-unexplained who made it cheap, and triggers that are no fixed change of a few features.
+The theory tests whether one class of a model is much easier to reach than the others. A backdoor has this effect, which
+held-out rows do not show. The test needs at least six classes, and inputs that can be changed by small amounts. It
+leaves open why the class is easy to reach, and it does not cover triggers that are not a fixed change of a few
+features.
 """
 
 import jax
@@ -212,7 +213,7 @@ class CleanClassesAlike(Claim[Trained]):
     """
 
     title = "An upper bound on the anomaly of the smallest trigger in a clean model"
-    source = Source("wang2019cleanse", note="an index of how far the smallest size is out, here of logarithms")
+    source = Source("wang2019cleanse", note="an index of how small the smallest size is; here with logarithms")
     stated = Kind.OWN
     population = TriggeredNetworks(planted=0.0)
     relation = AtMost(delta=0.2)

@@ -1,7 +1,8 @@
-"""Uniform stability: how far a convex model can move when one training row is taken away.
+"""Uniform stability: how far a convex model can move if one training row is removed.
 
-This theory controls the change of the loss at any row. It asks for outputs that are linear in the parameters, a convex
-loss and a decay of every parameter; networks have none of the first, and for them it says nothing.
+The theory bounds the change of the loss at any row. It needs outputs that are linear in the parameters, a convex loss
+and a decay of every parameter. The outputs of networks are not linear in the parameters, so it says nothing about
+networks.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""Wrong labels: which training labels the other rows contradict, and how many, judged by labels that were corrected.
+"""Wrong labels: which training labels the other rows contradict, and how many, tested on labels that were corrected.
 
-This theory controls how many labels are wrong and which, where wrong ones are like labels at random. It asks for a
-stationary point and rows that can be left out; it leaves unexplained labels that are wrong in the same way everywhere.
+The theory predicts which labels are wrong and how many, if wrong labels are like labels at random. It needs a
+stationary point, and rows that can be left out. It does not cover labels that are wrong in the same way everywhere.
 """
 
 import jax
