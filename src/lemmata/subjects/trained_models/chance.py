@@ -88,7 +88,7 @@ class MembershipOfClassesByChance(AbstractGauge):
     the same distribution.
     """
 
-    title = "Success of a membership attack on classes drawn at random"
+    title = "Success of a membership attack on random classes, predicted by leaving rows out"
     source = Source("shokri2017membership", note="the attack by the loss, if nothing but the rows is learned")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)

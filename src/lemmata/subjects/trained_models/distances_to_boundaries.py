@@ -125,7 +125,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     permuted within each array. It is much smaller.
     """
 
-    title = "Cosine of the weights with the direction of the largest margin"
+    title = "A lower bound on the cosine of the weights with the direction of largest margin"
     source = Source("lyu2020margin", note="main result for descent; here at a loss of 1/n")
     stated = Kind.OWN
     population = RunsToSmallLoss()

@@ -111,7 +111,7 @@ class LimitOnDocumentLosses(AbstractGauge):
     The central 95 % interval of this distribution contains the number.
     """
 
-    title = "Coverage of a 90 % limit on the loss of a document"
+    title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
     source = Source("vovk2005conformal", note="main result, for split conformal prediction with the loss as score")
     stated = Kind.OWN
     population = LanguageModels(steps=0)
@@ -231,7 +231,7 @@ class MembershipOfDocuments(AbstractGauge):
     documents. It contains the measured area in at least nine of ten models.
     """
 
-    title = "Success of a membership attack by the loss of a document"
+    title = "Success of a loss attack on documents, predicted by leaving documents out"
     source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving documents out")
     stated = Kind.OWN
     population = LanguageModels()

@@ -79,7 +79,7 @@ class ConformalCoverage(AbstractGauge):
     of this distribution contains the number.
     """
 
-    title = "Coverage of 90 % prediction sets"
+    title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
     source = Source("vovk2005conformal", note="main result, for split conformal prediction")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
@@ -199,7 +199,7 @@ class CalibrationAfterTemperature(AbstractGauge):
     enough, which the first half tests: at least a hundredth of calibrated models must reach its binned error.
     """
 
-    title = "Calibration error after dividing the logits by a temperature"
+    title = "Calibration error after temperature scaling, against calibrated models"
     source = Source("guo2017calibration", note="main result; judged against the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)

@@ -53,7 +53,7 @@ class AttacksOnSmoothedModel(AbstractGauge):
     shows how much the certificate gives away.
     """
 
-    title = "Radius of attacks on the smoothed model, over its certified radius"
+    title = "Attacks on the smoothed model need at least its certified radius"
     source = Source("cohen2019smoothing", "Theorem 1", note="with a rival of probability 1 - q, judged by attacks")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)

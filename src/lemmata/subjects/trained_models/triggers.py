@@ -145,7 +145,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
     central 95 % of this distribution contain the number there.
     """
 
-    title = "Success of the smallest trigger on held-out rows"
+    title = "Success of the smallest trigger on held-out rows, predicted from half of them"
     source = Source("wang2019cleanse", note="the search for the smallest change of each class")
     stated = Kind.OWN
     population = TriggeredNetworks()
