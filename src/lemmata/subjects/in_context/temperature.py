@@ -318,7 +318,7 @@ class TemperatureAsked(AbstractSufficientTemperature):
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
     """Let a transformer of L layers with n features and the step eta = 1/(2(n+1)) read N examples with targets y of a
     function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be the
-    root of an expression,
+    square root of an expression,
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F,
 

@@ -74,10 +74,10 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     """Let a training with decay go on after all n training rows are right, while its weights grow shorter. Take the
     first checkpoint at which the rows are right, and bring a copy of it to a stationary point of the same objective.
     Leave each row out there by one Newton step, which gives a share of wrong classes. This share implies a
-    beta-binomial distribution for new rows. It counts as a share of n/2 independent rows, because rows i and j
-    influence each other in both directions. In at least nine of ten trainings, the central 97 % of this distribution
-    contain the error of the last model on rows that it has not seen. This holds if the error still falls long after the
-    training error, and also if it never falls.
+    beta-binomial distribution for new rows. The distribution is that of a share of n/2 independent rows, because rows i
+    and j influence each other in both directions. In at least nine of ten trainings, the central 97 % of this
+    distribution contain the error of the last model on rows that it has not seen. This holds if the error still falls
+    long after the training error, and also if it never falls.
     """
 
     title = "Later held-out error, predicted from a checkpoint that fits all rows"

@@ -104,8 +104,9 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
 
     Let e be the share of rows whose class is then wrong. It predicts the share of wrong rows among rows that the model
     has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the central 97 % of
-    this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c), where c is the error of
-    always predicting the most frequent class, because rows i and j influence each other in both directions.
+    this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent rows, where c is
+    the error of always predicting the most frequent class, because rows i and j influence each other in both
+    directions.
 
     The step needs a stationary point. If the model is not at one, a copy is brought there. Consider rows that are as
     far from training rows as these are from each other, and let u be the share of them to which model and copy assign

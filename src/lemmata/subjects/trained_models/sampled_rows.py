@@ -87,9 +87,9 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows (32 if the model
     has more than ten million parameters), and let e be the share of them whose class is then wrong. It predicts the
     share of wrong classes among rows that the model has not seen, and implies a beta-binomial distribution for them.
-    The 64 rows count as 64/(1 + (64/n) e/c), where c is the error of always predicting the most frequent class. In at
-    least nine of ten models, the central 97 % of this distribution contain the number of wrong new rows. For
-    real-valued targets, the mean squared distance is predicted, with normal limits.
+    The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always predicting the most
+    frequent class. In at least nine of ten models, the central 97 % of this distribution contain the number of wrong
+    new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
     """
 
     title = "Held-out error, predicted from a sample of training rows"
