@@ -96,12 +96,12 @@ def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
     assert error_in_use(found)[0] > by_threshold(found)[2]
 
 
-@pytest.mark.parametrize("said", ["rows in use are given", "copies", "no held-out rows"])
+@pytest.mark.parametrize("said", ["rows in use are given", "duplicate", "no held-out rows"])
 def test_when_gauges_are_silent(alike, said):
     if said == "rows in use are given":
         own = dataclasses.replace(alike, deployed=None)
         expected = ["inapplicable"] * 3
-    elif said == "copies":
+    elif said == "duplicate":
         own = dataclasses.replace(alike, deployed=np.concatenate([alike.held[0][:20], alike.deployed[:100]]))
         expected = ["inapplicable"] * 3
     else:

@@ -24,7 +24,7 @@ def test_pixels_of_any_range_have_one_unit_and_columns_of_a_table_do_not():
     table = rng.normal(size=(300, 6)) * 10.0 ** np.arange(-2, 4)
     found = one_unit(posed(pixels()))
     assert bool(found.holds)
-    assert "inferred" in found.name
+    assert "common unit" in found.name
     assert shared_range(pixels()) == shared_range(pixels(16.0)) > 0.25
     assert not bool(one_unit(posed(table)).holds)
     assert shared_range(table) < 0.25

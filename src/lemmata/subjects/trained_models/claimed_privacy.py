@@ -172,7 +172,7 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model refutes the privacy.
     """
 
-    title = "A loss attack's lower limit on eps is at most the claimed eps"
+    title = "The eps that a loss attack shows is at most the claimed eps"
     source = Source("jagielski2020", note="limits from many trainings; here from the many rows of one training")
     stated = Kind.OWN
     population = ReleasedMemberships()

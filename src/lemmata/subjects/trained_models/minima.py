@@ -116,7 +116,7 @@ class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
     the beta-binomial distribution that this share implies contain the number of wrong new rows.
     """
 
-    title = "Held-out error with a small decay, predicted with Gauss and Newton's curvature"
+    title = "Held-out error with a small decay, predicted with the Gauss-Newton curvature"
     source = Source("rad2020alo", note="the step with the curvature of Gauss and Newton")
     unexplained = "what the Hessian would predict instead, which also has the curvature of the outputs"
 
