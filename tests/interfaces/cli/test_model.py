@@ -50,7 +50,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert "looks for the trigger" in blind, "there are three classes: no gauge does"
     said = " ".join(result.stdout.split())
     assert f"{100 * record.held_error.value:.3g} %" in said
-    assert "Largest stable step" in said
+    assert "Largest stable rate" in said
     page = (tmp_path / "model" / "index.html").read_text()
     assert "Error on held-out rows" in page
     assert len(page.encode()) < 1_000_000

@@ -167,7 +167,7 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
         Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
-                   f"a shift is detected; {labels_needed(WITHIN)} labelled rows from deployment give the error to {WITHIN:g}"),
+                   f"a shift is detected; {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
                    "without them the error in deployment is predicted but not measured"),
     ]  # fmt: skip
