@@ -60,7 +60,7 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     32/(1 + (32/n) e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten
     trainings, the central 97 % of this distribution contain the error of the last model on rows that it has not seen.
     One Newton step per row gives the same result if leverages are small. If features were learned, leverages are not
-    small, and the step predicts too little.
+    small, and the step predicts too small an error.
     """
 
     title = "Later held-out error, predicted by descents without single rows"

@@ -42,7 +42,7 @@ class RowsInUseAreAlike(AbstractGauge):
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
     relation = AtMost(delta=0.15)  # trials that show 1/20 to be below 1/10 would be many
-    control = Control("a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
+    control = Control("a limit that is a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
     controls = "whether deployment rows look like the rows on which the model was tested"
     unexplained = "shifts of classes that inputs do not show; the effect of a shift on the error"
     traced = False
@@ -72,7 +72,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     stated = Kind.OWN
     population = DeployedRows(moved=_MOVED, hidden=0)
     relation = AtLeast(delta=0.2)
-    control = Control("three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
+    control = Control("a limit that is three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
     controls = "how large a shift must be to be detected"
     unexplained = "shifts of few rows, or of few among many features"
     of_data = False
