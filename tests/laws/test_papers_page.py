@@ -12,7 +12,7 @@ DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "papers.md").read_text(encoding="utf-8")
 CHAPTERS = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S))
 PAPERS = [key for key in sources() if reproductions(key)]
-PROGRAM = re.compile(r"```python\n(.*?)```\n+(?:prints\n+)?```(?:text)?\n(.*?)```", re.S)
+PROGRAM = re.compile(r"```python\n(.*?)```\n+(?:This prints:\n+)?```(?:text)?\n(.*?)```", re.S)
 
 
 @pytest.mark.parametrize("key", PAPERS)

@@ -11,7 +11,7 @@ from tests.programs import printed, started_in_float32
 PAGE = (pathlib.Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
 ABSENT = [name for name in ("torch", "flax") if importlib.util.find_spec(name) is None]
 # A program, at most a few words, and what it prints.
-PROGRAMS = re.findall(r"```python\n(.*?)```\n+(?:prints\n+)?```(?:text)?\n(.*?)```", PAGE, re.S)
+PROGRAMS = re.findall(r"```python\n(.*?)```\n+(?:This prints:\n+)?```(?:text)?\n(.*?)```", PAGE, re.S)
 
 
 def test_every_program_shows_what_it_prints():

@@ -1,1 +1,1 @@
-"""What people touch: the functions in Python, the command line, pages, the site."""
+"""The user interfaces: functions in Python, the command line, pages and the site."""

@@ -305,7 +305,7 @@ def test_trials_that_a_verdict_left_in_the_ledger_are_read(path, tmp_path):
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [([], "names of claims, --all, --subject or --sample"), (["no.such.claim"], "lemmata list"),
+    [([], "--all, --subject or --sample"), (["no.such.claim"], "lemmata list"),
      (["--sample", "0"], "at least 1 claim"), (["--sample", "3", "--seed", "-1"], "seed"),
      (["--sample", "3", "--budget", "0"], "at least 1 trial"), (["--sample", "3", "--level", "0.5"], "probability"),
      (["--subject", "nowhere"], "--subject")],

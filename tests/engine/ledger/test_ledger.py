@@ -182,7 +182,7 @@ def test_the_command_line_keeps_lists_replays_exports_and_checks(tmp_path):
     assert RUNNER.invoke(app, ["ledger", "export", str(tmp_path / "all.parquet"), *path]).exit_code == 0
     frame = pl.read_parquet(tmp_path / "all.parquet")
     assert frame.filter(pl.col("setting").str.contains('"m": 100')).height == 40
-    assert "is whole" in RUNNER.invoke(app, ["ledger", "check", *path]).output
+    assert "is undamaged" in RUNNER.invoke(app, ["ledger", "check", *path]).output
 
 
 @pytest.mark.parametrize(

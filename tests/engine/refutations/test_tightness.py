@@ -133,8 +133,9 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [([], "--subject, or --all"), (["line_by_ramps", "--all", "--write"], "not both"), (["--all"], "goes with --write"),
-     (["line_by_ramps", "--write", "--needs"], "as they are"),
+    [([], "--subject or --all"), (["line_by_ramps", "--all", "--write"], "names of claims or"),
+     (["--all"], "only with --write"),
+     (["line_by_ramps", "--write", "--needs"], "unchanged claims"),
      (["line_by_ramps", "--write", "--set", "tau=4"], "--set")],
 )  # fmt: skip
 def test_combinations_that_mean_nothing_are_refused(words, message):

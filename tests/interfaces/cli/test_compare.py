@@ -64,7 +64,7 @@ def test_exit_codes(run, tmp_path, record):
     assert run(record=dataclasses.replace(record, interrupted=True)).exit_code == 130
     result = run(stop=KeyboardInterrupt())
     assert result.exit_code == 130
-    assert "before anything was finished" in result.stderr
+    assert "before any result was finished" in result.stderr
     result = run("--families", "rnn")
     assert result.exit_code == 2
     assert "Error: --families are unknown" in result.stderr

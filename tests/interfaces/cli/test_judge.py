@@ -197,7 +197,7 @@ def test_a_run_that_continues_takes_fresh_seeds_and_its_evidence_refutes(tmp_pat
     assert found[-1]["p_value"] <= 1e-3
     assert "evidence of all sessions" in found[-1]["reason"]
     assert record["method"] == "e-values"
-    assert "however often the run is continued" in record["sentence"]
+    assert "however often you continue" in record["sentence"]
     with open_ledger(ledger) as opened:
         seeds = opened.query("SELECT DISTINCT seed FROM verdicts WHERE claim = 'many.gamma' ORDER BY seed")
         assert [row["seed"] for row in seeds] == list(range(len(found)))
@@ -285,10 +285,10 @@ def test_a_list_and_a_search_choose_the_same_claims_of_a_subject(monkeypatch):
         (["--trial-seconds", "-1"], "--trial-seconds"),
         (["--trial-seconds", "1e9"], "at most 86400"),
         (["--minutes", "1", "--level", "0.7"], "between 0 and 0.5"),
-        (["--continue", "--write"], "of one session"),
+        (["--continue", "--write"], "without --continue"),
         (["--subject", "nowhere"], "--subject 'nowhere'"),
         (["--source", "nobody1999"], "did you mean|lemmata list"),
-        (["--part", "1/2"], "it goes with --stale"),
+        (["--part", "1/2"], "only with --stale"),
         (["--all"], "--all and"),
     ],
 )

@@ -45,7 +45,7 @@ def test_filters_hold_beside_words():
 def test_without_all_words_the_counts_are_told_and_the_nearest_are_listed():
     result = listed("tangent kernel banana")
     assert "No claim has all words; " in result.stderr
-    assert "have 'tangent kernel', 0 have 'banana'. The nearest are:" in " ".join(result.stderr.split())
+    assert "have 'tangent kernel', 0 have 'banana'. The nearest claims are:" in " ".join(result.stderr.split())
     assert "5 claims." in result.stdout
 
 

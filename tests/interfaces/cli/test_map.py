@@ -143,7 +143,7 @@ def taken(place):
         (foreign, "is not empty"),
         (broken, "a JSON list of the site's files"),
         (half, "a JSON list of the site's files"),
-        (taken, "index.html, which is not of the site"),
+        (taken, "index.html, which does not belong to the site"),
     ],
 )
 def test_a_directory_that_is_not_the_sites_is_refused_and_left_as_it_is(tmp_path, two_pages, prepare, message):
@@ -173,7 +173,7 @@ def test_a_site_that_was_interrupted_is_finished_by_the_next_run(tmp_path, two_p
     (place / "claims" / "0001.html").write_text("mine")
     result = RUNNER.invoke(app, ["map", "--out", str(place)])
     assert result.exit_code == 2, "a file with a name of the site's that it did not write"
-    assert "claims/0001.html, which is not of the site" in " ".join(result.stderr.split())
+    assert "claims/0001.html, which does not belong to the site" in " ".join(result.stderr.split())
     assert (place / "claims" / "0001.html").read_text() == "mine"
     (place / "claims" / "0001.html").unlink()
     (place / "notes.txt").write_text("mine")
@@ -204,7 +204,7 @@ def test_a_directory_below_a_file_and_json_of_a_site_are_refused(tmp_path, two_p
     assert "cannot be written to" in " ".join(result.stderr.split())
     result = RUNNER.invoke(app, ["map", "--json", "--serve"])
     assert result.exit_code == 2
-    assert "--json prints the counts" in " ".join(result.stderr.split())
+    assert "--json prints only the counts" in " ".join(result.stderr.split())
 
 
 SERVED = """

@@ -146,7 +146,7 @@ def test_ctrl_c_keeps_what_was_finished(run, files, tmp_path, monkeypatch):
     monkeypatch.setattr(_run, "gauge", stop)
     result = run(*with_weights(files))
     assert result.exit_code == 130, result.output
-    assert "what was finished is written" in result.stderr
+    assert "finished results were written" in result.stderr
     record = ExaminationRecord.load(tmp_path / "model.json")
     assert record.interrupted
     assert [own.title for own in record.gauges] == done

@@ -26,14 +26,14 @@ def test_judging_writes_no_record_of_a_claim_against_a_rule(monkeypatch, tmp_pat
     result = RUNNER.invoke(app, words)
     assert result.exit_code == 4, result.output
     assert "a title begins with a capital letter" in " ".join(result.stderr.split())
-    assert "its record stays as it was" in " ".join(result.output.split())
+    assert "its record was not changed" in " ".join(result.output.split())
     assert written == [NAME]
 
 
 def test_a_verification_names_the_rules_that_a_claim_breaks(monkeypatch):
     monkeypatch.setattr(type(registry()[NAME]), "title", "lower case")
     result = RUNNER.invoke(app, ["verify", NAME, "--budget", "8", "--corners", "0"])
-    assert "Against a rule: claim optimisers.decay.adamw_solves_box" in " ".join(result.stderr.split())
+    assert "This claim breaks a rule: claim optimisers.decay.adamw_solves_box" in " ".join(result.stderr.split())
 
 
 def test_a_class_is_no_claim():

@@ -54,9 +54,9 @@ def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, c
     assert sorted(len(part - own) for part in parts) == [1, 1, 2, 2]
     assert set().union(*parts) == own | shared == {claim.name for claim in stale_claims(engine.registry().values())}
     said = " ".join(capsys.readouterr().err.split())
-    assert "Verdicts: 2 on the code as it is, 2 whose own code changed (about" in said
+    assert "Verdicts: 2 with the current code, 2 whose own code changed (about" in said
     assert "6 whose shared code changed beneath it (about" in said
-    assert "this run takes 1, part 3 of 4" in said
+    assert "this run takes 1: part 3 of 4" in said
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "-1/2", "1/0", "1/2/3"])
@@ -68,7 +68,7 @@ def test_what_is_no_part_is_refused(text):
 def test_a_part_goes_with_stale():
     done = CliRunner().invoke(app, ["judge", "adamw_solves_box", "--part", "1/2"])
     assert done.exit_code == 2
-    assert "it goes with --stale" in done.output
+    assert "only with --stale" in done.output
 
 
 @pytest.mark.parametrize("command", ["verify", "judge"])
@@ -88,7 +88,7 @@ def test_what_is_stale_is_a_family_by_either_name(command, states, monkeypatch, 
     ((names, options),) = judged
     assert (options.jobs, options.write, options.minutes, options.trial_seconds) == (2, True, 5.0, 600.0)
     assert len(names) == 4
-    assert "this run takes 2, part 2 of 3" in " ".join(done.stderr.split())
+    assert "this run takes 2: part 2 of 3" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(("part", "count"), [("", 8), ("1/4", 2), ("4/4", 2)])
@@ -102,4 +102,4 @@ def test_a_part_asks_that_claims_were_judged_on_their_own_code(part, count, stat
 def test_only_what_is_stale_of_a_subject_is_counted(states, capsys):
     some = list(engine.registry().values())[:3]
     assert stale_claims(some) == some
-    assert "Verdicts: 0 on the code as it is, 1 whose own code changed" in " ".join(capsys.readouterr().err.split())
+    assert "Verdicts: 0 with the current code, 1 whose own code changed" in " ".join(capsys.readouterr().err.split())

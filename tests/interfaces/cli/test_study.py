@@ -75,7 +75,7 @@ def test_interrupted_with_something_finished(run, tmp_path, record):
     result = run(record=dataclasses.replace(record, interrupted=True))
     assert result.exit_code == 130
     assert (tmp_path / "out" / "report" / "index.html").exists()
-    assert "what was finished is written" in result.stderr
+    assert "finished results were written" in result.stderr
 
 
 def test_interrupted_before_anything_was_finished(run, tmp_path):

@@ -123,7 +123,7 @@ def test_what_is_missing_is_left_out(record):
         scores=[], interrupted=True,
     )  # fmt: skip
     page = families.families_page(empty)
-    assert "stopped before it could answer" in page
+    assert "stopped before it had a result" in page
     assert "was interrupted" in page
     assert "<svg" not in page
     assert (

@@ -46,7 +46,7 @@ def test_the_page_of_the_whole_catalogue_says_first_what_is_amiss_and_is_small_a
 def test_a_page_without_any_verdict_is_a_page(tmp_path):
     page = Page(write_verified(record(rows=[], changes=[], left=[], notes=[]), tmp_path).read_text())
     assert "No claim was judged." in page.words
-    assert "No verdict of this run is another one" in page.words
+    assert "No verdict of this run differs" in page.words
 
 
 def test_the_page_fits_both_widths_and_axe_finds_nothing(tmp_path):

@@ -108,7 +108,7 @@ def test_the_table_is_searched_and_filtered_and_the_address_keeps_it(small):
         driver.find_element("tag name", "button").click()
         assert driver.execute_script(SHOWN) == len(known)
         box.send_keys("barron parametre of gausian")
-        after(driver, "the nearest spelling is shown")
+        after(driver, "these have the nearest spelling")
         assert 1 <= driver.execute_script(SHOWN) < len(known)
         assert "Barron" in driver.execute_script(FIRST)
 
@@ -125,7 +125,7 @@ def test_the_search_of_every_page_leads_to_what_it_found(small):
         )
         assert any("docs/claims.html" in address for address in found)
         driver.get(f"{(small / 'search.html').as_uri()}?q=tangent+kernel+zebra")
-        after(driver, "Nothing has all words")
+        after(driver, "No result has all words")
         assert "'tangent kernel'" in driver.find_element("id", "told").text
         driver.get(f"{(small / 'search.html').as_uri()}?q=kernel_ridge&of=reference")
         after(driver, "result")
@@ -204,7 +204,7 @@ def test_a_claim_can_be_cited_downloaded_and_followed_to_what_it_runs(small):
 
 
 def test_a_source_in_part_says_which_chapters_are_listed(small):
-    said = "Listed are chapters "
+    said = "The list covers chapters "
     page = (small / "sources" / "emergence2026.html").read_text(encoding="utf-8")
     assert f"{said}{', '.join(map(str, chapters('emergence2026')))};" in page
     assert page.count('<span class="soft">(caption)</span>') > 50

@@ -1,4 +1,4 @@
-"""The command line, one file a command. Commands import jax and the rooms below when they run, not before."""
+"""The command line, with one file per command. Commands import JAX and lower subpackages only when they run."""
 
 import inspect
 import os
@@ -31,7 +31,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Deep-learning theory that you can call: on your data, or claim by claim.",
+    help="Deep-learning theory that you can apply to your data and models, or test claim by claim.",
 )
 
 commands = {

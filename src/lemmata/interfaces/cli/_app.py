@@ -48,7 +48,7 @@ class Commands(typer.core.TyperGroup):
             complain(error)
             raise typer.Exit(REFUSED) from None
         except KeyboardInterrupt:
-            err.print("Interrupted before anything was finished.")
+            err.print("Interrupted before any result was finished.")
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             _drop_output()
@@ -65,14 +65,14 @@ def _refuse_moved(command: str, options: list[str]) -> None:
     """Refuse options under which something once stood that stands elsewhere, and say where."""
     for option in options:
         if option == "--chapter":
-            own = "" if command in ("judge", "list", "refute") else "`lemmata judge`, `list` and `refute` take "
-            remedy = f"{own}--subject NAME, a subject or subject.section"
-            raise SettingError("--chapter", rule="claims are chosen by subject", remedy=remedy)
+            own = "" if command in ("judge", "list", "refute") else "use `lemmata judge`, `list` or `refute` with "
+            remedy = f"{own}--subject NAME, where NAME is a subject or subject.section"
+            raise SettingError("--chapter", rule="choose claims by subject", remedy=remedy)
         if command == "verify" and option in OF_A_FAMILY:
             raise SettingError(
                 f"verify {option}",
-                rule="it judges the statements that are named, and takes no options of a family",
-                remedy=f"lemmata judge {option}",
+                rule="`lemmata verify` tests only the claims that you name",
+                remedy=f"use `lemmata judge {option}`",
             )
 
 

@@ -9,17 +9,18 @@ from ._options import Dask, Jobs
 
 
 def calibrate(
-    repeats: Annotated[int, typer.Option(help="Verifications of each family.", min=10, max=1_000_000)] = 2000,
-    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
+    repeats: Annotated[int, typer.Option(help="Number of verifications of each family.", min=10, max=1_000_000)] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     jobs: Jobs = 1,
     dask: Dask = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure how often verdicts are wrong: false refutations, power against near neighbours, coverage, false support.
+    """Measure how often verdicts are wrong, on statements that are known to be true or false.
 
-    Exit code 0 where the repetitions contradict no rate that is asked for, 1 elsewhere; 4 where a family was lost with
-    its worker.
+    It measures false refutations, power against nearly true statements, coverage of intervals, and false support.
+
+    Exit code 0 if the repetitions agree with every promised rate, 1 if not, 4 if a worker died during a family.
     """
     from ._study import check_seed
 
@@ -59,7 +60,7 @@ def calibrate(
     if as_json:
         plain(json.dumps(rows, indent=1))
     elif markdown:
-        plain("| relation | family | asked | trials | level | went so | exact limits | least |")
+        plain("| relation | family | promised result | trials | level | share with it | exact limits | least share |")
         plain("| --- | --- | --- | ---: | ---: | ---: | --- | ---: |")
         for row in rows:
             plain(
@@ -69,13 +70,13 @@ def calibrate(
             )
     else:
         for row in rows:
-            mark = "" if row["passed"] else "  NOT AS ASKED"
+            mark = "" if row["passed"] else "  NOT AS PROMISED"
             out.print(f"{row['relation']}: {row['family']}", style="bold", markup=False, highlight=False)
             said = f"  {row['asked']} at level {row['level']:g}, {row['trials']} trials: {_figures(row, ', ')}{mark}"
             out.print(said, markup=False, highlight=False)
     wrong = sum(not row["passed"] for row in rows)
     if not as_json:
-        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as asked.")
+        plain(f"\n{len(rows)} families, {repeats} verifications each, seed {seed}: {wrong} not as promised.")
     raise typer.Exit(4 if lost else int(bool(wrong)))
 
 

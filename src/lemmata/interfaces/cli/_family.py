@@ -22,20 +22,24 @@ class Family:
     ] = False
     part: Annotated[
         str,
-        typer.Option(metavar="K/N", help="With --stale: where shared code changed, the K-th of N parts of the claims."),
+        typer.Option(
+            metavar="K/N", help="With --stale: of claims whose shared code changed, only the K-th of N parts."
+        ),
     ] = ""
     subject: Subjects = None
-    source: Annotated[str, "Only claims of this source, by its key."] = ""
+    source: Annotated[str, "Only claims of the source with this key."] = ""
 
     def check(self, names: list[str] | None) -> None:
         """Refuse what names no family, or names it twice over."""
         options = [option for option, given in (("--all", self.everything), ("--stale", self.stale)) if given]
         if names and options:
-            raise SettingError(" and ".join([*options, *names]), rule="either names of claims, or --all or --stale")
+            raise SettingError(
+                " and ".join([*options, *names]), rule="give either names of claims, or --all or --stale"
+            )
         if self.part and not self.stale:
-            raise SettingError("--part", rule="it goes with --stale")
+            raise SettingError("--part", rule="use it only with --stale")
         if not (names or options or self.subject or self.source):
-            raise SettingError("judge", rule="names of claims, --all, --stale, --subject or --source")
+            raise SettingError("judge", rule="name claims, or use --all, --stale, --subject or --source")
 
     def claims(self, names: list[str] | None) -> list[Any]:
         """The claims, of those that are named where names are given."""
@@ -45,14 +49,14 @@ class Family:
         places = known_subjects(self.subject, [claim.name for claim in known])
         keys = dict.fromkeys(claim.source.key for claim in known)
         if self.source and self.source not in keys:
-            raise unknown("--source", self.source, keys, "a source of the claims asked for")
+            raise unknown("--source", self.source, keys, "give the key of a source of these claims")
         found = [
             claim
             for claim in known
             if (not places or is_of(places, claim.name)) and self.source in ("", claim.source.key)
         ]
         if not found:
-            raise SettingError("judge", found="no claim", rule="--subject and --source leave at least one")
+            raise SettingError("judge", found="no claim", rule="--subject and --source must leave at least one claim")
         return stale_claims(found, self.part) if self.stale else found
 
     def out_of_date(self, chosen: list[Any]) -> int:

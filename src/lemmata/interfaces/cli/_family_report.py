@@ -44,12 +44,12 @@ def _record(run: FamilyRun, held: list[Any]) -> dict[str, Any]:
 
 def level_words(record: dict[str, Any]) -> str:
     """The level in a sentence."""
-    how = "Holm on p-values"
+    how = "Holm's procedure on p-values"
     if record["method"] == "e-values":
-        how = "Holm on e-values of all sessions in the ledger, which stay valid however often the run is continued"
+        how = "Holm's procedure on e-values of all sessions, which stay valid however often you continue"
     return (
-        f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}): the probability that any true "
-        "one of them is refuted is at most that."
+        f"Family-wise level {record['level']:g} over {record['claims']} claims ({how}). So the probability that any "
+        "true claim is refuted is at most this level."
     )
 
 
@@ -96,7 +96,7 @@ def table_of(record: dict[str, Any]) -> Iterator[str]:
         f"{unexpected} not as expected; run {record['run']} of {record['ledger']}."
     )
     for change in record["changes"]:
-        why = ", ".join(change["why"]) or "nothing that is known"
+        why = ", ".join(change["why"]) or "no known reason"
         yield f"Changed since the last run: {change['claim']}: {change['before']} -> {change['after']} ({why})"
     if record["left"]:
         more = f" and {len(record['left']) - 5} more" if len(record["left"]) > 5 else ""
@@ -116,12 +116,14 @@ def _code(run: FamilyRun, record: dict[str, Any], held: list[Any], out_of_date: 
         [claim for claim in chosen if claim.name in run.judged and of_package(claim)], {v.name: v for v in held}
     )
     if broken:
-        err.print(f"{broken} against a rule.", markup=False, highlight=False)
+        err.print(f"Claims that break a rule: {broken}.", markup=False, highlight=False)
     if len(chosen) == 1 and held:
         return EXIT[held[0].status] or int(bool(broken))
     out_of_date = 0 if options.write else out_of_date
     if out_of_date:
-        said = f"The catalogue was out of date in {out_of_date} claims; `lemmata verify --stale --write` renews it."
+        said = (
+            f"The catalogue was out of date in {out_of_date} claims. Update it with `lemmata verify --stale --write`."
+        )
         err.print(said, markup=False, highlight=False)
     code = worst(chosen, held)
     if options.continued and record["left"]:

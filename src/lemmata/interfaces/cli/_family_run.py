@@ -28,16 +28,18 @@ class RunOptions(Judging):
     """How a family is judged."""
 
     minutes: Annotated[
-        float | None, typer.Option(metavar="M", help="Begin no claim after so long; the next run takes the rest.")
+        float | None, typer.Option(metavar="M", help="Start no claim after this time; the next run tests the rest.")
     ] = None
     continued: Annotated[
-        bool, typer.Option("--continue", help="Add fresh trials to what the ledger has; e-values hold the level.")
+        bool, typer.Option("--continue", help="Add fresh trials to those in the ledger; e-values keep the level valid.")
     ] = False
     trial_seconds: Annotated[
-        float | None, typer.Option(metavar="T", help="A trial may take so long; default: 600, none for named claims.")
+        float | None, typer.Option(metavar="T", help="Time limit of one trial; default: 600, or none for named claims.")
     ] = None
     write: Annotated[bool, typer.Option("--write", help="Write the verdicts into the catalogue.")] = False
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page of the run to DIR/index.html.")] = None
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write a page about the run to DIR/index.html.")] = (
+        None
+    )
 
     def check(self) -> None:
         """Refuse what no run takes, and what cannot be meant together."""
@@ -48,10 +50,14 @@ class RunOptions(Judging):
         if limit is not None and not 0 < limit <= MOST_SECONDS:
             raise SettingError("--trial-seconds", found=limit, rule=f"above 0 and at most {MOST_SECONDS:g}")
         if self.dask is not None and limit is not None and limit != TRIAL_SECONDS:
-            raise SettingError("--trial-seconds and --dask", rule="trials of this machine's processes have a limit")
+            raise SettingError(
+                "--trial-seconds and --dask",
+                rule="the limit applies only to processes of this machine; use one of the two",
+            )
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
-                "--write", rule="verdicts at default settings, budget, corners and level, of one session"
+                "--write",
+                rule="it stores only verdicts at the default budget, corners and level, without --continue",
             )
 
 
@@ -140,7 +146,7 @@ class FamilyRun:
                     kept = self._add(done.task.claim, done.verdict)
                     amiss = done.unrecorded or kept
                     if amiss:
-                        self.notes.append(f"{done.verdict.name}, seed {done.verdict.seed}: not recorded; {amiss}")
+                        self.notes.append(f"{done.verdict.name}, seed {done.verdict.seed}: not recorded: {amiss}")
                     yield done.task.claim, done.verdict
                     if done.verdict.interrupted:
                         self.interrupted = True
@@ -174,7 +180,7 @@ class FamilyRun:
                 with open_ledger(self.path) as ledger:
                     evidence = {claim.name: evidence_of(ledger, claim) for claim in self.chosen if claim.name in found}
             except DataError as error:
-                self.notes.append(f"evidence of earlier sessions cannot be read; {error}")
+                self.notes.append(f"the evidence of earlier sessions cannot be read: {error}")
         held = at_family_level(verdicts, self.options.level, len(self.chosen), evidence)
         claims = {claim.name: claim for claim in self.chosen}
         for verdict in held:
@@ -191,7 +197,7 @@ class FamilyRun:
             with open_ledger(self.path) as ledger:
                 return changes_in(ledger, self.number)
         except DataError as error:
-            self.notes.append(f"changes since the last run are not known; {error}")
+            self.notes.append(f"the changes since the last run are unknown: {error}")
             return []
 
 

@@ -98,6 +98,6 @@ class Job:
             for what, path in (("Report", page), ("Record", written)):
                 out.print(f"{what}: {clean(str(path))}", markup=False, highlight=False, soft_wrap=True)
         if record.interrupted:
-            err.print("Interrupted: what was finished is written.")
+            err.print("Interrupted; the finished results were written.")
             raise typer.Exit(INTERRUPTED)
         return record

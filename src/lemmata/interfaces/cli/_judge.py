@@ -17,19 +17,20 @@ def _judge(
     family: Family,
     own: RunOptions,
     claims: Annotated[
-        list[str] | None, typer.Argument(help="Names as `lemmata verify` takes them.", show_default=False)
+        list[str] | None, typer.Argument(help="Claims, named as for `lemmata verify`.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Judge a family of claims: everything, subjects, what is stale, or what is named, at a family-wise level.
+    """Test a family of claims: all claims, some subjects, those with changed code, or those that you name.
 
-    The probability that any true statement of the family is refuted is at most the level. Claims that could tell most
-    come first, verdicts that the ledger has of the same code are taken as they are, and a claim that hangs fails alone.
+    The probability that any true claim of the family is refuted is at most the level. The claims about which most is
+    to be learned come first. Verdicts in the ledger are reused if the code is the same. If one claim hangs, the others
+    go on.
 
-    Exit code 0 where every verdict is the expected one (a misprint entered as printed is expected to be refuted) and,
-    with --stale, the catalogue was up to date (with --part, in claims' own code); 2 usage; 3 where claims were left; 4
-    where a claim raised, hung or gave NaN, or could not be recorded; else that of the worst unexpected verdict, as of
-    `lemmata verify`.
+    Exit code 0 if every verdict is the expected one; with --stale, also only if the catalogue was up to date (with
+    --part, for the claims' own code). Statements that are false as printed are expected to be refuted. 2 usage error,
+    3 if claims were left out, 4 if a claim raised, hung, gave NaN, or could not be recorded. Otherwise the code of the
+    worst unexpected verdict, as in `lemmata verify`.
     """
     family.check(claims)
     own.check()
@@ -45,7 +46,7 @@ def _judge(
     chosen = family.claims(claims)
     foreign = [claim.name for claim in chosen if not of_package(claim)]
     if foreign and own.write:
-        raise SettingError(f"claim {foreign[0]}", rule="--write is for registered claims")
+        raise SettingError(f"claim {foreign[0]}", rule="--write works only for registered claims")
     out_of_date = family.out_of_date(chosen)
     run = FamilyRun(chosen, own)
     _judged(run)
@@ -70,7 +71,7 @@ def _judged(run: FamilyRun) -> None:
             f"{at} {verdict.status:<12} {verdict.name} {verdict.seconds:.1f} s{wrong}", markup=False, highlight=False
         )
         if run.options.write and amiss([claim], {claim.name: verdict}):
-            run.notes.append(f"{claim.name} breaks a rule; its record stays as it was")
+            run.notes.append(f"{claim.name} breaks a rule; its record was not changed")
         elif run.options.write:
             write_record(claim, record_of(claim, verdict))
             if run.options.continued or verdict.seconds > costs().get(type(claim).__name__, 0.0):

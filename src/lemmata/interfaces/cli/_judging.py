@@ -14,7 +14,8 @@ from lemmata.errors import SettingError
 from ._options import Dask, Jobs
 
 LedgerPath = Annotated[
-    Path | None, typer.Option("--ledger", metavar="PATH", help="Trials are kept and found here; default: platform's.")
+    Path | None,
+    typer.Option("--ledger", metavar="PATH", help="File for trials; default: in the platform's data directory."),
 ]
 """Where a command keeps trials."""
 
@@ -26,12 +27,12 @@ MOST_TRIALS = 10**7
 class Judging:
     """The options that `lemmata verify` and `lemmata judge` share."""
 
-    budget: Annotated[int | None, "Number of trials, fixed beforehand; default: what support needs."] = None
+    budget: Annotated[int | None, "Number of trials, fixed beforehand; default: as many as support needs."] = None
     corners: Annotated[
-        int | None, typer.Option(help="Other settings to judge; default: 3, none with --set.", min=0, max=50)
+        int | None, typer.Option(help="Number of extra settings to test; default: 3, or 0 with --set.", min=0, max=50)
     ] = None
-    level: Annotated[float, "Probability of refuting a true statement."] = 1e-3
-    seed: Annotated[int, "Seed of all randomness."] = 0
+    level: Annotated[float, "Largest allowed probability of refuting a true statement."] = 1e-3
+    seed: Annotated[int, "Seed of all random numbers."] = 0
     jobs: Jobs = 1
     dask: Dask = None
     ledger: LedgerPath = None
@@ -43,10 +44,10 @@ class Judging:
         check_seed(self.seed)
         if self.budget is not None and not 1 <= self.budget <= MOST_TRIALS:
             raise SettingError(
-                "--budget is out of bounds",
+                "--budget is out of range",
                 found=self.budget,
                 rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
-                remedy="leave --budget out for the number that support needs",
+                remedy="leave --budget out to use as many trials as support needs",
             )
         if not 0 < self.level < 0.5:
             raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
@@ -84,5 +85,9 @@ def named_claims(names: list[str] | None) -> list[Any]:
     found: dict[str, Any] = {}
     for claim in (claim for name in names or [] for claim in find(name)):
         if found.setdefault(claim.name, claim) is not claim:
-            raise SettingError(f"claim {claim.name}", found="twice", rule="claims of one run have different names")
+            raise SettingError(
+                f"claim {claim.name}",
+                found="two claims with this name",
+                rule="claims of one run must have different names",
+            )
     return list(found.values())

@@ -9,9 +9,10 @@ import typer
 from lemmata.errors import MissingFileError, SettingError
 
 _ACTIONS = {
-    "list": "[CLAIM]: runs, or the trials and verdicts of one claim",
-    "compare": "RUN RUN: verdicts that changed, and why",
-    "replay": "CLAIM NUMBER: one trial again, bit for bit", "export": "FILE.parquet: every trial", "check": "the file",
+    "list": "[CLAIM]: all runs, or the trials and verdicts of one claim",
+    "compare": "RUN RUN: verdicts that changed, and the reasons",
+    "replay": "CLAIM NUMBER: repeat one trial, bit for bit",
+    "export": "FILE.parquet: write every trial", "check": "check the file",
 }  # fmt: skip
 
 
@@ -19,15 +20,20 @@ def ledger(
     action: Annotated[
         str, typer.Argument(help="list [CLAIM], compare RUN RUN, replay CLAIM NUMBER, export FILE, check.")
     ],
-    words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="What the action takes.")] = None,
-    path: Annotated[Path | None, typer.Option("--ledger", metavar="PATH", help="Default: the platform's.")] = None,
-    setting: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Of a trial.")] = None,
-    seed: Annotated[int, typer.Option(help="Of a trial.")] = 0,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="Arguments of the action.")] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option("--ledger", metavar="PATH", help="Ledger file; default: in the platform's data directory."),
+    ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="For replay: setting of the trial.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For replay: seed of the trial.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Look into the ledger, in which `lemmata verify` keeps every trial and every verdict.
+    """Read the ledger, the file in which `lemmata verify` stores every trial and every verdict.
 
-    Exit code 0; 1 where a replayed trial gives other numbers, or the file is damaged; 2 where the input is refused.
+    Exit code 0; 1 if a replayed trial gives other numbers or the file is damaged; 2 usage error.
     """
     given = words or []
     counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}
@@ -43,8 +49,8 @@ def ledger(
 
     own = path or default_path()
     if not own.exists():
-        rule = "`lemmata verify` writes one"
-        raise MissingFileError(f"ledger {own}", found="no file", rule=rule, remedy="--ledger PATH")
+        rule = "the file must exist; `lemmata verify` creates it"
+        raise MissingFileError(f"ledger {own}", found="no file", rule=rule, remedy="give its path with --ledger PATH")
     with open_ledger(own) as opened:
         code, record, lines = _DO[action](opened, given, setting, seed)
     from ._console import plain
@@ -81,7 +87,7 @@ def _list(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
         f"code {row['fingerprint'][:8]}  {row['setting']}" for row in rows
     ]  # fmt: skip
     lines += [f"{row['claim']}  run {row['run']}: {row['status']}, {row['reason']}" for row in verdicts]
-    return 0, {"trials": rows, "verdicts": verdicts}, lines or ["nothing of it was run"]
+    return 0, {"trials": rows, "verdicts": verdicts}, lines or ["the ledger has no trial or verdict of it"]
 
 
 def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
@@ -91,7 +97,7 @@ def _compare(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
     found = compare_runs(ledger, *(_number(word) for word in words))
     record = [dataclasses.asdict(change) for change in found]
-    return 0, record, [str(change) for change in found] or ["no verdict that both runs have is another one"]
+    return 0, record, [str(change) for change in found] or ["all verdicts that both runs have are the same"]
 
 
 def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
@@ -102,7 +108,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
     claims, number = find(words[0]), _number(words[1])
     if len(claims) != 1:
-        raise SettingError("ledger replay", found=f"{len(claims)} claims", rule="the name of one")
+        raise SettingError("ledger replay", found=f"{len(claims)} claims", rule="name one claim")
     own = json.dumps(claims[0].population.settings().resolve(parse_settings(setting)), sort_keys=True)
     row, same = replay(ledger, claims[0], own, seed, number)
     from lemmata.engine.ledger import numbers_of
@@ -111,7 +117,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     lines = [
         f"{name}: {', '.join(f'{value:.17g}' for value in values[:8])}" for name, values in numbers_of(row).items()
     ]
-    word = "the numbers are those of the ledger, bit for bit" if same else "OTHER NUMBERS than those of the ledger"
+    word = "the same numbers as in the ledger, bit for bit" if same else "OTHER NUMBERS than in the ledger"
     return int(not same), record, [*lines, word]
 
 
@@ -122,7 +128,7 @@ def _export(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
 def _check(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
     found = ledger.check()
-    return int(bool(found)), found, found or [f"{ledger.path} is whole"]
+    return int(bool(found)), found, found or [f"{ledger.path} is undamaged"]
 
 
 def _number(word: str) -> int:

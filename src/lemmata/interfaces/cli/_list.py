@@ -18,29 +18,31 @@ WEAK = "weak"
 def list_claims(
     words: Annotated[
         list[str] | None,
-        typer.Argument(help='What the claims are about, in your words, or the number of a statement: "Theorem 4.2".'),
+        typer.Argument(help='Words to search for, or the number of a statement: "Theorem 4.2".'),
     ] = None,
-    source: Annotated[str, typer.Option(help="The statements of this source in order, with their claims.")] = "",
+    source: Annotated[str, typer.Option(help="List the statements of this source in order, with their claims.")] = "",
     loose: Annotated[
-        bool, typer.Option("--loose", help="Only claims whose control is loose, with the reason.")
+        bool, typer.Option("--loose", help="Only claims that have no near control, with the reason.")
     ] = False,
-    tool: Annotated[str, typer.Option(help="Only claims that rest on this mathematical tool.")] = "",
+    tool: Annotated[str, typer.Option(help="Only claims that use this mathematical tool.")] = "",
     architecture: Annotated[str, typer.Option(help="Only claims about this architecture.")] = "",
     about: Annotated[str, typer.Option("--object", help="Only claims about this object.")] = "",
-    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict, or `weak` ones.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only claims with this last verdict, or only `weak` claims.")] = "",
     kind: Annotated[str, typer.Option(help="Only claims of this kind: theorem, lemma, ...")] = "",
     subject: Subjects = None,
-    runs: Annotated[str, typer.Option(help="Only claims that run this public function: solvers.kernel_ridge.")] = "",
-    first: Annotated[int, typer.Option(min=0, help="With WORDS: print the best N claims; 0 prints all.")] = 20,
-    unrun: Annotated[bool, typer.Option("--unrun", help="The public functions that no claim runs.")] = False,
+    runs: Annotated[
+        str, typer.Option(help="Only claims that run this public function, such as solvers.kernel_ridge.")
+    ] = "",
+    first: Annotated[int, typer.Option(min=0, help="With WORDS: print the best N claims, or all with 0.")] = 20,
+    unrun: Annotated[bool, typer.Option("--unrun", help="List the public functions that no claim runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """List the registered claims: name, what it says, where it stands, the last verdict, and the tightness of bounds.
+    """List the registered claims with name, title, source, last verdict and tightness.
 
-    With WORDS, the best match comes first. Synonyms, other spellings and small typing errors are understood.
+    With WORDS, the best match comes first. The search understands synonyms, other spellings and small typing errors.
 
-    Tightness is the largest share of a bound's constant that a search for counterexamples found to be needed. A claim
-    is weak where its trials let a statement pass that is a factor 1.25 away, or 0.2 in an exponent.
+    Tightness is the largest ratio of measured value to bound that a search found; at 1 the bound is attained. A claim
+    is weak if its trials also support a statement that differs by a factor 1.25, or by 0.2 in an exponent.
     """
     from lemmata.engine.catalogue import all_runs
     from lemmata.engine.catalogue import rows as all_rows
@@ -83,15 +85,15 @@ def list_claims(
         out.print(said, markup=False, highlight=False)
     for line in counts([*rows, *more]):
         out.print(line, markup=False, highlight=False)
-    shown = f"{len(rows)} claims"
+    shown = f"{len(rows)} claim{'s' * (len(rows) != 1)}"
     if more:
         shown = f"The best {shown} of {len(rows) + len(more)}; `--first 0` prints all"
-    out.print(f"{shown}. `lemmata show NAME` states one, `lemmata verify NAME` judges it.")
+    out.print(f"{shown}. `lemmata show NAME` prints one, `lemmata verify NAME` tests it.")
 
 
 _ACCUSED = (
-    "Words of a source, each with its passage", "Folklore", "Observations of our own",
-    "Not yet held against the source's own words",
+    "Statements of a source, each with its passage", "Folklore", "Our own observations",
+    "Not yet compared with the source's own words",
 )  # fmt: skip
 
 
@@ -103,7 +105,7 @@ def _runs(row: dict[str, Any], function: str) -> bool:
     if function not in known:
         near = difflib.get_close_matches(function, known, n=1, cutoff=0.5)
         remedy = f"did you mean {near[0]}?" if near else None
-        raise UnknownNameError(f"--runs '{function}'", rule="a public name with its subpackage", remedy=remedy)
+        raise UnknownNameError(f"--runs '{function}'", rule="give a public name with its subpackage", remedy=remedy)
     return function in all_runs()[row["name"]]
 
 
@@ -123,7 +125,7 @@ def _list_unrun(as_json: bool) -> None:
         places.setdefault(name.partition(".")[0], []).append(name.partition(".")[2])
     for place, names in places.items():
         out.print(f"[bold]{place}[/bold]  {', '.join(names)}", highlight=False)
-    out.print(f"{len(left)} of {len(public())} public functions and classes are run by no claim.")
+    out.print(f"{len(left)} of {len(public())} public functions and classes are not run by any claim.")
 
 
 def _accused(row: dict[str, Any]) -> int:
@@ -189,7 +191,7 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
     if given:
         raise SettingError(
             f"--source with {', '.join(given)}",
-            rule="--source lists the statements of a source, which have no such property",
+            rule="--source lists statements of a source, which do not have these properties",
             remedy="leave --source out",
         )
 

@@ -13,24 +13,28 @@ from lemmata.errors import SettingError
 def map_catalogue(
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the site here: an empty or new directory, or an earlier site."),
+        typer.Option(
+            metavar="DIR", help="Write the site into this directory, which must be new, empty or an earlier site."
+        ),
     ] = None,
     serving: Annotated[
-        bool, typer.Option("--serve", help="Show the site on this machine's loopback address until Ctrl-C.")
+        bool, typer.Option("--serve", help="Serve the site on this machine's loopback address until Ctrl-C.")
     ] = False,
     base_url: Annotated[
-        str, typer.Option(metavar="URL", help="Where the site will stand; adds canonical links, a sitemap and a feed.")
+        str, typer.Option(metavar="URL", help="Public address of the site; adds canonical links, a sitemap and a feed.")
     ] = "",
     repository: Annotated[
-        str, typer.Option(metavar="URL", help="The code's repository; claims then link to their code in it.")
+        str, typer.Option(metavar="URL", help="Address of the code's repository; claims then link to their code in it.")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Write the catalogue and the documentation as a static site that needs no server and no network.
+    """Write the catalogue and the documentation as a static site that works offline.
 
-    It has a table of all claims to search and filter, a page a claim, a source and a subject, the map of what stands on
-    what, and the documentation; no claim is run for it. Without --out and --serve the counts are printed: claims by
-    tool, architecture, object and kind, beside what the survey announces.
+    The site has a searchable table of all claims, the documentation, a map of the code, and a page for each claim,
+    source and subject. The command does not run any claim.
+
+    Without --out and --serve, the command prints how many claims there are by tool, architecture, object and kind, and
+    how many results the survey announces.
     """
     from ._console import plain
 
@@ -41,7 +45,9 @@ def map_catalogue(
         return
     if as_json:
         raise SettingError(
-            "--json with --out or --serve", rule="--json prints the counts", remedy="leave one of them out"
+            "--json with --out or --serve",
+            rule="--json prints only the counts",
+            remedy="leave out --json, or --out and --serve",
         )
     from lemmata.interfaces.site import Published, serve
 

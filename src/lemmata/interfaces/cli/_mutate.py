@@ -15,30 +15,31 @@ from ._subjects import Subjects, is_of, known_subjects
 
 def mutate(
     claims: Annotated[
-        list[str] | None, typer.Argument(help="Names as `lemmata verify` takes them.", show_default=False)
+        list[str] | None, typer.Argument(help="Claims, named as for `lemmata verify`.", show_default=False)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every registered claim.")] = False,
     sample: Annotated[
-        int | None, typer.Option(metavar="N", help="N claims over all relations and subjects, the cheapest first.")
+        int | None,
+        typer.Option(metavar="N", help="A sample of N claims from all relations and subjects, cheapest first."),
     ] = None,
     subject: Subjects = None,
-    budget: Annotated[int | None, typer.Option(help="Trials of each claim; default: what support needs.")] = None,
-    level: Annotated[float, typer.Option(help="Probability of refuting a true statement.")] = 1e-3,
+    budget: Annotated[int | None, typer.Option(help="Trials of each claim; default: as many as support needs.")] = None,
+    level: Annotated[float, typer.Option(help="Largest allowed probability of refuting a true statement.")] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the sample and of all trials.")] = 0,
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Begin no claim after so long.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Keep what is found in the records of the sections.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables alone, as Markdown.")] = False,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after this time.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print only the tables, as Markdown.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Judge wrong neighbours of statements on the claims' own trials, and say how far the nearest refuted one is.
+    """Test slightly wrong versions of claims on the same trials, and report how far the nearest refuted one is.
 
-    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8, exponents moved by 0.1 and 0.2, bounds made tighter, effects
-    switched off, and roles exchanged. The score is the share of mutations that a verdict notices; vacuous and loose
-    claims and those that are not supported are left out of it. Trials that a verdict left in the ledger are read.
+    Predictions are multiplied by 1.05, 0.95, 1.25 and 0.8. Exponents are changed by 0.1 and 0.2. Bounds are tightened,
+    effects switched off, and variables exchanged. The score is the share of these mutations that a verdict notices. It
+    covers supported claims that are neither vacuous nor loose. Trials in the ledger are reused.
 
-    Exit code 0 where all was done, 2 usage, 3 where claims were left for want of time, 4 where something failed.
+    Exit code 0 if all claims were done, 2 usage error, 3 if time ran out before some claims, 4 if a claim failed.
     """
     from lemmata.engine.catalogue import told_mutations
     from lemmata.engine.claims import registry, write_beside
@@ -47,7 +48,7 @@ def mutate(
     from ._console import out, plain
 
     if not (claims or everything or subject or sample is not None):
-        raise SettingError("mutate", rule="names of claims, --all, --subject or --sample")
+        raise SettingError("mutate", rule="name claims, or use --all, --subject or --sample")
     chosen = named_claims(claims) if claims else list(registry().values())
     places = known_subjects(subject, [claim.name for claim in chosen])
     chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]
@@ -75,7 +76,7 @@ def mutate(
     else:
         _print_scores(found)
         if left:
-            out.print(f"Left for want of time: {len(left)} claims.")
+            out.print(f"Claims not tested, because time ran out: {len(left)}.")
     raise typer.Exit(4 if failed else 3 if left else 0)
 
 

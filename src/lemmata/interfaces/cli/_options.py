@@ -10,11 +10,14 @@ from typer.models import OptionInfo
 
 from lemmata.errors import SettingError
 
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Processes, which share the cores.", min=1, max=64)]
+Jobs = Annotated[
+    int, typer.Option("--jobs", metavar="N", help="Number of processes; they share the cores.", min=1, max=64)
+]
 """How many processes of this machine a command uses."""
 
 Dask = Annotated[
-    str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers are used instead.")
+    str | None,
+    typer.Option("--dask", metavar="ADDRESS", help="Address of a Dask scheduler; its workers are used instead."),
 ]
 """The address of a scheduler, tcp://10.0.0.1:8786."""
 
@@ -59,8 +62,8 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise SettingError("--set", found=repr(pair), rule="NAME=VALUE, for example --set n=100")
+            raise SettingError("--set", found=repr(pair), rule="write it as NAME=VALUE, for example --set n=100")
         if name.strip() in setting:
-            raise SettingError(f"--set {name.strip()}", found="twice", rule="one value for a setting")
+            raise SettingError(f"--set {name.strip()}", found="given twice", rule="give each setting one value")
         setting[name.strip()] = value.strip()
     return setting

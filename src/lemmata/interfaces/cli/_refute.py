@@ -21,34 +21,47 @@ if TYPE_CHECKING:
 def refute(
     claims: Annotated[
         list[str] | None,
-        typer.Argument(help="Claims: names, subjects, numbers of statements, or files.", show_default=False),
+        typer.Argument(help="Claims: names, subjects, statement numbers, or files.", show_default=False),
     ] = None,
     subject: Subjects = None,
-    minutes: Annotated[float, typer.Option(help="To search for each claim.", min=0.001)] = 1.0,
+    minutes: Annotated[float, typer.Option(help="Time to search for each claim.", min=0.001)] = 1.0,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every bound, and what is false as printed, without a record; with --write.")
+        bool,
+        typer.Option(
+            "--all",
+            help="With --write: every bound, and every statement that is false as printed, without a recorded search.",
+        ),
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Record tightness in the catalogue; minutes are of processor time.")
+        bool, typer.Option("--write", help="Record the tightness in the catalogue; minutes are then processor time.")
     ] = False,
-    setting: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Stays as it is.")] = None,
-    without: Annotated[str | None, typer.Option(help="A hypothesis, in its words, that need not hold.")] = None,
-    needs: Annotated[bool, typer.Option("--needs", help="Switch one hypothesis off after the other.")] = False,
-    directory: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Where counterexamples go.")] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Keep this setting fixed.")
+    ] = None,
+    without: Annotated[
+        str | None, typer.Option(help="Allow problems that violate this hypothesis; copy its words.")
+    ] = None,
+    needs: Annotated[
+        bool, typer.Option("--needs", help="Drop each hypothesis in turn, to see which ones the statement needs.")
+    ] = False,
+    directory: Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write counterexamples here.")] = None,
     jobs: Jobs = 1,
     dask: Dask = None,
     storage: Annotated[
-        str | None, typer.Option(help="SQLite file of the search, or the URL of a database; resumes.")
+        str | None,
+        typer.Option(help="SQLite file or database URL of the search; an earlier search there is continued."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Search inside the hypotheses of claims for a problem on which they fail.
+    """Search for a counterexample: a problem that satisfies a claim's hypotheses and contradicts its conclusion.
 
-    Writes DIR/CLAIM/counterexample.py with its record and arrays, a program that shows the claim false. Exit code 0
-    where every claim survived, which is evidence and no proof; 1 where one is false; 2 where the input is refused; 4
-    where a search was lost with its worker. With --jobs or --dask claims are searched beside each other, and one claim
-    from as many seeds as there are workers.
+    It writes DIR/CLAIM/counterexample.py, a program that shows that the claim is false, with its record and arrays.
+    With --jobs or --dask, several claims are searched at the same time. A single claim is searched from as many seeds
+    as there are workers.
+
+    Exit code 0 if every claim survived (evidence, not proof), 1 if one is false, 2 usage error, 4 if a worker died
+    during a search.
     """
     from ._study import check_seed
 
@@ -136,15 +149,17 @@ def _check_asked(
 ) -> None:
     """Refuse combinations that mean nothing."""
     if not (names or subject or everything):
-        raise SettingError("refute", rule="the names of claims, --subject, or --all")
+        raise SettingError("refute", rule="name claims, or use --subject or --all")
     if names and everything:
-        raise SettingError("claims and --all", rule="the names of claims, or --all, and not both")
+        raise SettingError("claims and --all", rule="give either names of claims or --all")
     if everything and not write:
-        raise SettingError("--all", rule="goes with --write", remedy="--subject NAME searches its claims alone")
+        raise SettingError(
+            "--all", rule="use it only with --write", remedy="use --subject NAME to search the claims of one subject"
+        )
     given = [name for name, value in others.items() if value]
     if write and given:
         raise SettingError(
-            f"--write with {', '.join(given)}", rule="the catalogue keeps searches of claims as they are"
+            f"--write with {', '.join(given)}", rule="the catalogue stores only searches of unchanged claims"
         )
 
 

@@ -12,17 +12,19 @@ from lemmata.workflows.records import comparisons, kind_of, studies
 def report(
     records: Annotated[
         list[Path],
-        typer.Argument(help="A study.json, compare.json or model.json; or two studies, or two models, to compare."),
+        typer.Argument(help="One study.json, compare.json or model.json; or two studies or two models to compare."),
     ],
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where index.html goes.")] = Path("report"),
+    directory: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Write index.html into this directory.")
+    ] = Path("report"),
 ) -> None:
-    """Make the page of a study, a comparison or an examined model again, or one that sets two side by side.
+    """Write the page of a study, a comparison or an examined model again, or compare two of them on one page.
 
-    Reads study.json, which `lemmata study` writes, compare.json of `lemmata compare`, or model.json of `lemmata model`,
-    and computes nothing anew: the page opens offline. Two studies, say of a table before and after more rows, or two
-    models are set side by side.
+    It reads study.json of `lemmata study`, compare.json of `lemmata compare`, or model.json of `lemmata model`. It does
+    not compute anything again, and the page opens offline. For two studies or two models, the page shows both side by
+    side: for example, a table before and after you added rows.
 
-    Exit code 0; 2 where a file is no such record, or the two are of different kinds.
+    Exit code 0; 2 if a file is not such a record, or if the two are of different kinds.
     """
     from lemmata.interfaces.report import write_page
 
@@ -30,15 +32,19 @@ def report(
     from ._files import prepare_directory
 
     if len(records) > 2:
-        raise SettingError("lemmata report takes one or two records", found=len(records), rule="a study.json, or two")
+        raise SettingError(
+            "lemmata report takes one or two records", found=len(records), rule="give a study.json, or two"
+        )
     kinds = [kind_of(path) for path in records]
     if len(set(kinds)) > 1:
         known = next(kind for kind in kinds if kind is not studies.StudyRecord)
         other = next(path for path, kind in zip(records, kinds, strict=True) if kind is not known)
         found = f"a record of {known.about}, and {other.name}, which is none"
-        raise SettingError("lemmata report", found=found, rule="two records of one kind")
+        raise SettingError("lemmata report", found=found, rule="give two records of the same kind")
     if kinds == [comparisons.ComparisonRecord] * 2:
-        raise SettingError("lemmata report", found="two comparisons", rule="one of them, or two studies or two models")
+        raise SettingError(
+            "lemmata report", found="two comparisons", rule="give one comparison, or two studies, or two models"
+        )
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     prepare_directory(directory, folders=(), files=("index.html",))
     plain(f"Report: {write_page(directory, *found)}")

@@ -16,29 +16,33 @@ _BYTES = 2**28
 
 
 def scaling(
-    data: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one run a row.")],
-    size: Annotated[str, typer.Option(metavar="COLUMN", help="The column of sizes n.")] = "n",
-    value: Annotated[str, typer.Option(metavar="COLUMN", help="The column of losses.")] = "loss",
+    data: Annotated[Path, typer.Argument(help="A CSV, TSV or Parquet file with one run per row.")],
+    size: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the model size n.")] = "n",
+    value: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the loss.")] = "loss",
     amount: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column of data d; taken where one is called d.")
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the data size d; default: d, if there is such a column."),
     ] = None,
-    at: Annotated[list[float] | None, typer.Option(metavar="N", help="What loss at this n? Repeatable.")] = None,
-    at_data: Annotated[float | None, typer.Option("--d", metavar="D", help="The d of --at and --loss.")] = None,
-    loss: Annotated[list[float] | None, typer.Option(metavar="L", help="Which n for this loss? Repeatable.")] = None,
+    at: Annotated[list[float] | None, typer.Option(metavar="N", help="Predict the loss at this n; repeatable.")] = None,
+    at_data: Annotated[float | None, typer.Option("--d", metavar="D", help="Data size d for --at and --loss.")] = None,
+    loss: Annotated[
+        list[float] | None, typer.Option(metavar="L", help="Estimate the n that reaches this loss; repeatable.")
+    ] = None,
     compute: Annotated[
-        list[float] | None, typer.Option(metavar="C", help="Which n and d for a budget 6 n d? Repeatable.")
+        list[float] | None, typer.Option(metavar="C", help="Choose n and d for a compute budget 6 n d = C; repeatable.")
     ] = None,
     served: Annotated[
-        float, typer.Option(metavar="D", help="With --compute: d served after training, 2 n each.")
+        float, typer.Option(metavar="D", help="With --compute: data served after training, at a cost of 2 n each.")
     ] = 0.0,
-    floor: Annotated[bool, typer.Option(help="Whether the law has a constant.")] = True,
-    level: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.9,
+    floor: Annotated[bool, typer.Option(help="Fit a constant term E.")] = True,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.9,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Fit loss = E + A n^-alpha (+ B d^-beta) to measured losses, and say how far it can be trusted.
+    """Fit the scaling law loss = E + A n^-alpha (+ B d^-beta) to measured losses, with intervals.
 
-    Prints the law with intervals, what the points cannot tell, and the answers to --at, --loss and --compute. Exit code
-    0; 2 where the input is refused.
+    It prints the fitted law, what the points cannot determine, and the answers to --at, --loss and --compute.
+
+    Exit code 0; 2 usage error.
     """
     from ._console import out, plain
     from ._files import strict_json
@@ -50,7 +54,7 @@ def scaling(
     law = fit_scaling_law(table["n"], table["loss"], d, floor=floor, level=level)
     if served and not compute:
         raise SettingError(
-            "--served", found=f"{served:g}", rule="it changes how a budget is spent: give --compute, too"
+            "--served", found=f"{served:g}", rule="--served changes how a budget is spent, so give --compute, too"
         )
     answers = [(f"loss at n = {n:g}{_with(at_data)}", law.extrapolate(n, at_data)) for n in at or ()]
     answers += [(f"n for the loss {least:g}{_with(at_data)}", law.needed(least, at_data)) for least in loss or ()]
@@ -77,7 +81,7 @@ def _lines(law: "ScalingLaw", answers: list[tuple[str, Any]]) -> list[str]:
             lines += [f"  n: {stated(found.n, found.n_interval, found.level)}"]
             lines += [f"  d: {stated(found.d, found.d_interval, found.level)}"]
         lines += [f"  - {note}" for note in found.notes if note not in said]
-    return [*lines, f"Intervals rest on the claim {law.claim}: `lemmata show {law.claim}` states it."]
+    return [*lines, f"The intervals rely on the claim {law.claim}. `lemmata show {law.claim}` prints it."]
 
 
 def _record(found: "AbstractFinding") -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
 
     frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
     if frame.height == 0:
-        raise DataError(f"{data} has no rows", rule="one run a row")
+        raise DataError(f"{data} has no rows", rule="give one run per row")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:
         wanted["d"] = (amount or "d", "--amount")
@@ -104,14 +108,14 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
             listed = ", ".join(frame.columns[:12])
             remedy = f"{meant}name the column with {option}"
             raise UnknownNameError(
-                f"column {column!r}", found=f"columns {listed}", rule="a column of the table", remedy=remedy
+                f"column {column!r}", found=f"columns {listed}", rule="name a column of the table", remedy=remedy
             )
         series = frame[column]
         if not series.dtype.is_numeric():
-            raise DataError(f"column {column!r}", found=str(series.dtype), rule="numbers, one a run")
+            raise DataError(f"column {column!r}", found=str(series.dtype), rule="give numbers, one per run")
         if series.null_count():
             row = int(series.is_null().arg_max() or 0) + 2
-            rule, remedy = "a number in every row", "fill it, or delete the row"
+            rule, remedy = "give a number in every row", "fill the cell, or delete the row"
             raise DataError(f"column {column!r} in line {row}", found="an empty cell", rule=rule, remedy=remedy)
         found[name] = series.to_numpy()
     return found

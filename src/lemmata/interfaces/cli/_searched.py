@@ -29,15 +29,19 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
         return exact, ""
     locators = {locator.lower(): locator for row in known for locator in row["locators"]}
     if difflib.get_close_matches(part.lower(), locators, n=1, cutoff=_ALMOST):
-        raise nothing(part, list(locators.values()), "words of a claim, part of its name, or the number of a statement")
+        raise nothing(
+            part, list(locators.values()), "give words of a claim, part of its name, or the number of a statement"
+        )
     found = ask(claim_shelf(known), part)
     if not found.best:
-        raise nothing(part, [], "words of a claim, part of its name, or the number of a statement")
+        raise nothing(part, [], "give words of a claim, part of its name, or the number of a statement")
     if found.hits:
         read = " and ".join(f"'{word}'" for word in found.mistyped)
-        said = f"No claim has {read}; the claims with the nearest spelling are listed." if read else ""
+        said = f"No claim has {read}; these claims have the nearest spelling." if read else ""
         return [known[place] for place in found.hits], said
-    return [known[place] for place in found.near[:_NEAREST]], f"No claim has all words; {found.told}. The nearest are:"
+    return [
+        known[place] for place in found.near[:_NEAREST]
+    ], f"No claim has all words; {found.told}. The nearest claims are:"
 
 
 def _names(row: dict[str, Any], part: str) -> bool:
@@ -65,4 +69,4 @@ def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
     known = {word.lower(): word for word in words}
     near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
+    return UnknownNameError(f"nothing matches '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")

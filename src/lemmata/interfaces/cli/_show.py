@@ -12,7 +12,11 @@ FIELDS = (
     "section",
 )  # fmt: skip
 
-_HEADINGS = {"section": "from the section", "band": "what decides", "problem": "open problem of the survey"}
+_HEADINGS = {
+    "section": "about the section", "band": "what decides", "problem": "open problem of the survey",
+    "reading": "how the source was read", "controls": "what it predicts or bounds",
+    "unexplained": "what it leaves open", "trivial": "what is known without it", "expected": "expected verdict",
+}  # fmt: skip
 
 
 def show(
@@ -21,7 +25,7 @@ def show(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show a claim: statement, source, relation, what decides, settings, control, what it leaves open, last verdict."""
+    """Print a claim with its statement, source, relation, settings, control and last verdict."""
     from lemmata.engine.catalogue import described, older, runs_of, told_mutations, told_search, told_walk
 
     from ._console import out, plain
@@ -38,7 +42,7 @@ def show(
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(str(record[title]), markup=False, highlight=False)
         if record["runs"]:
-            out.print("[bold]runs[/bold]")
+            out.print("[bold]public functions that its trials run[/bold]")
             out.print(", ".join(record["runs"]), markup=False, highlight=False)
         _show_passage(record["passage"], record["readings"])
         loose = record["control"]["loose"]
@@ -55,9 +59,9 @@ def show(
             out.print(f"  {rule}", markup=False, highlight=False)
         _show_verdict(record.get("verdict"), older(record))
         _show_beside("tightness (evidence from a search, never proof)", told_search, record["search"])
-        _show_beside("walked through its declared ranges", told_walk, record["walk"])
+        _show_beside("tested at the ends of its declared ranges", told_walk, record["walk"])
         _show_places(record["walk"])
-        _show_beside("wrong neighbours, judged on the same trials", told_mutations, record["mutations"])
+        _show_beside("slightly wrong versions, tested on the same trials", told_mutations, record["mutations"])
 
 
 def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]) -> None:
@@ -66,8 +70,8 @@ def _show_passage(passage: dict[str, Any] | None, readings: list[dict[str, str]]
 
     if passage is not None:
         place = f"{passage['file']}, characters {passage['first']} to {passage['after']}"
-        parts = {"the words stand at": place, "they say": passage["says"], "as printed": passage["formula"]}
-        for heading, text in {**parts, "they would be right": passage["right_if"]}.items():
+        parts = {"place of the words": place, "the words say": passage["says"], "as printed": passage["formula"]}
+        for heading, text in {**parts, "the words would be right if": passage["right_if"]}.items():
             if text:
                 out.print(f"[bold]{heading}[/bold]")
                 out.print(text, markup=False, highlight=False)

@@ -31,7 +31,7 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     for claim in claims:
         found[state_of(claim)].append(claim)
     seconds = lambda claim: costs().get(type(claim).__name__, 0.0)
-    told = [f"{len(found[State.CURRENT])} on the code as it is"]
+    told = [f"{len(found[State.CURRENT])} with the current code"]
     for state in (State.OWN, State.SHARED):
         cost = sum(map(seconds, found[state]))
         told.append(f"{len(found[state])} whose {state}" + (f" (about {cost:,.0f} s)" if found[state] else ""))
@@ -39,7 +39,9 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
     shared = sorted(found[State.SHARED], key=seconds)[number - 1 :: parts]
     if parts > 1:
         err.print(
-            f"Of the last, this run takes {len(shared)}, part {number} of {parts}.", markup=False, highlight=False
+            f"Of the claims with changed shared code, this run takes {len(shared)}: part {number} of {parts}.",
+            markup=False,
+            highlight=False,
         )
     asked = {claim.name for claim in (*found[State.OWN], *shared)}
     return [claim for claim in claims if claim.name in asked]
@@ -51,5 +53,7 @@ def _part(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
     number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= parts:
-        raise SettingError("--part", found=repr(text), rule="K/N with K from 1 to N", remedy="--part 3/20, say")
+        raise SettingError(
+            "--part", found=repr(text), rule="K/N with K from 1 to N", remedy="write, for example, --part 3/20"
+        )
     return number, parts

@@ -33,7 +33,7 @@ def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[s
     for word in words:
         if word not in places:
             subjects = ", ".join(place for place in places if "." not in place)
-            raise unknown("--subject", word, places, f"one of {subjects}, or a section of one")
+            raise unknown("--subject", word, places, f"give one of {subjects}, or a section of one of them")
     return tuple(words)
 
 
@@ -51,5 +51,5 @@ def _places(name: str) -> list[str]:
 def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
     """The error of a word that no claim has, with the nearest one that is known."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
+    remedy = f"did you mean {near[0]}?" if near else "find the names with `lemmata list`"
     return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)

@@ -17,27 +17,32 @@ def _verify(
     claims: Annotated[
         list[str] | None,
         typer.Argument(
-            help='Claims, ends of names, subjects, sections, "Lemma E.4", or FILE.py[:Claim].', show_default=False
+            help='Claims: full names, ends of names, subjects, sections, "Lemma E.4", or FILE.py[:Claim].',
+            show_default=False,
         ),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting of the claim; repeatable.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting of the claim; repeatable.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Judge a statement, or the few that are named.
+    """Test one or a few named claims on sampled problems.
 
-    Exit code 0 supported, 1 refuted, 2 usage, 3 inconclusive or inapplicable, 4 failed; 5 is vacuous (a bound that held
-    and says nothing) and 6 outside, or fails outside (a hypothesis is known to be false). Of several claims the
-    family-wise error is at most the level, and the exit code is 0 where every verdict is the expected one (a misprint
-    entered as printed is expected to be refuted).
+    The exit code gives the verdict: 0 supported, 1 refuted, 2 usage error, 3 inconclusive or inapplicable, 4 failed, 5
+    vacuous (the bound holds but is no better than the trivial one), 6 outside or fails outside (a hypothesis is known
+    to be false).
 
-    `lemmata judge` judges many claims, with limits of time. `lemmata verify --stale` is `lemmata judge --stale`.
+    For several claims, the probability that any true one is refuted is at most the level. The exit code is 0 if every
+    verdict is the expected one. Statements that are false as printed are expected to be refuted.
+
+    To test many claims within a time limit, use `lemmata judge`. `lemmata verify --stale` is `lemmata judge --stale`.
     """
     own.check()
     if not claims:
         raise SettingError(
-            "verify", rule="at least one claim", remedy="`lemmata list` lists the claims, `lemmata judge` judges many"
+            "verify",
+            rule="name at least one claim",
+            remedy="find names with `lemmata list`, or test many with `lemmata judge`",
         )
     import jax
 
@@ -53,7 +58,9 @@ def _verify(
     chosen = named_claims(claims)
     for option, given in (("--set", settings), ("--corners", own.corners is not None)):
         if len(chosen) > 1 and given:
-            raise SettingError(option, found=f"{len(chosen)} claims", rule="settings belong to one claim")
+            raise SettingError(
+                option, found=f"{len(chosen)} claims", rule="settings belong to one claim; name only one"
+            )
     executor = at_end.enter_context(workers(own.jobs, own.dask))
     kept = Kept(own.ledger, own.seed, carried=own.dask is not None)
     alike: dict[str, Any] = {"budget": own.budget, "level": own.level, "seed": own.seed}
@@ -90,7 +97,7 @@ def _say_rules(claims: list[Any]) -> None:
         try:
             check_writing(claim)
         except ClaimError as error:
-            err.print(f"Against a rule: {error}", markup=False, highlight=False)
+            err.print(f"This claim breaks a rule: {error}", markup=False, highlight=False)
 
 
 def _report(verdicts: list[Any], chosen: int, level: float) -> None:
@@ -99,6 +106,6 @@ def _report(verdicts: list[Any], chosen: int, level: float) -> None:
     for verdict in verdicts:
         show_verdict(verdict, short=len(verdicts) > 1)
     if len(verdicts) > 1:
-        plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict names its own level.")
+        plain(f"{len(verdicts)} claims at a family-wise level of {level:g}; each verdict gives its own level.")
     if len(verdicts) < chosen:
         plain(f"Interrupted: {chosen - len(verdicts)} claims were not run.")

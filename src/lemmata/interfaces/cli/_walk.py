@@ -21,30 +21,37 @@ PLACE_SECONDS = 120.0
 
 def walk(
     claims: Annotated[
-        list[str] | None, typer.Argument(help="Names as `lemmata verify` takes them.", show_default=False)
+        list[str] | None, typer.Argument(help="Claims, named as for `lemmata verify`.", show_default=False)
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every registered claim, the cheapest first.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Every registered claim, cheapest first.")] = False,
     subject: Subjects = None,
-    budget: Annotated[int | None, typer.Option(help="Trials at each setting; default: what support needs.")] = None,
-    level: Annotated[float, typer.Option(help="Probability of refuting a true statement anywhere.")] = 1e-3,
+    budget: Annotated[
+        int | None, typer.Option(help="Trials at each setting; default: as many as support needs.")
+    ] = None,
+    level: Annotated[
+        float, typer.Option(help="Largest allowed probability of refuting a true statement anywhere.")
+    ] = 1e-3,
     seed: Annotated[int, typer.Option(help="Seed of the settings and of all trials.")] = 0,
     jobs: Jobs = 1,
     ledger: LedgerPath = None,
-    trial_seconds: Annotated[float, typer.Option(help="A trial may take so long.")] = SECONDS,
-    place_seconds: Annotated[float, typer.Option(help="All trials at a setting may take so long.")] = PLACE_SECONDS,
-    minutes: Annotated[float | None, typer.Option(metavar="M", help="Begin no claim after so long.")] = None,
-    again: Annotated[bool, typer.Option("--again", help="Walk claims that were walked on the same code, too.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Keep what is found in the records of the sections.")] = False,
+    trial_seconds: Annotated[float, typer.Option(help="Time limit of one trial.")] = SECONDS,
+    place_seconds: Annotated[float, typer.Option(help="Time limit of all trials at one setting.")] = PLACE_SECONDS,
+    minutes: Annotated[float | None, typer.Option(metavar="M", help="Start no claim after this time.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also repeat claims that were walked with the same code.")
+    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="Store the results in the records of the sections.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Judge claims at both ends of every variable of their populations, and at settings drawn between.
+    """Test claims at both ends of every setting's declared range, and at four settings in between.
 
-    A declared range is the region in which a claim is judged to hold. Where it is refuted there, the claim or its range
-    is wrong. A setting that takes longer than it may is unfinished. Trials that the ledger has are read. Unless claims
-    are named, those with a walk on record on the code as it is are left out. `lemmata verify --edges` is this command.
+    The declared range is the region in which a claim should hold. If a claim is refuted there, the claim or its range
+    is wrong. A setting that exceeds its time limit is reported as unfinished. Trials in the ledger are reused. Unless
+    you name claims, those with a recorded walk of the current code are skipped. `lemmata verify --edges` is this
+    command.
 
-    Exit code 0 where nothing was refuted or failed that should not be, 1 where something was refuted, 2 usage, 3 where
-    claims were left for want of time, 4 where something failed.
+    Exit code 0 if no claim was unexpectedly refuted or failed, 1 if a claim was refuted, 2 usage error, 3 if time ran
+    out before some claims, 4 if a claim failed.
     """
     from lemmata.engine.catalogue import told_walk
     from lemmata.engine.claims import write_beside
@@ -52,7 +59,7 @@ def walk(
     from ._console import out, plain
 
     if not (claims or everything or subject):
-        raise SettingError("walk", rule="names of claims, --all or --subject")
+        raise SettingError("walk", rule="name claims, or use --all or --subject")
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     import jax
 
@@ -73,7 +80,7 @@ def walk(
     if as_json:
         plain(json.dumps({"claims": told, "left": left}, indent=1))
     elif left:
-        out.print(f"Left for want of time: {len(left)} claims.")
+        out.print(f"Claims not tested, because time ran out: {len(left)}.")
     wrong = {place["status"] for own in told.values() for place in own["where"]}
     raise typer.Exit(4 if "failed" in wrong else 1 if wrong else 3 if left else 0)
 

@@ -1,4 +1,4 @@
-"""Pages from records alone: they are read and never recomputed, so that neither JAX nor scikit-learn is loaded."""
+"""Pages made from finished records. Nothing is recomputed, so neither JAX nor scikit-learn is loaded."""
 
 from ._actions import action_sentences as action_sentences
 from ._curves import learning_curve_chart as learning_curve_chart

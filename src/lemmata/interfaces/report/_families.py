@@ -240,8 +240,9 @@ def _words(record: ComparisonRecord) -> dict[str, str]:
     ratios = "; ".join(f"{own.title} {number(own.ratio, 2)}" for own in record.families)
     costs = "; ".join(f"{own.title} {own.cost.flops:.2f}" for own in record.families if own.cost)
     return {
-        "errors": f"Share of the target's variance that each family leaves, with 95 % intervals: {errors}.",
-        "curves": "Share of the variance that is left against training rows, predicted as lines, measured as points; "
-        f"predicted over measured with all training rows: {ratios}.",
-        "cost": f"Operations, memory and time of one row against its length; exponents of the operations: {costs}.",
+        "errors": f"Share of the target's variance that each family leaves unexplained, with 95 % intervals: {errors}.",
+        "curves": "Share of the variance left against the number of training rows. Lines are predicted, "
+        "points are measured. "
+        f"Predicted divided by measured, with all training rows: {ratios}.",
+        "cost": f"Operations, memory and time of one row against its length. Exponents of the operations: {costs}.",
     }

@@ -1,4 +1,4 @@
-"""One search for the command line and the site: words as people type them, found in claims, pages and public names."""
+"""The search of the command line and the site, which finds claims, pages and public names by words."""
 
 from ._ask import Found as Found
 from ._ask import ask as ask

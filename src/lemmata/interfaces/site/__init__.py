@@ -1,4 +1,4 @@
-"""The catalogue and the documentation as a static site, from files alone: no claim is run for it."""
+"""The catalogue and the documentation as a static site, made from files without running any claim."""
 
 from ._build import own_files as own_files
 from ._build import write_site as write_site

@@ -16,6 +16,7 @@ from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
 from ._download import download_files
 from ._front import front_page
+from ._gallery import gallery_pages
 from ._house import house_page
 from ._pages import claim_address, subject_address
 from ._published import Published, finished
@@ -58,7 +59,7 @@ def write_site(
     foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
     if foreign:
         raise SettingError(
-            f"--out {directory}", found=f"{foreign[0]}, which is not of the site", rule=_RULE, remedy=_REMEDY
+            f"--out {directory}", found=f"{foreign[0]}, which does not belong to the site", rule=_RULE, remedy=_REMEDY
         )
     # Where this is interrupted, the next run knows what of it was written: a file of that name and that text.
     begun = {name: _digest(text) for name, text in pages.items()}
@@ -74,7 +75,7 @@ def write_site(
     return directory / "index.html"
 
 
-_RULE = "the site is written into an empty directory, or into one that holds an earlier site"
+_RULE = "the directory must be empty or hold an earlier site"
 _REMEDY = "choose another directory with --out"
 
 
@@ -95,7 +96,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
     if not manifest.is_file():
         others = sorted(path.name for path in directory.iterdir())
         if others:
-            found = f"{len(others)} others, {others[0]} the first"
+            found = f"{len(others)} other files, the first is {others[0]}"
             raise SettingError(f"--out {directory} is not empty", found=found, rule=_RULE, remedy=_REMEDY)
         return set()
     try:
@@ -136,7 +137,8 @@ def site(
     pages |= {"claims.html": table_page(known), "house.html": house_page(known, addresses)}
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
-    pages |= reference_pages(addresses) | document_pages(addresses) | search_pages(known) | download_files(known)
+    pages |= reference_pages(addresses) | document_pages(addresses) | gallery_pages(addresses)
+    pages |= search_pages(known) | download_files(known)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
         pages[claim_address(row)] = claim_page(row, by_name, addresses, where)

@@ -113,18 +113,18 @@ def _facts(row: dict[str, Any]) -> list[tuple[str, str]]:
     """What else the catalogue says, in the order in which it is read."""
     control = row["control"]
     told = [
-        ("How the two compare", _compared(row["relation"])),
+        ("How prediction and measurement compare", _compared(row["relation"])),
         ("What decides", row["band"]),
         ("Tightness, by a search for counterexamples", told_search(row["search"])),
-        ("Walked through its declared ranges", told_walk(row["walk"])),
-        ("Its wrong neighbours, judged on the same trials", told_mutations(row["mutations"])),
-        ("The control, which must be refuted", control["statement"]),
-        ("Why no nearer control", control["loose"]),
+        ("Tested at the ends of its declared ranges", told_walk(row["walk"])),
+        ("Slightly wrong versions, tested on the same trials", told_mutations(row["mutations"])),
+        ("The control, a false version that must be refuted", control["statement"]),
+        ("Why there is no nearer control", control["loose"]),
         ("How the source was read", row["reading"]),
         *_accusation(row),
-        ("What it controls", row["controls"]),
+        ("What it predicts or bounds", row["controls"]),
         ("What it leaves open", row["unexplained"]),
-        ("Known without it", row["trivial"]),
+        ("What is known without it", row["trivial"]),
     ]
     return [(title, text) for title, text in told if text]
 
@@ -137,8 +137,8 @@ def _accusation(row: dict[str, Any]) -> list[tuple[str, str]]:
         return told
     place = f"{passage['file']}, characters {passage['first']} to {passage['after']}"
     return [
-        ("The words stand at", place), ("They say", passage["says"]), ("As printed", passage["formula"]),
-        *told, ("They would be right", passage["right_if"]),
+        ("Place of the words", place), ("The words say", passage["says"]), ("As printed", passage["formula"]),
+        *told, ("The words would be right if", passage["right_if"]),
     ]  # fmt: skip
 
 

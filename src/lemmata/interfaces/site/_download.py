@@ -12,13 +12,14 @@ from ._pages import claim_address
 from ._works import title_of, work
 
 COLUMNS = {
-    "tag": "number of the claim, which never changes", "name": "name that the command line takes", "title": "title",
+    "tag": "permanent number of the claim", "name": "name on the command line", "title": "title",
     "statement": "what it says", "kind": "theorem, lemma, step, ...", "label": "upper or lower bound, identity, rate",
-    "status": "last verdict", "expected": "verdict that is expected", "tightness": "typical factor of the prediction",
+    "status": "last verdict", "expected": "expected verdict",
+    "tightness": "factor between the median prediction and the measurement",
     "estimate": "number that decided", "low": "lower end of its interval", "high": "upper end of its interval",
-    "control": "false statement that the same trials must refute", "trials": "trials of a verification",
+    "control": "false statement that the same trials must refute", "trials": "number of trials of a verification",
     "subject": "subject", "tool": "mathematical tool", "architecture": "architecture", "object": "what it is about",
-    "source": "authors, year and place", "work": "title of the work", "link": "DOI or arXiv link, where it is known",
+    "source": "authors, year and place", "work": "title of the work", "link": "DOI or arXiv link, if known",
     "corrects": "name of the claim that it corrects", "page": "its page on this site",
 }  # fmt: skip
 """The columns of catalogue.csv, and what each holds."""

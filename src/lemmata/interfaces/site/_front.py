@@ -49,8 +49,8 @@ def front_page(known: list[dict[str, Any]]) -> str:
 
 
 ABOUT = (
-    "lemmata tells you how many rows of data you need and how far you can trust a trained model, each answer as a "
-    "number with an interval. It also tests statements of deep-learning theory by computer and shows which are false."
+    "lemmata estimates how many rows of data you need and how far you can trust a trained model. Each answer is a "
+    "number with an interval. It also tests statements of deep-learning theory numerically and shows which are false."
 )
 """What lemmata is for, in two sentences."""
 

@@ -36,7 +36,7 @@ def house_page(known: list[dict[str, Any]], addresses: dict[str, str]) -> str:
     ]  # fmt: skip
     return page(
         "house.html", "house.html", "house.html", "Contributing",
-        about="How to add a claim to lemmata, and which subpackage of the library imports which.",
+        about="How to add a claim to lemmata, and which subpackages of the library import which others.",
         picture=_picture(below, floors), rooms=table, subjects=_subjects(known),
         pairs=[({**wrong, "href": claim_address(wrong)}, {**right, "href": claim_address(right)})
                for wrong, right in pairs],

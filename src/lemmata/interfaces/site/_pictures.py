@@ -157,7 +157,7 @@ def _difference(entry: dict[str, Any], verdict: dict[str, Any]) -> Panel | None:
         return None
     relative = is_relative(entry["place"], entry["class"])
     title = "measured / predicted - 1" if relative else "measured - predicted"
-    title = f"{title} at the last rung" if "->" in entry["relation"] else f"mean of {title}"
+    title = f"{title} at the largest size" if "->" in entry["relation"] else f"mean of {title}"
     places: tuple[float, ...] = ()
     if factor and factor > 1:
         apart = (factor - 1) * high

@@ -46,7 +46,7 @@ def source_pages(known: list[dict[str, Any]], addresses: dict[str, str]) -> dict
 def _about(source: dict[str, Any]) -> str:
     """A sentence about a source for search engines."""
     claims = counted(source["claims"], "claim")
-    return f"{source['who']}: {source['name']}. {claims} of it, each tested by computer, {source['refuted']} refuted."
+    return f"{source['who']}: {source['name']}. {claims} of it, each tested numerically, {source['refuted']} refuted."
 
 
 def _source(key: str, own: list[dict[str, Any]], table: Any) -> dict[str, Any]:

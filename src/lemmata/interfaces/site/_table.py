@@ -18,7 +18,7 @@ def table_page(known: list[dict[str, Any]]) -> str:
     """
     return page(
         "claims.html", "claims.html", "claims.html", "The catalogue of claims",
-        about=f"{len(known)} results of deep-learning theory that a machine can check, each with its last verdict.",
+        about=f"{len(known)} statements of deep-learning theory that lemmata can test, each with its last verdict.",
         rows=[_told(row) for row in known], found=counts(), printed=PRINTED, script=script("claims.js"),
     )  # fmt: skip
 

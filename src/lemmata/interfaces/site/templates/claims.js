@@ -50,7 +50,7 @@ function load() {
   const element = document.createElement("script");
   element.src = "search.js";
   element.onload = () => { index = window.lemmata.search; show(false); };
-  element.onerror = () => { found.textContent = "The index of the search could not be loaded."; };
+  element.onerror = () => { found.textContent = "The search index could not be loaded."; };
   document.head.append(element);
 }
 
@@ -61,8 +61,8 @@ function searched() {
   if (!asked) load();
   if (!index) return [[], "The index is loading …"];
   const { hits, near, told, mistyped } = index.ask("claims", typed);
-  if (hits.length) return [hits.map((hit) => hit.place), mistyped.length ? `No claim has '${mistyped.join("' or '")}'; the nearest spelling is shown.` : ""];
-  return near.length ? [near.slice(0, NEAREST).map((hit) => hit.place), `No claim has all words; ${told}. The nearest are shown.`] : [[], ""];
+  if (hits.length) return [hits.map((hit) => hit.place), mistyped.length ? `No claim has '${mistyped.join("' or '")}'; these have the nearest spelling.` : ""];
+  return near.length ? [near.slice(0, NEAREST).map((hit) => hit.place), `No claim has all words; ${told}. These are the nearest.`] : [[], ""];
 }
 
 function show(write = true) {

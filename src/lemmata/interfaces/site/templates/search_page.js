@@ -38,7 +38,7 @@ function show() {
   const counted = (number) => `${number} ${number === 1 ? "result" : "results"}`;
   const claims = of ? all : all.of.claims;
   if (all.hits.length) told.textContent = counted(all.hits.length) + (hits.length > MOST ? `, the best ${MOST} of them` : "");
-  else if (hits.length) told.textContent = `Nothing has all words; of the ${of || "claims"}, ${claims.told}. The nearest:`;
+  else if (hits.length) told.textContent = `No result has all words. Of the ${of || "claims"}, ${claims.told}. The nearest results are:`;
   else told.textContent = "Nothing was found. Try fewer or other words.";
   results.append(...hits.slice(0, MOST).map(entry));
 }
