@@ -63,7 +63,9 @@ class Aggregate(AbstractLayer):
             rule = "'none', 'row' or 'symmetric'"
             raise SettingError("normalisation of Aggregate", found=repr(self.normalisation), rule=rule)
         if isinstance(self.self_loops, int | float) and not 0 <= self.self_loops < math.inf:
-            raise SettingError("self_loops", found=self.self_loops, rule="a weight that is finite and not negative")
+            raise SettingError(
+                "self_loops of Aggregate", found=self.self_loops, rule="a finite weight that is not negative"
+            )
         if self.adjacency is not None:
             check_adjacency("adjacency of Aggregate", self.adjacency)
             self.check_degrees("adjacency of Aggregate", self.adjacency)
@@ -86,8 +88,8 @@ class Aggregate(AbstractLayer):
             raise DataError(
                 what,
                 found=f"degree {degrees[*point, node]:.6g} at node {node}" + (f" of point {point[0]}" if point else ""),
-                rule="degrees of at least 0 for normalisation='symmetric', which divides by their roots",
-                remedy="normalisation='none' or 'row', or weights that are not negative",
+                rule="degrees that are not negative, because normalisation='symmetric' divides by their square roots",
+                remedy="use normalisation='none' or 'row', or give weights that are not negative",
             )
 
     def matrix(self, adjacency: Float[Array, "*n s s"]) -> Float[Array, "*n s s"]:
@@ -128,7 +130,11 @@ class Aggregate(AbstractLayer):
         grid = state.grid
         self._check_nodes((*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
-            raise SettingError("input of Aggregate", found="equal nodes alone", rule="the moments of all pairs")
+            raise SettingError(
+                "input of Aggregate",
+                found="only the moments of equal positions",
+                rule="the moments of all pairs of positions",
+            )
         left, right = self._summed(grid.left), self._summed(grid.right)
         new = with_own_variances(self._summed(state), state, left, right)
         sides = zip((left, right), (grid.left, grid.right), strict=True)
@@ -160,7 +166,7 @@ class Aggregate(AbstractLayer):
             raise _without_graph("a state without graphs")
         if given[0].shape[-1] != part.grid.sites[0]:
             found = f"{part.grid.sites[0]} positions, of graphs with {given[0].shape[-1]} nodes"
-            raise ShapeError("input of Aggregate", found=found, rule="the nodes of the graphs")
+            raise ShapeError("input of Aggregate", found=found, rule="one position for each node of the graphs")
         return self.matrix(given[0]), self.matrix(given[1])
 
     def _check_nodes(self, shape: Any) -> None:
@@ -169,7 +175,8 @@ class Aggregate(AbstractLayer):
             raise ShapeError(
                 "input of Aggregate",
                 found=f"shape {shape}",
-                rule=f"({'nodes' if nodes is None else nodes}, channels), the features of the nodes of a graph",
+                rule=f"the features of the nodes of a graph, of shape ({'nodes' if nodes is None else nodes}, "
+                "channels)",
             )
 
 
@@ -191,8 +198,8 @@ def _without_graph(found: str) -> SettingError:
     return SettingError(
         "graph of Aggregate",
         found=found,
-        rule="a graph for every point, or one for all",
-        remedy="OnGraphs(network) on points of graph_points(graphs), or Aggregate(adjacency=...)",
+        rule="one graph for each point, or one graph for all points",
+        remedy="wrap the network as OnGraphs(network) and pass graph_points(graphs), or set Aggregate(adjacency=...)",
     )
 
 
@@ -209,7 +216,7 @@ def check_adjacency(what: str, adjacency: Any) -> None:
     """
     shape = jnp.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ShapeError(what, found=f"shape {shape}", rule="(nodes, nodes), at least one node")
+        raise ShapeError(what, found=f"shape {shape}", rule="a square matrix (nodes, nodes) with at least one node")
     values = _known(adjacency)
     if values is not None and not np.isfinite(values).all():
         p, q = np.argwhere(~np.isfinite(values))[0].tolist()

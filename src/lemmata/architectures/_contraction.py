@@ -65,7 +65,7 @@ class Contract(AbstractLayer):
     def __init__(self, array: ArrayLike | Sequence[Any], form: str):
         values = jnp.asarray(array)
         if jnp.iscomplexobj(values):
-            raise SettingError("array of Contract", found=f"numbers of type {values.dtype}", rule="real numbers")
+            raise SettingError("array of Contract", found=f"entries of type {values.dtype}", rule="real numbers")
         self.array, self.form = values.astype(jnp.result_type(float)), form
 
     def __check_init__(self):
@@ -74,7 +74,7 @@ class Contract(AbstractLayer):
         except jax.errors.TracerBoolConversionError:  # a traced array has no values yet
             finite = True
         if not finite:
-            raise SettingError("array of Contract", found="numbers that are not finite", rule="finite numbers")
+            raise SettingError("array of Contract", found="entries that are not finite", rule="finite numbers")
         own, old, new = self._parts()
         for names in (own, old, new):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
@@ -89,7 +89,7 @@ class Contract(AbstractLayer):
             raise self._wrong("axes of the array among the positions and the new positions")
 
     def _wrong(self, rule: str) -> SettingError:
-        remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
+        remedy = "write 'gh,hw->gw', for example, to apply a matrix along the first axis of a grid"
         return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
 
     def _parts(self) -> tuple[str, str, str]:
@@ -162,11 +162,19 @@ class Contract(AbstractLayer):
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:
-            raise ShapeError("input of Contract", found="vectors", rule=f"fields, for new positions {sites}")
+            raise ShapeError(
+                "input of Contract",
+                found="vectors",
+                rule=f"fields with positions, because the form makes the new positions {sites}",
+            )
         if not self.summed and not grid.pairs:
             return self._multiplied(state, sites)
         if grid.left is None or grid.right is None:
-            raise SettingError("input of Contract", found="equal positions alone", rule="all pairs of positions")
+            raise SettingError(
+                "input of Contract",
+                found="only the moments of equal positions",
+                rule="the moments of all pairs of positions",
+            )
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
         alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)
         new = through_pairs("Contract", state, (pooled, alone), sites)

@@ -67,8 +67,8 @@ class Index(AbstractLayer):
             raise ShapeError(
                 "input of Index",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid with an axis of positions for each of {len(given)} indices",
-                remedy="a narrower layer before Index in place of a slice of coordinates",
+                rule=f"fields on a grid with {len(given)} axes of positions, because {len(given)} indices are given",
+                remedy="to select coordinates of vectors, give the layer before Index a smaller width instead",
             )
         cut = self.places.index(None) if None in self.places else len(given)
         rest = ((None, None, None),) * (len(sites) - len(given))
@@ -110,7 +110,7 @@ class Index(AbstractLayer):
                 raise SettingError(
                     "index on masked fields",
                     found=slice(*place) if isinstance(place, tuple) else place,
-                    rule="positions that are counted from the front, for every length the same",
+                    rule="positions counted from the front, so that they are the same for every length",
                 )
 
 
@@ -126,7 +126,7 @@ def _place(part: Any, index: Any) -> _Place:
             return operator.index(part)
     except TypeError:
         pass
-    raise SettingError("index of Index", found=index, rule="whole numbers, slices of steps other than 0, and '...'")
+    raise SettingError("index of Index", found=index, rule="whole numbers, slices with a step other than 0, and '...'")
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
@@ -137,7 +137,7 @@ def _on_axis(place: Any, length: int) -> int | slice:
             raise ShapeError("input of Index", found=f"{length} positions for the index {place}", rule=rule)
         return place % length
     if not range(length)[slice(*place)]:
-        found, rule = f"{length} positions for the {slice(*place)}", "at least one position that it takes"
+        found, rule = f"{length} positions for the {slice(*place)}", "an index that selects at least one position"
         raise ShapeError("input of Index", found=found, rule=rule)
     return slice(*place)
 

@@ -54,7 +54,7 @@ class WidthExponents:
         if not all(map(math.isfinite, exponents)):
             raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
         if self.of not in ("fan_in", "fan_out"):
-            raise SettingError("width of the exponents", found=self.of, rule="'fan_in' or 'fan_out'")
+            raise SettingError("of, the fan that the exponents refer to", found=self.of, rule="'fan_in' or 'fan_out'")
 
 
 # How one layer depends on its width.

@@ -58,7 +58,7 @@ class ImageResize(AbstractLayer):
             raise SettingError("method of ImageResize", found=self.method, rule=f"one of {get_args(Method)}")
         whole = lambda n: isinstance(n, int) and not isinstance(n, bool) and n >= 1
         if not self.shape or not all(n is None or whole(n) for n in self.shape):
-            rule = "whole numbers, at least 1, or None for an axis that stays"
+            rule = "whole numbers of at least 1, or None for an axis that keeps its length"
             raise SettingError("shape of ImageResize", found=self.shape, rule=rule)
 
     def over(self, sites: tuple[int, ...]) -> tuple[int, ...]:
@@ -72,7 +72,8 @@ class ImageResize(AbstractLayer):
                 "input of ImageResize",
                 found=f"a grid of shape {sites}" if sites else "vectors",
                 rule=f"fields on a grid of {len(self.shape)} axes, with at least one position along each axis",
-                remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
+                remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
+                "for sequences",
             )
         return tuple(old if new is None else new for old, new in zip(sites, self.shape, strict=True))
 
@@ -125,6 +126,6 @@ def _masked() -> SettingError:
     return SettingError(
         "input of ImageResize",
         found="fields with masks",
-        rule="fields that are filled everywhere, whose size the new grid depends on",
+        rule="fields without masks, because the size of the new grid depends on the size of the whole field",
         remedy="resample each field before padding it",
     )

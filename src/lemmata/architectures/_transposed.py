@@ -42,7 +42,7 @@ class TransposedWindow(Window):
             ShapeError: for vectors, a grid of another number of dimensions, and one without positions.
         """
         if sites and not math.prod(sites):
-            found, rule = f"a grid of shape {sites}", "at least one position along each axis"
+            found, rule = f"a grid of shape {sites}", "a grid with at least one position along each axis"
             raise ShapeError(f"input of {layer}", found=found, rule=rule)
         return super().over(layer, sites)
 
@@ -53,7 +53,7 @@ class TransposedWindow(Window):
             SettingError: for padding that depends on where the filled positions end.
         """
         if self.padding == "CIRCULAR":
-            rule = "the same window for every length: 'VALID' or 'SAME'"
+            rule = "padding 'VALID' or 'SAME', for which the window is the same for every length"
             raise SettingError("window on masked fields", found="padding 'CIRCULAR'", rule=rule)
         reach = self.strides
         if self.padding == "VALID":

@@ -61,8 +61,9 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid of {len(self.size)} dimensions, as the window {self.size}",
-                remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
+                rule=f"fields on a grid with {len(self.size)} dimensions, because the window is {self.size}",
+                remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
+                "for sequences",
             )
         grid = tuple(self._frame(length, axis)[2] for axis, length in enumerate(sites))
         if min(grid) < 1:
@@ -70,8 +71,8 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}",
-                rule=f"at least the window's extent {extent}",
-                remedy="padding='SAME'",
+                rule=f"a grid that is at least as large as the window, {extent}",
+                remedy="use padding='SAME'",
             )
         return grid
 
@@ -105,7 +106,8 @@ class Window(eqx.Module):
         raise SettingError(
             "window on masked fields",
             found=f"padding {self.padding!r} with strides {self.strides}",
-            rule="windows at the same positions for every length: 'VALID', or 'SAME' with strides 1",
+            rule="padding 'VALID', or 'SAME' with strides 1, for which the windows lie at the same "
+            "positions for every length",
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:

@@ -122,7 +122,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         """Rows that are set aside, and the others, at least one of each."""
         share: Any = self.validation_fraction
         if not (isinstance(share, int | float) and 0 < share < 1 and math.isfinite(share)):
-            raise SettingError("validation_fraction", found=repr(share), rule="a number between 0 and 1")
+            raise SettingError("validation_fraction", found=repr(share), rule="a number above 0 and below 1")
         held = min(max(1, round(share * rows)), rows - 1)
         order = check_random_state(self.random_state).permutation(rows)
         return np.sort(order[:held]), np.sort(order[held:])

@@ -57,7 +57,7 @@ class AbstractCascadeEstimator(BaseEstimator):
         if isinstance(self.widths, str | int) or not all(
             isinstance(w, int | np.integer) and w > 0 for w in self.widths
         ):
-            raise SettingError("widths", found=repr(self.widths), rule="whole numbers, at least 1")
+            raise SettingError("widths", found=repr(self.widths), rule="whole numbers that are at least 1")
         check_whole("batch", self.batch, 1, "rows")
         check_whole("epochs", self.epochs, 0, "passes")
         for name in ("damping", "slope", "level"):

@@ -81,9 +81,9 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             self.sharpness_ = _sharpness(_left_out(self.regressor_, rows, indicators), index, rows.weights)
             if len(rows.points) == len(self.classes_):
                 warnings.warn(
-                    "each class has one row: a fit without it does not know the class, so leave-one-out outputs tell "
-                    f"nothing of how sure the classifier may be (sharpness {self.sharpness_:.3g}). More rows a class "
-                    "calibrate predict_proba; predict needs none.",
+                    "each class has only one row, so a fit that leaves a row out does not know its class. The leave-one-out "
+                    f"outputs cannot calibrate predict_proba (sharpness {self.sharpness_:.3g}); predict is not affected. "
+                    "Give more rows of each class to calibrate predict_proba.",
                     CalibrationWarning,
                     stacklevel=2,
                 )

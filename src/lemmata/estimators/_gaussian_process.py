@@ -73,7 +73,7 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
-            raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
+            raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
         if float(self.noise) == 0:
             warn_of_contradictions(rows, "noise = 0")
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean

@@ -106,7 +106,9 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         with jax.enable_x64(True):
             functions = GaussianBumps(X.shape[1]) if self.functions is None else self.functions
             if not isinstance(functions, AbstractFunctionClass):
-                raise SettingError("functions", found=repr(functions), rule="a class of functions, or None")
+                raise SettingError(
+                    "functions", found=repr(functions), rule="a class of functions (an AbstractFunctionClass), or None"
+                )
             transformer = construct_transformer(
                 functions, whole("features", self.features), whole("layers", self.layers), examples=len(y),
                 key=jax.random.key(seed), penalty=_number("penalty", self.penalty),
@@ -115,7 +117,11 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             )  # fmt: skip
             known = transformer.features.omega.shape[1]
             if known != X.shape[1]:
-                raise ShapeError("functions", found=f"functions of {known} variables", rule=f"{X.shape[1]} columns")
+                raise ShapeError(
+                    "functions",
+                    found=f"functions of {known} variables",
+                    rule=f"functions of {X.shape[1]} variables, because X has {X.shape[1]} columns",
+                )
             self.transformer_: InContextTransformer = numpy_leaves(transformer)
         return self
 

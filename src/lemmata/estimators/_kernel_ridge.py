@@ -135,7 +135,9 @@ class KernelRegressor(AbstractKernelRegressor):
     def kernel_for(self, columns: int) -> AbstractKernel:
         """The kernel that was given, or the default one."""
         if not (self.kernel is None or isinstance(self.kernel, AbstractKernel)):
-            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata, or None")
+            raise SettingError(
+                "kernel", found=repr(self.kernel), rule="a kernel of lemmata (an AbstractKernel), or None"
+            )
         return RBF((columns / 2) ** 0.5) if self.kernel is None else self.kernel
 
 

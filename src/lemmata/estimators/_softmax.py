@@ -111,15 +111,20 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._sigma = float(self.sigma)
             limit, points = SoftmaxTangent(sigma=self._sigma), jnp.asarray(self._points)
             if not bool(jnp.isfinite(limit.diagonal(points)).all()):
-                raise SettingError("sigma", found=self.sigma, rule="exp(sigma²) is finite", remedy="a smaller sigma")
+                raise SettingError(
+                    "sigma",
+                    found=self.sigma,
+                    rule="a number for which exp(sigma²) is finite",
+                    remedy="use a smaller sigma",
+                )
             matrix = gram(limit, points)
             kernel, targets = spectrum(matrix), jnp.asarray(self._targets)
             if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
                 raise DataError(
                     "training inputs",
-                    found=f"norms up to {longest:.3g}, of row {row} (counted from 0)",
-                    rule="squares of norms do not underflow",
-                    remedy="normalise=True, or scale the inputs",
+                    found=f"norms of at most {longest:.3g} (row {row}, counted from 0)",
+                    rule="norms whose squares do not underflow to 0",
+                    remedy="set normalise=True, or scale the inputs",
                 )
             self.time_ = default_time(kernel, targets) if self.time is None else float(self.time)
             self._spectrum, self.steps_ = numpy_leaves(kernel), 0
@@ -161,7 +166,7 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
         times = _numbers(time)
         if times is None or times.ndim > 1 or not (times >= 0).all():
-            raise SettingError("time", found=repr(time), rule="one number or a list of numbers, each at least 0")
+            raise SettingError("time", found=repr(time), rule="one number or a list of numbers, none of them negative")
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = self._outputs(np.atleast_1d(times), X / self.scale_).reshape(-1, len(X), *self._shape)
             outputs = self.offset_ + self.target_scale_ * outputs
@@ -170,9 +175,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             row = int(np.argmin(finite))
             raise DataError(
                 f"row {row} (counted from 0)",
-                rule="outputs that float64 can hold",
-                found=f"outputs that are not finite, at inputs up to {np.abs(X[row]).max():.6g} in size",
-                remedy="inputs nearer to those of training",
+                rule="finite outputs",
+                found=f"outputs that are not finite, at inputs of absolute value up to {np.abs(X[row]).max():.6g}",
+                remedy="ask for inputs nearer to the training inputs",
             )
         return outputs if times.ndim else outputs[0]
 
@@ -191,9 +196,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         sigma, time = _numbers(self.sigma), _numbers(self.time)
         if sigma is None or sigma.ndim or not 0 <= sigma < math.inf:
-            raise SettingError("sigma", found=repr(self.sigma), rule="a finite number, at least 0")
+            raise SettingError("sigma", found=repr(self.sigma), rule="a finite number that is not negative")
         if self.time is not None and (time is None or time.ndim or not time >= 0):
-            raise SettingError("time", found=repr(self.time), rule="a number, at least 0, or None")
+            raise SettingError("time", found=repr(self.time), rule="a number that is not negative, or None")
         if self.width is not None:
             _units(self.width)
 
@@ -215,9 +220,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             steps = math.inf if math.isinf(time) else steps
             raise SettingError(
                 "time",
-                found=f"{time:g}, which is {steps:.3g} steps of gradient descent",
-                rule=f"at most {_MOST_STEPS} steps",
-                remedy="a shorter time, or width=None, which is exact at any time",
+                found=f"{time:g}, which needs {steps:.3g} steps of gradient descent",
+                rule=f"a time that needs at most {_MOST_STEPS} steps",
+                remedy="use a shorter time, or width=None, for which any time is exact",
             )
 
     def _descend(self, params: dict[str, np.ndarray], steps: int, step: float) -> dict[str, np.ndarray]:
@@ -228,8 +233,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise SolverError(
                 "gradient descent of the softmax network",
                 found="weights that are not finite",
-                rule="training converges",
-                remedy="a larger width",
+                rule="finite weights at every step",
+                remedy="use a larger width",
             )
         return {**params, "weight": weight}
 

@@ -59,8 +59,12 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
     terms = r ** (dimension + 1) * np.abs(np.asarray(transform(r)))
     total = float(terms.sum()) * float(logarithm[1] - logarithm[0])
     if not (math.isfinite(total) and terms[-1] <= 1e-3 * terms.max()):
-        raise SettingError("Barron parameter", found=f"{terms[-1]:.3g} at |omega| = 1e8",
-                           rule="the integral of |omega| |F(omega)| is finite")  # fmt: skip
+        raise SettingError(
+            "Barron parameter",
+            found=f"the term {terms[-1]:.3g} at |omega| = 1e8",
+            rule="a finite integral of |omega| |F(omega)|",
+            remedy="use a smoother function; one with jumps or kinks has no finite Barron parameter",
+        )
     return 2 * math.pi ** (dimension / 2) / math.gamma(dimension / 2) * total
 
 
@@ -152,9 +156,13 @@ def polynomial_bound(
         SettingError: a period of at most 2.
     """
     if len(polynomials) != len(directions):
-        raise ShapeError("polynomials", found=len(polynomials), rule=f"one for each of {len(directions)} directions")
+        raise ShapeError(
+            "polynomials",
+            found=f"{len(polynomials)} polynomials",
+            rule=f"one polynomial for each of the {len(directions)} directions",
+        )
     if not period > 2:
-        raise SettingError("period", found=period, rule="more than 2, the length of [-1, 1]")
+        raise SettingError("period", found=period, rule="a number above 2, because [-1, 1] has length 2")
     bound = jnp.zeros(())
     for coefficients, direction in zip(polynomials, directions, strict=True):
         scaled = jnp.asarray(coefficients, float) * jnp.linalg.norm(direction) ** jnp.arange(len(coefficients))

@@ -104,7 +104,7 @@ def _refuse_too_large(plan: GramPlan, x: Array) -> None:
             "Gram matrix",
             found=str(plan),
             rule=f"at most the {size(free)} that are free",
-            remedy="gram_on_disk(kernel, x, path=...), fewer points, or float32",
+            remedy="use gram_on_disk(kernel, x, path=...), fewer points, or float32",
         )
 
 

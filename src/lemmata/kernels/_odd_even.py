@@ -26,8 +26,8 @@ class _Stretched(eqx.Module):
         if x.shape[-1] != len(self.lengthscales):
             raise SettingError(
                 "OddEvenKernel.lengthscale",
-                found=f"{len(self.lengthscales)} of them, points of {x.shape[-1]} coordinates",
-                rule="one number, or one for each coordinate",
+                found=f"{len(self.lengthscales)} lengthscales for points with {x.shape[-1]} coordinates",
+                rule="one lengthscale, or one for each coordinate",
             )
         return x / self.lengthscales.astype(x.dtype)
 
@@ -86,8 +86,8 @@ class OddEvenKernel(AbstractKernel):
             raise SettingError(
                 "OddEvenKernel.parities",
                 found=checked,
-                rule="one or more different coordinates",
-                remedy="None where all of them count",
+                rule="at least one coordinate, and each only once",
+                remedy="pass None to use all coordinates",
             )
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -118,8 +118,8 @@ class OddEvenKernel(AbstractKernel):
         if self.parities is not None and max(self.parities) >= x.shape[-1]:
             raise SettingError(
                 "OddEvenKernel.parities",
-                found=f"coordinate {max(self.parities)}, points of {x.shape[-1]}",
-                rule="coordinates are counted from 0",
+                found=f"coordinate {max(self.parities)} for points with {x.shape[-1]} coordinates",
+                rule=f"coordinates from 0 to {x.shape[-1] - 1}, because they are counted from 0",
             )
         counted = x if self.parities is None else x[..., jnp.array(self.parities)]
         return jnp.mod(jnp.round(counted), 2) == 1

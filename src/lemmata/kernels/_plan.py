@@ -147,8 +147,8 @@ def gram_plan(
             raise MemoryPlanError(
                 "working set",
                 found=f"{limit} bytes",
-                rule=f"at least {needed} bytes, for one entry of this kernel",
-                remedy="a larger working_set",
+                rule=f"at least {needed} bytes, which one entry of this kernel needs",
+                remedy=f"set working_set to at least {needed} bytes",
             )
         candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))
     return plan(candidate, needed)
@@ -165,7 +165,12 @@ def check_blocks(block: object, working_set: object) -> None:
         SettingError: for either.
     """
     if block is not None and working_set is not None:
-        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+        raise SettingError(
+            "block and working_set",
+            found=f"block={block} and working_set={working_set}",
+            rule="at most one of the two, because each follows from the other",
+            remedy="leave one of them at None",
+        )
     for name, value, unit in (("block", block, "row"), ("working_set", working_set, "byte")):
         if value is None:
             continue

@@ -143,7 +143,7 @@ class Matern(_Stationary):
     def __check_init__(self):
         if self.nu not in (0.5, 1.5, 2.5):
             raise SettingError(
-                "Matern.nu", found=self.nu, rule="0.5, 1.5 or 2.5", remedy="use RBF for the limit of infinite nu"
+                "Matern.nu", found=self.nu, rule="0.5, 1.5 or 2.5", remedy="use RBF, which is the limit of infinite nu"
             )
         check_number("Matern.lengthscale", self.lengthscale)
 

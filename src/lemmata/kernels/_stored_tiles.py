@@ -32,7 +32,10 @@ def load_zarr(what: str) -> ModuleType:
         import zarr
     except ImportError as error:
         raise SettingError(
-            what, found="no zarr", rule="the extra `disk`", remedy="pip install 'lemmata[disk]'"
+            what,
+            found="that the package zarr is not installed",
+            rule="the optional dependency `disk`",
+            remedy="install it with pip install 'lemmata[disk]'",
         ) from error
     return zarr
 

@@ -98,9 +98,9 @@ def checked_symmetric(
     if asymmetric:
         raise SettingError(
             "kernel",
-            found=f"|K(x, y) - K(y, x)| up to {float(gap):.3g}, entries up to {float(largest):.3g}",
-            rule=f"symmetric: equal up to rounding, {share:.1e} of the largest entry",
-            remedy="a symmetric function, such as (k(x, y) + k(y, x)) / 2",
+            found=f"|K(x, y) - K(y, x)| of up to {float(gap):.3g}, with entries of up to {float(largest):.3g}",
+            rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
+            remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean
 
@@ -124,5 +124,5 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         "kernel",
         found=f"K(x, y) = {float(matrix[row, column])} at row {row} of x and row {column} of y (counted from 0)",
         rule="finite values",
-        remedy="points of smaller norm (divide the columns by a common number), or float64",
+        remedy="use float64, or points of smaller norm (divide all columns by the same number)",
     )

@@ -72,7 +72,7 @@ def centred_regression(
     check_whole("working_set", limit, 1)
     check_whole("centres", centres, 1, "rows")
     if centres > len(x):
-        raise SettingError("centres", found=centres, rule=f"at most the {len(x)} rows of x")
+        raise SettingError("centres", found=centres, rule=f"at most {len(x)}, the number of rows of x")
     if ridge == 0 and squares(centres) > limit:
         return eigenpro(kernel, x, y, centres, key, epochs=epochs)
     return subset_of_regressors(kernel, x, y, chosen_rows(x, centres, key), ridge)

@@ -124,7 +124,12 @@ def centres_plan(
         (400000, 64)
     """
     if block is not None and working_set is not None:
-        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+        raise SettingError(
+            "block and working_set",
+            found="both",
+            rule="at most one of the two, because each follows from the other",
+            remedy="leave one of them at None",
+        )
     for name, value, unit in (("block", block, "rows"), ("working_set", working_set, "bytes")):
         if value is not None:
             check_whole(name, value, 1, unit)
@@ -138,9 +143,9 @@ def centres_plan(
     if limit < tile + row:
         raise MemoryPlanError(
             "working set",
-            found=f"{max(limit, 0)} bytes for a block, beside {beside} for the squares and targets",
-            rule=f"at least {tile + row} bytes, for one row of this kernel",
-            remedy=f"a working_set of at least {beside + tile + row} bytes, or fewer centres",
+            found=f"{max(limit, 0)} bytes for a block, after {beside} bytes for the squares and targets",
+            rule=f"at least {tile + row} bytes for a block, which one row of this kernel needs",
+            remedy=f"set working_set to at least {beside + tile + row} bytes, or use fewer centres",
         )
     rows = min(n, (limit - tile) // row)
     return CentresPlan(n, p, outputs, ridges, rows, tile + row * rows)

@@ -93,7 +93,11 @@ def conjugate_gradients(
     y = jnp.asarray(y, jnp.result_type(y, float))
     tolerance = _TOLERANCES[y.dtype.itemsize] if tolerance is None else tolerance
     if not (tolerance > 0 and most >= 1):
-        raise SettingError("tolerance and most", found=f"{tolerance} and {most}", rule="positive, at least 1")
+        raise SettingError(
+            "tolerance and most",
+            found=f"tolerance={tolerance} and most={most}",
+            rule="a positive tolerance, and most of at least 1",
+        )
     multiply = _fitting("the product with K", operator)
     solve = _fitting("the preconditioner", preconditioner) if preconditioner else _same
     flat, ridge = y.reshape(len(y), -1), jnp.asarray(ridge, y.dtype)
@@ -110,7 +114,12 @@ def conjugate_gradients(
         largest, done = max(largest, norm), done + 1
         floor = _ROUNDING * len(y) * float(jnp.finfo(y.dtype).eps) * largest
         if not np.isfinite(curvature):
-            raise DataError("the product with K", found="entries that are not finite", rule="finite numbers")
+            raise DataError(
+                "the product with K",
+                found="entries that are not finite",
+                rule="finite numbers",
+                remedy="check the operator and the targets for NaN and infinite values",
+            )
         refuse_curvature(curvature, floor)
         state = _step(solve, state, product + ridge * state.direction)
         history.append(relative(state.residual))
@@ -152,7 +161,9 @@ def _fitting(name: str, function: Any) -> Product:
     """The function, whose values must have the shape of its arguments."""
 
     def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
-        rule = f"a function from arrays of shape {v.shape}, rows of y by columns, to such arrays"
+        rule = (
+            f"a function that takes an array of shape {v.shape} (a row for each row of y) and returns one of this shape"
+        )
         try:
             found = jnp.asarray(function(v))
         except LemmataError:
@@ -206,4 +217,6 @@ def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, flo
 
 def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:
     found = f"relative residual {history[-1]:.3g} after {len(history) - 1} iterations, ended by {why}"
-    return SolverError("conjugate gradients", found=found, rule=f"relative residual {tolerance:.3g}", remedy=remedy)
+    return SolverError(
+        "conjugate gradients", found=found, rule=f"a relative residual of at most {tolerance:.3g}", remedy=remedy
+    )

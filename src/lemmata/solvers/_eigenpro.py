@@ -117,7 +117,11 @@ def eigenpro(
     check_targets(y, len(x))
     n, eps = len(x), float(jnp.finfo(x.dtype).eps)
     if not 2 <= centres <= n or epochs < 1:
-        raise SettingError("centres and epochs", found=f"{centres} and {epochs}", rule=f"in 2..{n}, and at least 1")
+        raise SettingError(
+            "centres and epochs",
+            found=f"centres={centres} and epochs={epochs}",
+            rule=f"from 2 to {n} centres, and at least 1 epoch",
+        )
     wanted = min(n, rows_of_a_block(batch, centres, x.dtype.itemsize))
     subsample = min(centres, _SUBSAMPLE)
     plan = EigenProPlan(n, centres, wanted, subsample, x.dtype.itemsize)
@@ -148,7 +152,7 @@ def eigenpro(
             raise SolverError(
                 "EigenPro",
                 found=f"mean squared error {errors[-1]:.3g} in epoch {epoch + 1}",
-                rule="an error that falls",
+                rule="a training error that falls",
                 remedy="use more centres, or a smaller batch",
             )
     alpha = mean.reshape(centres, *y.shape[1:])  # pyright: ignore[reportPossiblyUnboundVariable]  # epochs > 0
@@ -177,9 +181,9 @@ def _precondition(
     if most < 2:
         raise DataError(
             "centres",
-            found=f"a Gram matrix of rank {most}, as of points that are all equal",
-            rule="rank at least 2, one eigenfunction to damp and one to stop at",
-            remedy="kernel_ridge on a few rows",
+            found=f"a Gram matrix of rank {most}, which happens if all points are equal",
+            rule="rank at least 2, because EigenPro needs one eigenfunction to damp and one to stop at",
+            remedy="use kernel_ridge on a few rows, or centres that differ",
         )
     most = max(1, min(most - 1, size // 2))  # tail eigenvalues of a subsample say little of the operator's
     values, vectors = values[: most + 1], vectors[:, :most]

@@ -49,8 +49,8 @@ class EigenProPlan:
             possible = int(self.centres * math.sqrt(free / self.bytes))
             raise MemoryPlanError(
                 f"EigenPro with {self.centres} centres",
-                found=f"a plan of {self.bytes / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
-                rule="the matrices of the centres must fit",
+                found=f"a plan of {self.bytes / 2**30:.2f} GiB, but only {free / 2**30:.2f} GiB are free",
+                rule="matrices of the centres that fit into memory",
                 remedy=f"use at most {possible} centres",
             )
         if self.bytes > _ANNOUNCED:

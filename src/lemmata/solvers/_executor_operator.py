@@ -66,8 +66,12 @@ class ExecutorOperator:
         check_numbers("points x", x)
         check_whole("tasks", tasks, 1)
         if executor is None:
-            raise SettingError("executor", found="None", rule="a concurrent.futures.Executor",
-                               remedy="KernelOperator(kernel, x) computes here")  # fmt: skip
+            raise SettingError(
+                "executor",
+                found="None",
+                rule="a concurrent.futures.Executor",
+                remedy="pass an executor, or use KernelOperator(kernel, x) to compute in this process",
+            )
         check_executor(executor)
         self.kernel, self.x, self.executor = kernel, x, executor
         self.block = min(rows_of_a_block(block, len(x), x.dtype.itemsize), len(x))
@@ -87,7 +91,12 @@ class ExecutorOperator:
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
         """The product with v."""
         if self._folder is None:
-            raise SettingError("the operator", found="its folder is gone", rule="used inside of its context")
+            raise SettingError(
+                "the operator",
+                found="that its folder was removed",
+                rule="an operator is used only inside its `with` block",
+                remedy="move the product into the `with` block",
+            )
         given = (str(self._folder / "x.npy"), self.kernel, float64_enabled(), self.block)
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 

@@ -53,7 +53,11 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     rows = len(solution.factor)
     if cross.shape[1] != rows or len(prior) != len(cross):
         found = f"cross {cross.shape}, prior {prior.shape}"
-        raise ShapeError("matrices of the other points", found=found, rule=f"(t, {rows}) and (t, t) or (t,)")
+        raise ShapeError(
+            "matrices of the other points",
+            found=found,
+            rule=f"shapes (t, {rows}) for cross, and (t, t) or (t,) for prior",
+        )
     check_numbers("cross matrix", cross)
     check_numbers("prior covariance", prior)
     half = solve_triangular(solution.factor, cross.T, lower=True)

@@ -113,8 +113,8 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
         raise SettingError(
             "matrix",
             found=f"a {type(matrix).__name__}",
-            rule="a symmetric matrix of JAX or NumPy, or an operator",
-            remedy="KernelOperator(kernel, x) for a kernel on points",
+            rule="a symmetric matrix of JAX or NumPy, or a linear operator of lemmata",
+            remedy="use KernelOperator(kernel, x) for a kernel on points",
         )
     if not isinstance(matrix, jax.Array):
         check_gram("the matrix", matrix)
@@ -160,10 +160,12 @@ def kernel_product(
     """
     if x.shape[1] != y.shape[1] or len(v) != len(y):
         raise ShapeError(
-            "the factors of K(x, y) v", found=f"x {x.shape}, y {y.shape}, v {v.shape}", rule="(n, d), (m, d), (m, ...)"
+            "the factors of K(x, y) v",
+            found=f"x {x.shape}, y {y.shape}, v {v.shape}",
+            rule="shapes (n, d), (m, d) and (m, ...)",
         )
     if 0 in x.shape + y.shape:
-        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="no dimension is 0")
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="no axis of length 0")
     rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
     parts = []
     for start in range(0, len(x), rows):
@@ -196,6 +198,6 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
-            rule=f"at least minus the rounding floor {floor:.3g}",
+            rule=f"at least {-floor:.3g} (minus the size of rounding errors)",
             remedy="check that the kernel is positive semidefinite and symmetric",
         )

@@ -86,9 +86,9 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
         "Cholesky factorisation of K + ridge I",
-        found=f"no factor with jitter up to {float(_LADDER[-1] * unit):.3g}",
-        rule="positive definite",
-        remedy="use a ridge above the rounding floor of K",
+        found=f"that it fails even with {float(_LADDER[-1] * unit):.3g} added to the diagonal",
+        rule="a positive definite matrix",
+        remedy="use a larger ridge, above the rounding errors of K",
     )
 
 
@@ -145,8 +145,8 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
         raise NotPositiveDefiniteError(
             f"{name} is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
-            rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
-            remedy="check that the kernel is positive semidefinite and the points are finite",
+            rule=f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue",
+            remedy="check that the kernel is positive semidefinite and that the points are finite",
         )
 
 

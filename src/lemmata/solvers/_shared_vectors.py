@@ -71,7 +71,7 @@ def shared_product(
         DataError, SolverError: as `lemmata.core.completed`.
     """
     if len(v) != (rows := runs[-1][1]):
-        raise ShapeError("v", found=f"{v.shape}", rule=f"one row for each of the {rows} points")
+        raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {rows} points")
     file = folder / f"{uuid.uuid4().hex}.npy"  # a new name a product: what a worker keeps of a name stays true
     write_array(file, v)
     try:

@@ -38,11 +38,11 @@ def largest_learning_rate(
         2.25
     """
     if not 0 <= momentum < 1:
-        raise SettingError("momentum", found=momentum, rule="in [0, 1)")
+        raise SettingError("momentum", found=momentum, rule="a number that is at least 0 and below 1")
     check_at_least("terms", terms, 1)
     matrix = paired(K)
     require_positive_semidefinite(matrix, "K")
     largest = jnp.linalg.eigvalsh(matrix)[-1]
     if not largest > 0:
-        raise SettingError("K", found=f"largest eigenvalue {float(largest)}", rule="positive")
+        raise SettingError("K", found=f"largest eigenvalue {float(largest)}", rule="a positive largest eigenvalue")
     return 2 * (1 + momentum) * terms / (largest * (1 + 2 * momentum if nesterov else 1))

@@ -172,11 +172,17 @@ def _checked(
     check_numbers("centres", centres)
     check_targets(y, len(x))
     if centres.shape[1:] != x.shape[1:]:
-        raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of {x.shape[1]} columns, as x has")
+        raise ShapeError(
+            "centres",
+            found=f"shape {centres.shape}",
+            rule=f"points with {x.shape[1]} columns, because x has {x.shape[1]}",
+        )
     ridges = jnp.asarray(ridge, jnp.float64)
     check_at_least("ridge", ridges, 0.0)
     if ridges.ndim > 1 or not ridges.size:
-        raise SettingError("ridge", found=f"an array of shape {ridges.shape}", rule="a number, or a row of them")
+        raise SettingError(
+            "ridge", found=f"an array of shape {ridges.shape}", rule="one number, or a one-dimensional array of numbers"
+        )
     return ridges
 
 

@@ -109,7 +109,7 @@ def workers_plan(
     for name, value in given.items():
         check_whole(name, value, 1)
     if centres > points:
-        raise SettingError("centres", found=centres, rule=f"at most the {points} points")
+        raise SettingError("centres", found=centres, rule=f"at most {points}, the number of points")
     block, rows = min(block, points), min(rows, points)
     tiles = math.ceil(points / block)
     across, down = tiles * (tiles + 1) // 2, math.ceil(points / rows)

@@ -108,7 +108,12 @@ def trace_estimate(
         )
         value, error = float(parts.mean()), float(parts.std(ddof=1)) / math.sqrt(probes)
     if not math.isfinite(value):
-        raise DataError("products", found="NaN or infinity", rule="finite products", remedy="look at the operator")
+        raise DataError(
+            "products",
+            found="NaN or infinity",
+            rule="finite products",
+            remedy="check the operator for entries that are not finite",
+        )
     return TraceEstimate(value, error, taken, probes, n)
 
 

@@ -73,11 +73,13 @@ def load(path: str | pathlib.Path) -> Any:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(
+            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
+        ) from error
     if metadata.get("format") != _FORMAT:
         _damaged(path, f"format {metadata.get('format')!r}", f"format {_FORMAT!r}, as `save` writes it")
     if metadata.get("version") != str(_VERSION):
-        _damaged(path, f"version {metadata.get('version')!r}", f"version {_VERSION}", "a newer lemmata")
+        _damaged(path, f"version {metadata.get('version')!r}", f"version {_VERSION}", "install a newer lemmata")
     try:
         return decoded(json.loads(metadata["value"]), tensors)
     except LemmataError as error:

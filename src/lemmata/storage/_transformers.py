@@ -52,8 +52,12 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
         different = 2 + (len(set(model.momenta().tolist())) if model.iterations else 0)
         plan = MemoryPlan(model.width, 2 * (2 + 14 + 8 * (different - 2)))  # once on disk's way, once for the layers
         if plan.bytes > (free := available_bytes()):
-            raise MemoryPlanError("explicit weights", found=str(plan), rule=f"{free / 2**30:.2f} GiB are free",
-                                  remedy="fewer features, or explicit=False")  # fmt: skip
+            raise MemoryPlanError(
+                "explicit weights",
+                found=str(plan),
+                rule=f"at most the {free / 2**30:.2f} GiB that are free",
+                remedy="use fewer features, or explicit=False",
+            )
         found, order = _unique(transformer_layers(model))
         metadata["order"] = json.dumps(order)
         tensors |= found
@@ -116,8 +120,12 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
     """
     tensors, metadata = _read(path)
     if "order" not in metadata:
-        raise DataError(f"file {path}", found="no explicit weights", rule="layers.<number>.inner and so on",
-                        remedy="save_transformer(model, path, explicit=True)")  # fmt: skip
+        raise DataError(
+            f"file {path}",
+            found="no explicit weights",
+            rule="weights named layers.<number>.inner and so on",
+            remedy="save the model with save_transformer(model, path, explicit=True)",
+        )
     with _refusing(path):
         order = [int(number) for number in json.loads(metadata["order"])]
         found = {number: _layer(tensors, f"layers.{number}") for number in set(order)}
@@ -151,7 +159,9 @@ def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, st
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != _FORMAT:
-                raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=_FORMAT)
+                raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=f"format {_FORMAT!r}")
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(
+            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
+        ) from error
