@@ -192,7 +192,7 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
         if name not in FACTS:
             near = difflib.get_close_matches(name, FACTS, n=1)
             remedy = f"did you mean {near[0]!r}?" if near else None
-            raise SettingError(f"there is no fact {name!r}", rule=f"one of {', '.join(FACTS)}", remedy=remedy)
+            raise SettingError(f"fact {name!r} is unknown", rule=f"one of {', '.join(FACTS)}", remedy=remedy)
     return {name: fact.default for name, fact in FACTS.items()} | dict(facts)
 
 

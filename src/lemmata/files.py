@@ -42,7 +42,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
         raise FileError(
             f"file {path} cannot be written",
             found=error.strerror or str(error),
-            rule="it is written whole or not at all; what stood there before is untouched",
+            rule="a file is written whole or not at all; the earlier file is unchanged",
             remedy=full if error.errno in _FULL else closed,
         ) from error
     return path
@@ -59,10 +59,10 @@ def check_model_file(path: str | Path, option: str) -> None:
         SettingError: another suffix, a directory, or a place that cannot be written to.
     """
     path = Path(path)
-    rule = f"the model goes to a file that ends in {MODEL}, and its card beside it to one that ends in .md"
+    rule = f"the model needs a file that ends in {MODEL}; its card gets the same name with the ending .md"
     if path.suffix != MODEL:
         name = Path(path.name or "model").with_suffix(MODEL)
-        raise SettingError(f"{option} {path} is no {MODEL} file", rule=rule, remedy=f"name it {name}")
+        raise SettingError(f"{option} {path} does not end in {MODEL}", rule=rule, remedy=f"name it {name}")
     files = path, path.with_suffix(".md")
     for file in files:
         if file.is_dir():

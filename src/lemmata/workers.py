@@ -137,7 +137,11 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
     """
     if dask is not None:
         if jobs != 1:
-            raise SettingError("--jobs and --dask", rule="one of them", remedy="a scheduler has workers of its own")
+            raise SettingError(
+                "--jobs with --dask",
+                rule="at most one of them, because a Dask scheduler has its own workers",
+                remedy="leave --jobs out",
+            )
         with _cluster(dask) as executor:
             yield executor
     elif jobs == 1:
@@ -153,21 +157,26 @@ def _cluster(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise SettingError("--dask", found="no package distributed", remedy="pip install 'lemmata[scale]'") from error
+        raise SettingError(
+            "--dask",
+            found="that the package distributed is not installed",
+            rule="the optional dependency `scale`",
+            remedy="install it with pip install 'lemmata[scale]'",
+        ) from error
     try:
         if not address:
             raise ValueError("no address")
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
         raise SettingError(
-            f"scheduler {address}", found=_line(error)[:120], rule="a Dask scheduler that answers",
-            remedy="`dask scheduler` starts one, and prints its address",
+            f"scheduler {address}", found=_line(error)[:120], rule="the address of a running Dask scheduler",
+            remedy="start a scheduler with `dask scheduler`, which prints its address",
         ) from error  # fmt: skip
     with _quiet("distributed.client"), client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except Exception as error:
-            remedy = f"`dask worker {address}` starts one"
+            remedy = f"start a worker with `dask worker {address}`"
             raise SettingError(
                 f"scheduler {address}", found="no worker", rule="at least one worker", remedy=remedy
             ) from error

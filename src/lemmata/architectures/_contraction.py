@@ -89,7 +89,7 @@ class Contract(AbstractLayer):
             raise self._wrong("axes of the array among the positions and the new positions")
 
     def _wrong(self, rule: str) -> SettingError:
-        remedy = "write 'gh,hw->gw', for example, to apply a matrix along the first axis of a grid"
+        remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
         return SettingError("form of Contract", found=repr(self.form), rule=rule, remedy=remedy)
 
     def _parts(self) -> tuple[str, str, str]:

@@ -25,8 +25,10 @@ class Serial(AbstractLayer):
 
     def __init__(self, layers: Sequence[AbstractLayer]):
         if not isinstance(layers, Sequence):
-            found, remedy = repr(layers), "pass a list, as in Serial([layer])"
-            raise SettingError("layers of Serial", found=found, rule="a list of layers", remedy=remedy)
+            found, remedy = repr(layers), "Serial([layer])"
+            raise SettingError(
+                "layers of Serial", found=found, rule="a list of layers", remedy=f"pass a list, as in {remedy}"
+            )
         self.layers = tuple(layers)
 
     def __check_init__(self):

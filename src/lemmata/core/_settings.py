@@ -25,7 +25,7 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
         SettingError: for either.
     """
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
-        raise SettingError(name, found=repr(found), rule=f"a whole number of {unit}, at least {least}")
+        raise SettingError(name, found=repr(found), rule=f"a whole number of {unit} that is at least {least}")
 
 
 def check_real(

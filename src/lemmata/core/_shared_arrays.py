@@ -33,9 +33,9 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
         raise FileError(
             what,
             found=error.strerror or str(error),
-            rule="it can be written; what was finished before stays",
-            remedy=("free space" if full else "a folder that can be written to and that every worker sees")
-            + ", then the same call goes on where this one stopped",
+            rule="a place that can be written to; everything finished so far is kept",
+            remedy=("free some space" if full else "choose a folder that every worker can see and write to")
+            + ", then repeat the call, which continues where this one stopped",
         ) from error
 
 

@@ -26,7 +26,8 @@ def check_executor(executor: object) -> None:
             "executor",
             found=f"a {type(executor).__name__}",
             rule="a concurrent.futures.Executor, or None",
-            remedy="ProcessPoolExecutor(2, mp_context=get_context('spawn')), or client.get_executor() of a Dask client",
+            remedy="use ProcessPoolExecutor(2, mp_context=get_context('spawn')), or client.get_executor() "
+            "of a Dask client",
         )
 
 
@@ -87,6 +88,7 @@ def _fail(error: Exception, name: str) -> NoReturn:
     raise SolverError(
         f"{name} on a worker",
         found=f"{type(error).__name__}{': ' * bool(said)}{said}",
-        rule="an answer: the executor lives, its workers see the folder, what is sent is named in a module",
-        remedy="the same call with a working executor",
+        rule="a running executor whose workers see the folder, and functions that are defined at the "
+        "top level of a module",
+        remedy="repeat the call with a working executor",
     ) from error

@@ -98,8 +98,10 @@ def loss_flow(
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
         raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
     if not 0 < tolerance < 1 or not (damping is None or 0 < damping < math.inf):
-        found = f"tolerance={tolerance} and damping={damping}"
-        rule = "a tolerance between 0 and 1, and a damping that is None or positive and finite"
+        found, rule = (
+            f"tolerance={tolerance} and damping={damping}",
+            "a tolerance between 0 and 1, and a damping that is None or positive and finite",
+        )
         raise SettingError("tolerance and damping", found=found, rule=rule)
     check_targets(y, len(K), "targets y")
     first, other = _starts(K, y, cross, start)

@@ -154,8 +154,8 @@ def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> 
         raise MemoryPlanError(
             f"a basis of {k} vectors with {n} numbers",
             found=f"a need of {needed / 2**30:.1f} GiB, but only {available_bytes() / 2**30:.1f} GiB are free",
-            remedy="use fewer products, or ask for one eigenvalue without its vector, which needs no basis",
             rule="a basis that fits into memory",
+            remedy="use fewer products, or ask for one eigenvalue without its vector, which needs no basis",
         )
     basis, matrix, out = with_basis(product, like, key, k)
     matrix = np.asarray(matrix, float)

@@ -89,9 +89,9 @@ def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
     if array.dtype.itemsize == 8 and not float64_enabled():
         raise PrecisionError(
             f"array of {array.dtype} in the file",
-            remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
             found="JAX with 32 bits",
             rule="64 bits",
+            remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )
     # A number that a Python number gave follows the precision of the points; so does its copy.
     return jnp.asarray(array.item()) if weak and array.shape == () else jnp.asarray(array)

@@ -90,7 +90,7 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(
-            f"records {path}", found=str(error), rule="JSON", remedy="restore the file from version control"
+            f"records {path}", found=str(error), rule="valid JSON", remedy="restore the file from version control"
         ) from None
 
 

@@ -166,7 +166,9 @@ class Space:
         for rule, holds in self.rules.items():
             if not holds(setting):
                 shown = ", ".join(f"{name}={value}" for name, value in setting.items())
-                raise SettingError(f"settings {shown}", rule=rule)
+                raise SettingError(
+                    f"settings {shown}", rule=rule, remedy="change these settings with --set so that the rule holds"
+                )
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:

@@ -77,7 +77,7 @@ def verify(
     if trials < 1:
         raise SettingError("budget", found=budget, rule="at least 1 trial")
     if not 0 < level < 0.5:
-        raise SettingError("level", found=level, rule="a probability between 0 and 0.5")
+        raise SettingError("level", found=level, rule="a probability above 0 and below 0.5")
     space = claim.population.settings()
     resolved = space.resolve(setting)
     others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)

@@ -40,7 +40,10 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
         if number not in runs:
             last = ledger.query("SELECT max(id) AS last FROM runs")[0]["last"]
             raise DataError(
-                f"run {number}", found=f"runs 1 to {last}" if last else "no runs", rule="a run of the ledger"
+                f"run {number}",
+                found=f"runs 1 to {last}" if last else "no runs",
+                rule="a run that is in the ledger",
+                remedy="run `lemmata ledger list` to see the runs",
             )
     told = [
         {row["claim"]: row for row in ledger.query("SELECT * FROM verdicts WHERE run = ? ORDER BY id", number)}

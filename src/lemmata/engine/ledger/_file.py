@@ -111,7 +111,12 @@ class Ledger:
         try:
             pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
         except OSError as error:
-            raise FileError(f"file {path} cannot be written", found=str(error), remedy="another place") from error
+            raise FileError(
+                f"file {path} cannot be written",
+                found=str(error),
+                rule="a place that can be written to",
+                remedy="choose another place",
+            ) from error
         return len(rows)
 
     def close(self) -> None:
@@ -181,8 +186,8 @@ def _recognised(path: Path) -> bool:
     if not head:
         return False
     if head != _HEADER:
-        raise DataError(f"ledger {path}", found="another kind of file", rule="a ledger that lemmata wrote",
-                        remedy="--ledger PATH names another file")  # fmt: skip
+        raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
+                        remedy="name another file with --ledger PATH")  # fmt: skip
     with _told(path), contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]
         version = own.execute("PRAGMA user_version").fetchone()[0]
@@ -194,16 +199,24 @@ def _recognised(path: Path) -> bool:
         return _foreign(path, "a database of another program")
     if version > _VERSION:
         raise DataError(f"ledger {path}", found=f"version {version}", rule=f"at most {_VERSION}",
-                        remedy="a newer lemmata wrote it: upgrade, or name another file with --ledger")  # fmt: skip
+                        remedy="upgrade lemmata, because a newer version wrote this file, or name another file with "
+                "--ledger PATH")  # fmt: skip
     return True
 
 
 def _foreign(path: Path, found: str) -> bool:
-    raise DataError(f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="--ledger PATH")
+    raise DataError(
+        f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="name another file with --ledger PATH"
+    )
 
 
 def _unwritable(path: Path, found: str) -> FileError:
-    return FileError(f"ledger {path}", found=found, rule="a file that can be read and written", remedy="--ledger PATH")
+    return FileError(
+        f"ledger {path}",
+        found=found,
+        rule="a file that can be read and written",
+        remedy="name another file with --ledger PATH",
+    )
 
 
 @contextlib.contextmanager
@@ -214,5 +227,9 @@ def _told(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _unwritable(path, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise DataError(f"ledger {path}", found=str(error), rule="a whole SQLite file",
-                        remedy="restore it from a copy, or name another file with --ledger") from error  # fmt: skip
+        raise DataError(
+            f"ledger {path}",
+            found=str(error),
+            rule="an undamaged SQLite file",
+            remedy="restore it from a copy, or name another file with --ledger PATH",
+        ) from error

@@ -57,7 +57,14 @@ class Commands(typer.core.TyperGroup):
             _drop_output()
             # Files are named in errors of their own; a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
-            complain(DataError(what, found=error.strerror or str(error), remedy="write to another place"))
+            complain(
+                DataError(
+                    what,
+                    found=error.strerror or str(error),
+                    rule="a place that can be written to",
+                    remedy="write to another place",
+                )
+            )
             raise typer.Exit(REFUSED) from None
 
 
@@ -67,12 +74,14 @@ def _refuse_moved(command: str, options: list[str]) -> None:
         if option == "--chapter":
             own = "" if command in ("judge", "list", "refute") else "`lemmata judge`, `list` and `refute` take "
             remedy = f"{own}--subject NAME, a subject or subject.section"
-            raise SettingError("--chapter", rule="claims are chosen by subject", remedy=remedy)
+            raise SettingError(
+                "--chapter does not exist any more", rule="claims are chosen with --subject", remedy=remedy
+            )
         if command == "verify" and option in OF_A_FAMILY:
             raise SettingError(
                 f"verify {option}",
-                rule="it judges the statements that are named, and takes no options of a family",
-                remedy=f"lemmata judge {option}",
+                rule="`lemmata verify` judges the claims that you name, without options that select many claims",
+                remedy=f"use `lemmata judge {option}`",
             )
 
 

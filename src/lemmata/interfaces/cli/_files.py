@@ -34,14 +34,14 @@ def prepare_directory(
         raise SettingError(
             f"--out {directory} cannot be written to",
             found=getattr(error, "strerror", None) or str(error),
-            rule=f"{' and '.join(files)} are written there",
+            rule=f"a directory in which {' and '.join(files)} can be written",
             remedy="choose another directory with --out",
         ) from error
     for name in files:
         if (directory / name).is_dir():
             raise SettingError(
                 f"{directory / name} is a directory",
-                rule="a file is written there",
+                rule="the name of a file that can be written",
                 remedy="choose another directory with --out",
             )
 

@@ -46,10 +46,10 @@ class Judging:
                 "--budget is out of bounds",
                 found=self.budget,
                 rule=f"at least 1 trial and at most {MOST_TRIALS:,}",
-                remedy="leave --budget out for the number that support needs",
+                remedy="leave --budget out to use as many trials as support needs",
             )
         if not 0 < self.level < 0.5:
-            raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
+            raise SettingError("level", found=self.level, rule="a probability above 0 and below 0.5")
 
 
 class Kept:
@@ -84,5 +84,10 @@ def named_claims(names: list[str] | None) -> list[Any]:
     found: dict[str, Any] = {}
     for claim in (claim for name in names or [] for claim in find(name)):
         if found.setdefault(claim.name, claim) is not claim:
-            raise SettingError(f"claim {claim.name}", found="twice", rule="claims of one run have different names")
+            raise SettingError(
+                f"claim {claim.name}",
+                found="two different claims of this name",
+                rule="different names for all claims of one run",
+                remedy="rename one of them, or judge them in two runs",
+            )
     return list(found.values())

@@ -103,7 +103,9 @@ def _runs(row: dict[str, Any], function: str) -> bool:
     if function not in known:
         near = difflib.get_close_matches(function, known, n=1, cutoff=0.5)
         remedy = f"did you mean {near[0]}?" if near else None
-        raise UnknownNameError(f"--runs '{function}'", rule="a public name with its subpackage", remedy=remedy)
+        raise UnknownNameError(
+            f"--runs '{function}'", rule="a public name with its subpackage, such as kernels.gram", remedy=remedy
+        )
     return function in all_runs()[row["name"]]
 
 
@@ -189,8 +191,8 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
     if given:
         raise SettingError(
             f"--source with {', '.join(given)}",
-            rule="--source lists the statements of a source, which have no such property",
-            remedy="leave --source out",
+            rule="--source lists the statements of a source, which these options cannot select",
+            remedy="leave --source or the other options out",
         )
 
 

@@ -41,7 +41,9 @@ def map_catalogue(
         return
     if as_json:
         raise SettingError(
-            "--json with --out or --serve", rule="--json prints the counts", remedy="leave one of them out"
+            "--json with --out or --serve",
+            rule="either --json, which prints the counts, or a page",
+            remedy="leave one of them out",
         )
     from lemmata.interfaces.site import Published, serve
 

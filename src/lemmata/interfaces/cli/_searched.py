@@ -65,4 +65,6 @@ def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
     known = {word.lower(): word for word in words}
     near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownNameError(f"nothing is listed for '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
+    return UnknownNameError(
+        f"nothing matches '{part}'", rule=rule, remedy=f"{meant}run `lemmata list` to see all claims"
+    )

@@ -51,5 +51,10 @@ def _part(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,4})/(\d{1,4})", text)
     number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= parts:
-        raise SettingError("--part", found=repr(text), rule="K/N with K from 1 to N", remedy="--part 3/20, say")
+        raise SettingError(
+            "--part",
+            found=repr(text),
+            rule="K/N, with whole numbers K from 1 to N",
+            remedy="write --part 3/20, for example",
+        )
     return number, parts

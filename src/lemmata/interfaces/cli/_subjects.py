@@ -51,5 +51,5 @@ def _places(name: str) -> list[str]:
 def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
     """The error of a word that no claim has, with the nearest one that is known."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    remedy = f"did you mean {near[0]}?" if near else "`lemmata list` names them"
+    remedy = f"did you mean {near[0]}?" if near else "run `lemmata list` to see the names"
     return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)

@@ -37,7 +37,10 @@ def _verify(
     own.check()
     if not claims:
         raise SettingError(
-            "verify", rule="at least one claim", remedy="`lemmata list` lists the claims, `lemmata judge` judges many"
+            "lemmata verify",
+            found="no claim",
+            rule="at least one claim",
+            remedy="name a claim (`lemmata list` lists them), or use `lemmata judge` to judge many",
         )
     import jax
 
@@ -53,7 +56,12 @@ def _verify(
     chosen = named_claims(claims)
     for option, given in (("--set", settings), ("--corners", own.corners is not None)):
         if len(chosen) > 1 and given:
-            raise SettingError(option, found=f"{len(chosen)} claims", rule="settings belong to one claim")
+            raise SettingError(
+                option,
+                found=f"{len(chosen)} claims",
+                rule="one claim, because settings belong to a single claim",
+                remedy="verify the claims one at a time",
+            )
     executor = at_end.enter_context(workers(own.jobs, own.dask))
     kept = Kept(own.ledger, own.seed, carried=own.dask is not None)
     alike: dict[str, Any] = {"budget": own.budget, "level": own.level, "seed": own.seed}

@@ -52,7 +52,12 @@ def walk(
     from ._console import out, plain
 
     if not (claims or everything or subject):
-        raise SettingError("walk", rule="names of claims, --all or --subject")
+        raise SettingError(
+            "lemmata walk",
+            rule="names of claims, --all or --subject",
+            found="no claim",
+            remedy="name a claim, or choose claims with --subject NAME",
+        )
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     import jax
 

@@ -58,7 +58,7 @@ def write_site(
     foreign = sorted(name for name in pages if name not in earlier and (directory / name).exists())
     if foreign:
         raise SettingError(
-            f"--out {directory}", found=f"{foreign[0]}, which is not of the site", rule=_RULE, remedy=_REMEDY
+            f"--out {directory}", found=f"{foreign[0]}, which does not belong to the site", rule=_RULE, remedy=_REMEDY
         )
     # Where this is interrupted, the next run knows what of it was written: a file of that name and that text.
     begun = {name: _digest(text) for name, text in pages.items()}
@@ -74,7 +74,7 @@ def write_site(
     return directory / "index.html"
 
 
-_RULE = "the site is written into an empty directory, or into one that holds an earlier site"
+_RULE = "an empty or new directory, or one that contains an earlier site"
 _REMEDY = "choose another directory with --out"
 
 
@@ -96,7 +96,12 @@ def own_files(directory: pathlib.Path) -> set[str]:
         others = sorted(path.name for path in directory.iterdir())
         if others:
             found = f"{len(others)} others, {others[0]} the first"
-            raise SettingError(f"--out {directory} is not empty", found=found, rule=_RULE, remedy=_REMEDY)
+            raise SettingError(
+                f"--out {directory} is not empty",
+                found=f"{len(others)} other files, the first of them {others[0]}",
+                rule=_RULE,
+                remedy=_REMEDY,
+            )
         return set()
     try:
         known = json.loads(manifest.read_text(encoding="utf-8"))
@@ -105,7 +110,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
         return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise DataError(
-            f"file {manifest}", found=str(error), rule="a JSON list of the site's files", remedy=_REMEDY
+            f"file {manifest}", found=str(error), rule="a JSON list of the files of the site", remedy=_REMEDY
         ) from error
 
 

@@ -67,16 +67,18 @@ class StoredRecord:
             found = values.get("schema") if isinstance(values, dict) else None
             if found != cls.version:
                 raise DataError(
-                    f"{name} is not of this version", found=f"schema {found}", rule=f"schema {cls.version}",
+                    f"{name} was written by another version of lemmata",
+                    found=f"schema {found}",
+                    rule=f"schema {cls.version}",
                     remedy=f"run {cls.command_line} again",
-                )  # fmt: skip
+                )
             return built(cls, values)
         except LemmataError:
             raise
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{name} is not a record of {cls.about}", found=str(error)[:200],
-                rule=f"as {cls.command_line} wrote it",
+                rule=f"a file that {cls.command_line} wrote",
             ) from None  # fmt: skip
 
     @classmethod
@@ -90,7 +92,9 @@ class StoredRecord:
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise file_error(error)(f"{path} cannot be read", found=str(error)[:200], rule=f"a {cls.file}") from None
+            raise file_error(error)(
+                f"{path} cannot be read", found=str(error)[:200], rule=f"a readable {cls.file}"
+            ) from None
 
 
 def plain(value: Any) -> Any:
