@@ -83,14 +83,16 @@ def projection_loss(
     check_gram("the Gram matrix of the support points", own)
     _check_rows(gram, y)
     if cross.shape != (len(gram), len(own)):
-        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"({len(gram)}, {len(own)})")
+        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"shape ({len(gram)}, {len(own)})")
     rest = gram - cross @ _inverted(own, cross.T, floor)
     return jnp.mean(jnp.sum((rest @ _coefficients(gram, y, ridge)) ** 2, axis=1))
 
 
 def _check_rows(gram: Array, y: Array) -> None:
     if jnp.ndim(y) != 2 or len(y) != len(gram):
-        raise ShapeError("labels", found=f"shape {jnp.shape(y)}", rule=f"({len(gram)}, C), a row for each point")
+        raise ShapeError(
+            "labels", found=f"shape {jnp.shape(y)}", rule=f"shape ({len(gram)}, C), one row for each point"
+        )
 
 
 def _coefficients(gram: Array, y: Array, ridge: float | Array) -> Array:
@@ -155,13 +157,13 @@ def optimise_trigger(
     check_class(target, clean.y.shape[1])
     check_whole("steps", steps, 1)
     if clean.x.shape[1:] != points.shape[1:]:
-        rule = f"{clean.x.shape[1:]}, as the rows of x"
+        rule = f"points of shape {clean.x.shape[1:]}, like the rows of x"
         raise ShapeError("support points", found=f"points of shape {points.shape[1:]}", rule=rule)
     for name, images in (("points of the set", clean.x), ("support points", points)):
         check_images(name, images)
     check_numbers("labels", clean.y)
     if not ridge > 0:
-        raise SettingError("ridge", found=ridge, rule="above 0")
+        raise SettingError("ridge", found=ridge, rule="a number above 0")
     loss = BackdoorLoss(kernel, clean, points, target, weight, ridge)
     pattern, losses = _improve(loss, trigger, rate, steps)
     return OptimisedTrigger(Trigger(trigger.mask, pattern, trigger.opacity), losses)

@@ -40,7 +40,7 @@ def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = T
     """
     check_array("chosen", chosen)
     if chosen.ndim != 2:
-        raise ShapeError("chosen", found=f"shape {chosen.shape}", rule="(n, slots), the blocks of each query")
+        raise ShapeError("chosen", found=f"shape {chosen.shape}", rule="shape (n, slots), the blocks of each query")
     check_whole("block", block, 1, "keys")
     positions = jnp.arange(len(chosen))
     inside = jnp.any(chosen[:, :, None] == positions // block, axis=1)
@@ -206,4 +206,4 @@ def check_rows_and_values(q: Array, k: Array, v: Array, block: int, count: int) 
     check_choice(q, k, block, count)
     check_rows("values", v)
     if len(v) != len(k):
-        raise ShapeError("values", found=f"{len(v)} for {len(k)} keys", rule="one a key")
+        raise ShapeError("values", found=f"{len(v)} values for {len(k)} keys", rule="one value for each key")

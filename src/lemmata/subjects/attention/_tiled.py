@@ -77,7 +77,7 @@ def tiled_attention(
     if kind not in KINDS:
         raise SettingError("kind", found=repr(kind), rule=f"one of {', '.join(KINDS)}")
     if kind == "softmax" and bias is not None:
-        raise SettingError("bias", found=bias, rule="None for the softmax, whose weights it leaves as they are")
+        raise SettingError("bias", found=bias, rule="None for the softmax, whose weights do not depend on a bias")
     how = _How(kind, fixed_bias_of(bias, len(q)), min(block, len(q)), causal, slope_of(slope))
     return _attend(*of_one_type(q, k, v), how)
 

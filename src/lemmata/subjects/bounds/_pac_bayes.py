@@ -194,19 +194,31 @@ def pac_bayes_bound(
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
     """The prior's rows, drawn at random; every class stands in them, or DataError."""
     if isinstance(prior, str) and prior not in ("half", "free"):
-        raise SettingError("prior", found=repr(prior), rule="'half', 'free', or a share of the rows between 0 and 1")
+        raise SettingError(
+            "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"
+        )
     if prior == "free":
         return np.arange(0)
     share = 0.5 if prior == "half" else inside("prior", prior, 0.0, 1.0)
     count = round(share * len(labels))
     if not 0 < count < len(labels):
         found = f"{count} of {len(labels)} rows"
-        raise SettingError("prior", found=found, rule="at least one row on each side of the split")
+        raise SettingError(
+            "prior",
+            found=found,
+            rule="at least one row on each side of the split",
+            remedy="choose a share nearer to one half",
+        )
     seen = np.sort(np.random.default_rng(seed).permutation(len(labels))[:count])
     missing = classes - len(np.unique(labels[seen]))
     if missing:
-        remedy = "a larger share, more rows, or prior='free'"
-        raise DataError("the prior's rows", found=f"{missing} classes missing", rule="all of them", remedy=remedy)
+        remedy = "use a larger share, more rows, or prior='free'"
+        raise DataError(
+            "rows of the prior",
+            found=f"rows in which {missing} classes are missing",
+            rule="rows of every class",
+            remedy=remedy,
+        )
     return seen
 
 

@@ -13,7 +13,9 @@ def _cube(values: np.ndarray) -> int:
     """The number of bits."""
     size = len(values) if values.ndim == 1 else 0
     if size == 0 or size & (size - 1):
-        raise ShapeError("a function of bits", found=f"values of shape {values.shape}", rule="2^n values, one a state")
+        raise ShapeError(
+            "function of bits", found=f"values of shape {values.shape}", rule="2^n values, one for each state"
+        )
     return size.bit_length() - 1
 
 
@@ -25,7 +27,7 @@ def _truth(values: np.ndarray) -> Bool[np.ndarray, " states"]:
     other = values[(values != 0) & (values != 1)]
     if len(other):
         rule, remedy = "0 or 1 in each state", "a comparison, such as values > 0"
-        raise DataError("a function of bits", found=f"the value {other[0]}", rule=rule, remedy=remedy)
+        raise DataError("function of bits", found=f"the value {other[0]}", rule=rule, remedy=f"use {remedy}")
     return values.astype(bool)
 
 
@@ -122,7 +124,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     truth = _truth(truth)
     bits = _cube(truth)
     if bits > _MOST_BITS:
-        raise SettingError("prime implicants", found=f"{bits} bits", rule=f"at most {_MOST_BITS}")
+        raise SettingError("prime implicants", found=f"{bits} bits", rule=f"at most {_MOST_BITS} bits")
     # implied[free] says for which values all states that agree outside `free` are true
     implied = {0: truth}
     states, found = np.arange(len(truth)), []

@@ -106,7 +106,7 @@ def _half_stable(activation: AbstractLayer, ratio: np.ndarray) -> Criticality:
             return Criticality(kernel - second / slope, 1.0 / slope, kernel, Universality.HALF_STABLE)
     if np.isnan(ratio).any():
         at = float(_GRID[np.isnan(ratio)][0])
-        rule = "one whose moments the quadrature resolves"
-        remedy = "announce two lines as ABRelu, or smooth the kink"
+        rule = "an activation whose moments the quadrature can resolve"
+        remedy = "use ABRelu for an activation made of two lines, or smooth the kink"
         raise SettingError("activation", found=f"no moments at the kernel {at:.3g}", rule=rule, remedy=remedy)
     return Criticality(np.nan, np.nan, np.nan, Universality.NONE)

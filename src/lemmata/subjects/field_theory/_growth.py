@@ -46,11 +46,11 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
         handed_on = 16.0 / math.pi * tilt**2 * skip * (1.0 + skip)
         return (1.0 - skip**2) * (plain + (4.0 - plain) * skip**2 + handed_on)
     if skip:
-        rule = "an activation of two lines"
-        raise SettingError("skip", found=f"{skip} with {type(activation).__name__}", rule=rule, remedy="skip=0")
+        rule = "an activation that consists of two lines, such as Relu()"
+        raise SettingError("skip", found=f"{skip} with {type(activation).__name__}", rule=rule, remedy="set skip=0")
     point = critical_initialisation(activation)
     if point.universality is Universality.NONE:
-        raise SettingError("activation", found=type(activation).__name__, rule="one with a critical point")
+        raise SettingError("activation", found=type(activation).__name__, rule="an activation with a critical point")
     if point.universality is Universality.ZERO:
         return 2.0 / 3.0
     kernel = 1.0 if point.universality is Universality.SCALE_INVARIANT else point.kernel

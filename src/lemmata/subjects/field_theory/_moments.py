@@ -60,7 +60,7 @@ def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
     """
     if not isinstance(activation, AbstractLayer):
         rule, remedy = "a layer of lemmata.architectures", "Relu(), tanh(), or Elementwise(fn) for another function"
-        raise SettingError("activation", found=repr(activation), rule=rule, remedy=remedy)
+        raise SettingError("activation", found=repr(activation), rule=rule, remedy=f"use {remedy}")
     if isinstance(activation, Relu):
         return 0.0, 1.0
     if isinstance(activation, LeakyRelu):

@@ -49,7 +49,7 @@ def count(name: str, value: Any, least: int) -> int:
     """
     number = whole(name, value)
     if number < least:
-        raise SettingError(name, found=number, rule=f"a whole number, at least {least}")
+        raise SettingError(name, found=number, rule=f"a whole number that is at least {least}")
     return number
 
 
@@ -66,7 +66,7 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
     try:
         given = tuple(values)
     except TypeError as error:
-        raise SettingError(name, found=repr(values), rule="whole numbers, at least 1") from error
+        raise SettingError(name, found=repr(values), rule="whole numbers that are at least 1") from error
     return tuple(count(name, value, 1) for value in given)
 
 
@@ -81,7 +81,7 @@ def check_array(name: str, value: Any) -> None:
         DataError: naming it.
     """
     if not isinstance(value, jax.Array | np.ndarray):
-        raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="jnp.asarray of it")
+        raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="convert it with jnp.asarray")
 
 
 def check_covariances(cross: Any, left: Any, right: Any) -> None:
@@ -104,10 +104,12 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     for name, variances in (("left", first), ("right", second)):
         if variances.min() < -rounding:
-            raise DataError(name, found=f"{variances.min():g}", rule="variances are at least 0")
+            raise DataError(name, found=f"the variance {variances.min():g}", rule="variances that are not negative")
     excess = np.max(np.abs(covariances) - np.sqrt(np.maximum(first, 0.0) * np.maximum(second, 0.0)))
     if excess > rounding:
-        raise DataError("cross", found=f"{excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)")
+        raise DataError(
+            "cross", found=f"a value that is {excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)"
+        )
 
 
 def check_variances(name: str, variances: Any, inducing: Any) -> None:
@@ -128,7 +130,7 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
     floor = -_ROUNDING * max(np.abs(own).max(), np.abs(diagonal).max())
     for what, values in ((name, own), ("the diagonal of the Gram matrix", diagonal)):
         if values.min() < floor:
-            raise DataError(what, found=f"{values.min():g}", rule="variances are at least 0")
+            raise DataError(what, found=f"the variance {values.min():g}", rule="variances that are not negative")
 
 
 def check_factor(name: str, factor: Array) -> None:
@@ -148,9 +150,9 @@ def check_factor(name: str, factor: Array) -> None:
     if not pivots.min() > np.finfo(values.dtype).eps * sizes.max():  # NaN, too
         raise NotPositiveDefiniteError(
             name,
-            found="no Cholesky factor, or one of rounding",
-            rule="all eigenvalues above 0",
-            remedy="other inducing points, or a jitter above 0",
+            found="that it has no Cholesky factor, or only a factor made of rounding errors",
+            rule="a matrix with all eigenvalues above 0",
+            remedy="use other inducing points, or a jitter above 0",
         )
 
 
@@ -169,4 +171,6 @@ def check_semidefinite(name: str, matrix: Any) -> None:
         return
     eigenvalues = np.linalg.eigvalsh(values)
     if eigenvalues[0] < -_ROUNDING * np.abs(eigenvalues).max():
-        raise NotPositiveDefiniteError(name, found=f"an eigenvalue of {eigenvalues[0]:.3g}", rule="none is below 0")
+        raise NotPositiveDefiniteError(
+            name, found=f"an eigenvalue of {eigenvalues[0]:.3g}", rule="no negative eigenvalue"
+        )

@@ -51,11 +51,11 @@ def convolve_grams(
     """
     check_grams(grams)
     if mixing.ndim != 4 or mixing.shape[0] != mixing.shape[1] or mixing.shape[3] != len(grams.inducing):
-        rule = f"two equal axes of the window, new inducing points, {len(grams.inducing)} old ones"
+        rule = f"two equal axes of the window, the new inducing points, and {len(grams.inducing)} old ones"
         raise ShapeError("mixing", found=f"shape {mixing.shape}", rule=rule)
     check_numbers("mixing", mixing)
     if whole("stride", stride) < 1:
-        raise SettingError("stride", found=stride, rule="at least 1")
+        raise SettingError("stride", found=stride, rule="a whole number that is at least 1")
     size = mixing.shape[0]
     flat = mixing.reshape(size**2, *mixing.shape[2:])
     inducing = jnp.einsum("dqp,drp->qr", flat @ grams.inducing, flat) / size**2
@@ -128,7 +128,7 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
     """
     check_grams(grams)
     if learned.shape != grams.inducing.shape:
-        raise ShapeError("learned", found=f"shape {learned.shape}", rule=f"{grams.inducing.shape}, that of inducing")
+        raise ShapeError("learned", found=f"shape {learned.shape}", rule=f"shape {grams.inducing.shape}, like inducing")
     check_gram("learned", learned)
     check_semidefinite("learned", learned)
     weights = site_weights(grams, jitter)
@@ -202,8 +202,8 @@ def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> Convolut
             raise DataError(
                 f"norms of {what}",
                 found=f"0 for {(~(values > 0)).sum()} of {values.size}",
-                rule="above 0",
-                remedy="leave out black images, or a bias above 0 in patch_grams",
+                rule="norms above 0",
+                remedy="leave out black images, or set a bias above 0 in patch_grams",
             )
     cross = grams.cross / (site[..., None] * point)
     return ConvolutionalGrams(grams.inducing / jnp.outer(point, point), cross, grams.variance / site**2)

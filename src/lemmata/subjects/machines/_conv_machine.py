@@ -119,12 +119,12 @@ def initial_machine(
     """
     require_float64("a deep kernel machine")
     if images.ndim != 4:
-        raise ShapeError("images", found=f"shape {images.shape}", rule="images, two axes of sites, channels")
+        raise ShapeError("images", found=f"shape {images.shape}", rule="shape (images, height, width, channels)")
     check_numbers("images", images)
     inducing, strides = counts("inducing", inducing), counts("strides", strides)
     if len(inducing) != len(strides) + 1 or len(strides) < 1:
         found = f"{len(inducing)} counts and {len(strides)} strides"
-        raise SettingError("inducing", found=found, rule="one count more than strides, at least two")
+        raise SettingError("inducing", found=found, rule="one count more than strides, and at least two counts")
     random = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
     patches = _gathered(images, random, inducing[0])
     grams, mixings = _first(images, patches), []
@@ -256,10 +256,12 @@ def train_machine(
 def _check_rows(machine: ConvolutionalMachine, images: Array, targets: Array) -> None:
     channels = machine.patches.shape[3]
     if images.ndim != 4 or images.shape[3] != channels:
-        rule = f"images, two axes of sites, {channels} channels"
+        rule = f"shape (images, height, width, channels) with {channels} channels"
         raise ShapeError("images", found=f"shape {images.shape}", rule=rule)
     if targets.ndim != 2 or len(targets) != len(images):
-        raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{len(images)} rows, a column an output")
+        raise ShapeError(
+            "targets", found=f"shape {targets.shape}", rule=f"{len(images)} rows, with one column for each output"
+        )
     check_numbers("images", images)
     check_numbers("targets", targets)
 

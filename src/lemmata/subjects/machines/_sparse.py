@@ -58,7 +58,7 @@ class SparseMachine(eqx.Module):
         columns = self.points.shape[-1]
         check_array("rows x", x)
         if x.ndim != 2 or x.shape[1] != columns:
-            rule = f"(n, {columns}), the columns of the inducing points"
+            rule = f"shape (n, {columns}), with the columns of the inducing points"
             raise ShapeError("rows x", found=f"shape {x.shape}", rule=rule)
         if len(x) or y is not None:
             check_numbers("rows x", x)
@@ -66,7 +66,7 @@ class SparseMachine(eqx.Module):
             return
         check_array("labels", y)
         if y.ndim != 2 or len(y) != len(x):
-            raise ShapeError("labels", found=f"shape {y.shape}", rule=f"({len(x)}, C), a row for each of x")
+            raise ShapeError("labels", found=f"shape {y.shape}", rule=f"shape ({len(x)}, C), one row for each row of x")
         check_numbers("labels", y)
 
     def _prior(self, grams: Grams) -> Grams:
@@ -151,7 +151,7 @@ class SparseMachine(eqx.Module):
         self._check(x)
         check_array("weights", weights)
         if weights.ndim != 2 or len(weights) != len(self.points):
-            rule = f"({len(self.points)}, C), a row for each inducing point"
+            rule = f"shape ({len(self.points)}, C), one row for each inducing point"
             raise ShapeError("weights", found=f"shape {weights.shape}", rule=rule)
         check_numbers("weights", weights)
         return _outputs(self, x, weights)

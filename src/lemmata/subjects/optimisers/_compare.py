@@ -99,7 +99,7 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     """
     n = len(losses)
     if not 1 <= k <= n:
-        raise SettingError("k", found=k, rule=f"from 1 to the number {n} of losses")
+        raise SettingError("k", found=k, rule=f"a whole number from 1 to {n}, the number of losses")
     chances = _chances(n, k)
     return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
 
@@ -147,7 +147,9 @@ def compare_optimisers(
     """
     if len(transforms) < 2 or trials < 2:
         raise SettingError(
-            "compare_optimisers", found=f"{len(transforms)} optimisers, {trials} trials", rule="at least two of each"
+            "compare_optimisers",
+            found=f"{len(transforms)} optimisers and {trials} trials",
+            rule="at least two optimisers and two trials",
         )
     losses, settings, seconds, stored = {}, {}, {}, {}
     rng = np.random.default_rng(seed)
@@ -165,7 +167,7 @@ def compare_optimisers(
 def _drawn(name: str, key: str, limits: tuple[float, float], trials: int, rng: np.random.Generator) -> np.ndarray:
     low, high = limits
     if not 0 < low <= high < np.inf:
-        raise SettingError(f"{name}: {key}", found=limits, rule="a range 0 < low <= high")
+        raise SettingError(f"{name}: {key}", found=limits, rule="a range (low, high) with 0 < low <= high")
     return low * (high / low) ** rng.uniform(size=trials)
 
 

@@ -110,10 +110,12 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
     """
     if not (hasattr(transform, "init") and hasattr(transform, "update")):
         raise SettingError(
-            "optimiser", found=type(transform).__name__, rule="an optax transformation: init(params), update(...)"
+            "optimiser",
+            found=type(transform).__name__,
+            rule="an optax transformation, with init(params) and update(...)",
         )
     if window < 2:
-        raise SettingError("window", found=window, rule="at least 2 steps")
+        raise SettingError("window", found=window, rule="a whole number of at least 2 steps")
     shape = step_shape(transform, _SHAPE, seed)
     longest = longest_step(transform, _SHAPE, seed, window)
     impulse = np.asarray(impulse_response(transform, _SHAPE, seed, window), float)

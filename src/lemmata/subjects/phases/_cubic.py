@@ -226,12 +226,20 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     while least(top)[1] > 0:
         top *= 2
         if top > _MOST:
-            raise SolverError("the transition", found=f"none below u = {_MOST:g}", rule="the minima cross")
+            raise SolverError(
+                "transition between the phases",
+                found=f"no transition below u = {_MOST:g}",
+                rule="a value of u at which the two minima are equally deep",
+            )
     low = top / 4 if top > 1 else 1e-6
     while not least(low)[1] > 0:
         low /= 2
         if low < _LEAST:
-            raise SolverError("the transition", found=f"none above u = {_LEAST:g}", rule="the minima cross")
+            raise SolverError(
+                "transition between the phases",
+                found=f"no transition above u = {_LEAST:g}",
+                rule="a value of u at which the two minima are equally deep",
+            )
     u = _root(lambda u: least(u)[1], low, top, min(1e-13, 1e-7 * low))
     y, linear, g = least(u)[0], teacher.linear_part(u), teacher.weight_variance
     beside = g if held_norm else g * (1 - 2 * y)
@@ -279,7 +287,9 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     found = [MixedPhase(*map(float, balance(y)[1:])) for y in shares]
     found = [phase for phase in found if phase.droplets >= 0 and phase.linear > 0]
     if len(found) != 1:
-        raise SolverError("the mixed phase", found=f"{len(found)} mixtures", rule="one that balances")
+        raise SolverError(
+            "mixed phase", found=f"{len(found)} mixtures", rule="one mixture that balances the two phases"
+        )
     return found[0]
 
 

@@ -66,8 +66,8 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
     raise SolverError(
         "fit of rewards",
         found=f"a gradient of {np.abs(gradient).max():.3g} after {_STEPS} steps",  # pyright: ignore[reportPossiblyUnboundVariable]  # _STEPS > 0
-        rule="it vanishes at the largest likelihood",
-        remedy="look for items that nearly always win or lose",
+        rule="a gradient that vanishes, as it does at the largest likelihood",
+        remedy="check for items that nearly always win or lose",
     )
 
 

@@ -119,8 +119,8 @@ def accountants(needed: bool) -> Any:
             return None
         raise SettingError(
             "privacy of sampled rows",
-            found="no dp-accounting",
-            rule="the extra `privacy`, but at rate 1",
-            remedy="pip install 'lemmata[privacy]'",
+            found="that the package dp-accounting is not installed",
+            rule="the optional dependency `privacy`, except for rate 1",
+            remedy="install it with pip install 'lemmata[privacy]'",
         ) from error
     return dp_accounting

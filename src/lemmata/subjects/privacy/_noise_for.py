@@ -69,7 +69,12 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     """
     eps, (_, rate, steps, delta) = positive("eps", eps), checked(1.0, rate, steps, delta)
     if eps > _LARGEST:
-        raise SettingError("eps", found=f"{eps:g}", rule=f"at most {_LARGEST:g}", remedy="no noise: nothing is private")
+        raise SettingError(
+            "eps",
+            found=f"{eps:g}",
+            rule=f"at most {_LARGEST:g}",
+            remedy="use no noise, because such a budget gives no privacy",
+        )
     if rate == 1:
         noise = math.sqrt(steps) / ratio_for(eps, delta)
         spent = privacy_spent(noise, rate, steps, delta)
@@ -99,7 +104,10 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
         place, step = place + step, 2 * step
         if abs(place - start) > 60:
             raise SolverError(
-                "noise", found="none for this budget", rule="eps binds and can be kept", remedy="another eps"
+                "noise",
+                found="no noise multiplier for this budget",
+                rule="a budget eps that can be kept and that needs noise",
+                remedy="choose another eps",
             )
     return place
 

@@ -116,7 +116,12 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
     """
     noise, rate, steps = positive("noise", noise), positive("rate", rate), whole("steps", steps, 1)
     if rate > 1:
-        raise SettingError("rate", found=f"{rate:g}", rule="a probability in (0, 1]", remedy="batch size / rows")
+        raise SettingError(
+            "rate",
+            found=f"{rate:g}",
+            rule="a probability above 0 and at most 1",
+            remedy="pass the batch size divided by the number of rows",
+        )
     return noise, rate, steps, inside("delta", delta, 0.0, 1.0)
 
 

@@ -121,8 +121,8 @@ def _lines(name: str, comments: bool = False) -> list[str]:
         raise MissingDataError(
             "charge radii of nuclei",
             found="no package nucleardatapy" if not folders else f"no {name} in {folders[0]}",
-            rule="the extra `nuclei`, whose data are read where they are installed",
-            remedy="pip install 'lemmata[nuclei]'",
+            rule="the optional dependency `nuclei`, whose data are read from the installed package",
+            remedy="install it with pip install 'lemmata[nuclei]'",
         )
     lines = files[0].read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.strip() and (comments or not line.startswith("#"))]

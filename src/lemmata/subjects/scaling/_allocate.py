@@ -92,14 +92,19 @@ def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
     try:
         known = np.atleast_1d(np.asarray(p, float))
     except (TypeError, ValueError) as error:
-        raise DataError("p", rule="one probability a problem") from error
+        raise DataError("p", rule="one probability for each problem", found="values that are not numbers") from error
     if known.ndim != 1 or len(known) == 0:
-        raise DataError("p", found=f"the shape {known.shape}", rule="one probability a problem, and at least one")
+        raise DataError(
+            "p", found=f"shape {known.shape}", rule="one probability for each problem, and at least one problem"
+        )
     wrong = ~((known >= 0) & (known <= 1))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"p of problem {row + 1}", found=f"{known[row]:g}", rule="between 0 and 1", remedy="pass n for counts"
+            f"p of problem {row + 1}",
+            found=f"{known[row]:g}",
+            rule="a number between 0 and 1",
+            remedy="pass n if these are counts",
         )
     return known.copy(), np.zeros(len(known))
 

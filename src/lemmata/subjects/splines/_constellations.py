@@ -60,7 +60,9 @@ class Scattered(AbstractConstellation):
 
     def __check_init__(self):
         if jnp.ndim(self.points) != 2:
-            raise ShapeError("points", found=f"shape {jnp.shape(self.points)}", rule="a matrix, one row a point")
+            raise ShapeError(
+                "points", found=f"shape {jnp.shape(self.points)}", rule="a matrix with one point in each row"
+            )
         check_numbers("points", self.points)
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
@@ -85,10 +87,10 @@ class Scattered(AbstractConstellation):
         if seen is not None and not jnp.isfinite(seen).all():
             least = float(jnp.linalg.eigvalsh(matrix)[0])
             raise NotPositiveDefiniteError(
-                "the covariance of the constellation",
-                found=f"least eigenvalue {least:.3g}",
-                rule="positive definite",
-                remedy="a larger slope and level, or points that differ",
+                "covariance of the constellation",
+                found=f"smallest eigenvalue {least:.3g}",
+                rule="a positive definite matrix",
+                remedy="use a larger slope and level, or points that differ",
             )
         return jax.scipy.linalg.cho_solve((factor, True), values)
 
@@ -123,7 +125,7 @@ class Hyperoctahedron(AbstractConstellation):
 
     def __check_init__(self):
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise SettingError("size", found=repr(self.size), rule="a whole number, at least 1")
+            raise SettingError("size", found=repr(self.size), rule="a whole number that is at least 1")
 
     @property
     def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
@@ -187,8 +189,8 @@ class Hyperoctahedron(AbstractConstellation):
         p = self.size
         if not (b > _LN2 and (p + 1) * c * _LN2 > p * b**2):
             raise NotPositiveDefiniteError(
-                f"the covariance of a hyperoctahedron of {p} axes",
+                f"covariance of a hyperoctahedron of {p} axes",
                 found=f"slope b = {float(b):g}, level c = {float(c):g}",
                 rule="b > ln 2 and (p + 1) c ln 2 > p b²",
-                remedy=f"a slope above {_LN2:.3f}, a level of at least b²/ln 2 = {float(b) ** 2 / _LN2:.3g}",
+                remedy=f"use a slope above {_LN2:.3f} and a level of at least b²/ln 2 = {float(b) ** 2 / _LN2:.3g}",
             )

@@ -58,4 +58,4 @@ def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n
 
 def _check(states: int) -> None:
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
-        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
+        raise SettingError("states", found=repr(states), rule="a whole number that is at least 1")

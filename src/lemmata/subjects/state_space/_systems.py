@@ -104,7 +104,7 @@ def oscillators(states: int) -> DiagonalMatrix:
     [(-0.5+0j), (-0.5+3.14j)]
     """
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
-        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
+        raise SettingError("states", found=repr(states), rule="a whole number that is at least 1")
     return DiagonalMatrix(-0.5 + 1j * jnp.pi * jnp.arange(states))
 
 
@@ -125,7 +125,7 @@ def check_stable(system: AbstractSystem) -> None:
     else:
         largest, border, found, rule = np.real(values).max(), 0.0, "Re l", "Re l < 0 for every eigenvalue l of A"
     if largest >= border:
-        remedy = "move the poles, or discretise by a method and a step that keep them inside"
+        remedy = "move the poles, or discretise with a method and a step that keep the system stable"
         raise SettingError("unstable system", found=f"{found} = {largest:.6g}", rule=rule, remedy=remedy)
 
 
