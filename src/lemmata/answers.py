@@ -59,7 +59,7 @@ def inside(name: str, value: object, low: float, high: float) -> float:
     """
     number = _number(name, value)
     if not low < number < high:
-        raise SettingError(name, found=f"{number:g}", rule=f"a number above {low:g} and below {high:g}")
+        raise SettingError(name, found=f"{number:g}", rule=f"strictly between {low:g} and {high:g}")
     return number
 
 

@@ -214,7 +214,7 @@ X, F = jnp.eye(3), jnp.ones((2, 4, 3))
 POOL = [GlobalAveragePool(), D]
 # Networks whose infinite width the second moments do not give, their points, and what the refusal says.
 REFUSED = {
-    "activation-of-a-concatenation": ([Concatenate([D, D]), Relu(), D], X, "every concatenated branch"),
+    "activation-of-a-concatenation": ([Concatenate([D, D]), Relu(), D], X, "each concatenated branch"),
     "activation-of-a-product": ([Multiply([D, D]), Relu(), D], X, "of a product"),
     "product-of-skips": ([D, Multiply([SKIP, SKIP]), D], X, r"branches \[0, 1\]"),
     "product-of-activations": ([D, Multiply([D, Relu(), Gelu()]), D], X, r"branches \[1, 2\]"),

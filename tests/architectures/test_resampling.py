@@ -277,7 +277,7 @@ def test_layers_come_back_from_files(tmp_path):
         (lambda: Index(1.5), "index of Index; found 1.5"),
         (lambda: Index(True), "index of Index"),
         (lambda: Index(None), "index of Index"),
-        (lambda: Index(slice(0, 4, 0)), "steps other than 0"),
+        (lambda: Index(slice(0, 4, 0)), "step other than 0"),
         (lambda: Index(slice(0, 1.5)), "index of Index"),
         (lambda: Index((..., 0, ...)), "at most one"),
     ],
@@ -326,5 +326,5 @@ def test_vectors_are_refused(layer):
 
 def test_sums_of_positions_without_all_pairs_are_refused():
     for layer in (ImageResize((2, 2), "linear"), AveragePool((2, 2))):
-        with pytest.raises(SettingError, match="equal positions of a grid"):
+        with pytest.raises(SettingError, match="equal positions on a grid"):
             layer.push(state((4, 3), pairs=False))

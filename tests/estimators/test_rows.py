@@ -136,7 +136,7 @@ def test_numbers_given_without_float64_are_what_was_written():
 
 
 def test_one_row_a_class_is_said_to_calibrate_nothing():
-    with pytest.warns(CalibrationWarning, match="each class has one row"):
+    with pytest.warns(CalibrationWarning, match="each class has only one row"):
         TangentKernelClassifier().fit(X[:2], [0, 1])
 
 

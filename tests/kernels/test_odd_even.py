@@ -91,8 +91,8 @@ def test_in_scikit_learn():
         ({"lengthscale": 0.0}, "OddEvenKernel.lengthscale"),
         ({"odd_even_lengthscale": -1.0}, "OddEvenKernel.odd_even_lengthscale"),
         ({"weight": -0.1}, "OddEvenKernel.weight"),
-        ({"parities": (0, 0)}, "different coordinates"),
-        ({"parities": ()}, "one or more"),
+        ({"parities": (0, 0)}, "each only once"),
+        ({"parities": ()}, "at least one"),
         ({"parities": (-1,)}, "at least 0"),
     ],
 )

@@ -109,5 +109,5 @@ def test_bad_input_is_refused():
         smoothness(system(), y, decay=-1.0)
     with pytest.raises(DataError, match="0 in every mode"):
         smoothness(system(), jnp.zeros(N))
-    with pytest.raises(DataError, match="noise floor"):
+    with pytest.raises(DataError, match="noise level"):
         smoothness(system(), jnp.asarray(np.random.default_rng(0).normal(size=N)))

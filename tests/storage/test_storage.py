@@ -171,7 +171,7 @@ def test_a_kernel_of_scikit_learn_keeps_its_values_even_without_x64(tmp_path):
         (Compose(RBF(), lambda u: 2 * u), r"transform.*function of the caller"),
         (RBF() + Stranger(jnp.ones(1)), r"right; found an object of class .*Stranger.*storable\(Stranger\)"),
         (SklearnKernel(RBF()) + WhiteKernel(), r"class sklearn\.gaussian_process\.kernels\.Sum.*storable\(Sum\)"),
-        ({1: 2.0}, "keys that are text"),
+        ({1: 2.0}, "keys that are strings"),
         ((b"a",), "at 0; found a bytes"),
         (np.array([object()]), "array of objects"),
     ],

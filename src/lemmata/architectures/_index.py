@@ -68,7 +68,7 @@ class Index(AbstractLayer):
                 "input of Index",
                 found=f"a grid of shape {sites}" if sites else "vectors",
                 rule=f"fields on a grid with {len(given)} axes of positions, because {len(given)} indices are given",
-                remedy="to select coordinates of vectors, give the layer before Index a smaller width instead",
+                remedy="give the layer before Index a smaller width if you want fewer coordinates",
             )
         cut = self.places.index(None) if None in self.places else len(given)
         rest = ((None, None, None),) * (len(sites) - len(given))

@@ -66,5 +66,5 @@ def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = F
             name,
             found=float(known),
             rule=f"a number that is {rule}, because the function is not positive semidefinite otherwise",
-            remedy="otherwise the function is not positive semidefinite",
+            remedy="use a value in this range",
         )

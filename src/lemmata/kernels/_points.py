@@ -84,7 +84,7 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
             "kernel",
             found=f"values of shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
             rule="one number for each pair of points",
-            remedy=remedy if fields else "a kernel that returns a scalar",
+            remedy=remedy if fields else "write a kernel that returns one number for two points",
         )
     return found
 

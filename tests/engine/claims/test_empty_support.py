@@ -34,7 +34,7 @@ def variant(claim, **attributes):
         (empty.VacuousComponent(), Status.VACUOUS, "component 2 of 2 is beyond the trivial value in 100%"),
         (empty.LooseComponent(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
         (empty.LooseFloor(), Status.INCONCLUSIVE, "the control is not refuted in component 2 of 2"),
-        (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control leaves as it is"),
+        (empty.UntouchedComponent(), Status.INCONCLUSIVE, "a component that the control does not change"),
         (empty.SeldomWitness(), Status.REFUTED, "both tries fail in 198"),
         (empty.DroppedViolations(), Status.FAILED, "the conclusion fails in"),
     ],
@@ -101,7 +101,7 @@ def test_outside_its_hypotheses_a_conclusion_holds_or_fails(claim, status, said)
 def test_a_claim_that_expects_the_other_end_is_refused():
     for shift, other in ((0.0, Status.FAILS_OUTSIDE), (0.5, Status.OUTSIDE)):
         claim = type("Expecting", (empty.Beyond,), {"__doc__": "Expecting.", "expected": other})(shift=shift)
-        with pytest.raises(ClaimError, match=f"at the default budget it is {other}"):
+        with pytest.raises(ClaimError, match=f"expected verdict, {other}, at the default budget"):
             check_claim(claim)
     expected = variant(empty.Beyond(), expected=Status.OUTSIDE)
     assert check_claim(expected).verdict.status is Status.OUTSIDE

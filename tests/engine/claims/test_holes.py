@@ -63,7 +63,7 @@ def test_vacuity_counts_components_and_has_a_status_of_its_own():
 
 @pytest.mark.parametrize(("name", "corner"), [("size", "3"), ("scale", "3.0"), ("law", "odd")])
 def test_a_variable_whose_range_is_never_visited_is_refused(name, corner):
-    with pytest.raises(ClaimError, match=f"other settings have {name}={corner} alone"):
+    with pytest.raises(ClaimError, match=f"extra settings with {name}={corner} only"):
         check_ranges(holes.on(holes.PinnedNumbers(name)))
     check_ranges(holes.on(holes.OneSize()))
 
@@ -109,7 +109,7 @@ def test_one_success_is_no_support_for_a_construction():
     [
         (holes.FarControl(), "control at a distance of 1e"),
         (holes.RareControl(), "control refuted by"),
-        (holes.OneComponentOfThree(), "a component that the control leaves as it is"),
+        (holes.OneComponentOfThree(), "a component that the control does not change"),
     ],
     ids=lambda item: item if isinstance(item, str) else type(item).__name__,
 )

@@ -149,7 +149,7 @@ def foreign(path, kind):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("text", "another kind of file"),
+        ("text", "a file of another kind"),
         ("other", "another program"),
         ("newer", "version 99"),
         ("truncated", "whole|read"),

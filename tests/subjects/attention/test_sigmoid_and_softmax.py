@@ -128,7 +128,7 @@ def test_settings_that_mean_nothing_are_refused():
 
 def test_batches_and_whole_numbers_are_no_head():
     q, k, v = head(6)
-    with pytest.raises(ShapeError, match="vmap over heads"):
+    with pytest.raises(ShapeError, match="map over heads"):
         check_head(q[None], k[None], v[None])
     with pytest.raises(DataError, match="queries"):
         check_head(jnp.ones((6, 5), int), k, v)

@@ -185,7 +185,7 @@ def test_conditions_say_when_intervals_are_too_short():
         (([[1.0, 2.0]], 1), {}, ShapeError, "shape"),
         (([1.0, 2.0], 1), {"gold": [1.0]}, ShapeError, "at least 2"),
         (([1.0, 2.0], 1), {"gold": [1.0, 2.0, 3.0]}, ShapeError, "rewards 2, gold 3"),
-        (([1.0, 2.0], 1), {"logp": [0.1, -3.0]}, DataError, "no log probability is above 0"),
+        (([1.0, 2.0], 1), {"logp": [0.1, -3.0]}, DataError, "none of them above 0"),
         (([1.0, 2.0], 1), {"logp": [-1.0, -3.0]}, DataError, "add up to"),
         (([1.0, 2.0], 1), {"logp": [0.0, -np.inf]}, DataError, "not finite"),
         (([1.0, 2.0], 1), {"level": 95.0}, SettingError, "between 0 and 1"),

@@ -127,7 +127,7 @@ class Constant(nn.Module):
         (nn.Sequential([nn.Dense(4), lambda x: 1 / x]), "found div"),
         (nn.Sequential([nn.Dense(4), lambda x: x @ x.T]), "found dot_general"),
         (nn.Sequential([nn.Dense(4), lambda x: x.astype(int)]), "found convert_element_type"),
-        (nn.Sequential([nn.Dense(4), nn.Dropout(0.5, deterministic=False)]), "out of training"),
+        (nn.Sequential([nn.Dense(4), nn.Dropout(0.5, deterministic=False)]), "evaluation mode"),
     ],
 )
 def test_what_cannot_be_bounded_is_named(net, words):
@@ -166,7 +166,7 @@ def test_refusals():
         certify(net, np.ones(5), 0.1, params=variables)
     with pytest.raises(SettingError, match="shape"):
         read_network(net, variables)
-    with pytest.raises(ShapeError, match="one number a class"):
+    with pytest.raises(ShapeError, match="one number for each class"):
         certify(net, np.ones((2, 4)), 0.1, params=variables)
     wrong = Nnx(nnx.LayerNorm(4, rngs=nnx.Rngs(0)))
     wrong.eval()

@@ -128,7 +128,7 @@ def test_the_tangent_kernel_of_a_proxy_is_that_of_its_jacobians(features):
     assert np.allclose(found, tangent_gram(network, params, jnp.asarray(features), trace=True))
     moved = proxy_tangent_gram(jnp.asarray(features), jnp.asarray(outputs), key, widths=(5, 3), steps=10)
     assert not np.allclose(found, moved)
-    with pytest.raises(ShapeError, match="a row for each point"):
+    with pytest.raises(ShapeError, match="one row for each point"):
         proxy_tangent_gram(jnp.asarray(features), jnp.asarray(outputs[:5]), key)
 
 
@@ -188,7 +188,7 @@ def test_every_rule_chooses_rows_without_labels_once_and_again_the_same(rule):
 def test_candidates_that_make_no_sense_are_refused():
     with pytest.raises(SettingError, match="one of coding rate, random"):
         select(Candidates(np.eye(5), KNOWN), 1, "best")
-    with pytest.raises(SettingError, match="entropies and gradients need them"):
+    with pytest.raises(SettingError, match="which entropies and gradients need"):
         select(Candidates(np.eye(5), KNOWN), 1, "gradients")
     with pytest.raises(ShapeError, match="labelled"):
         Candidates(np.eye(5), KNOWN[:4])

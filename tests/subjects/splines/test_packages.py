@@ -148,7 +148,7 @@ def test_bad_packages_are_refused():
         SplineCovariance(-1.0)
     with pytest.raises(SettingError, match="level"):
         SplineCovariance(1.0, math.inf)
-    with pytest.raises(NotPositiveDefiniteError, match="least eigenvalue"):
+    with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue"):
         Scattered(jnp.ones((2, 2))).solve(SplineCovariance(), jnp.ones((2, 1)))
     with jax.enable_x64(False), pytest.raises(PrecisionError, match="float64"):
         Package(h, SplineCovariance(), jnp.ones((5, 1)))

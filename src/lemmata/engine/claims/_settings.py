@@ -117,7 +117,7 @@ def _bounded(variable, name: str, value: object, number, kind: str):
             f"setting {name}",
             found=repr(value),
             rule=f"{kind} from {variable.low} to {variable.high}",
-            remedy=f"the default is {variable.default}",
+            remedy=f"choose a value in this range; the default is {variable.default}",
         )
     return number
 

@@ -180,10 +180,10 @@ def _check_connected(wins: np.ndarray, items: tuple[Hashable, ...]) -> None:
     inside, count, compared = found
     part = _listed([item for item, within in zip(items, inside, strict=True) if within])
     rest = _listed([item for item, within in zip(items, inside, strict=True) if not within])
-    said = f"nothing in {part} ever beat anything in {rest}" if compared else f"nothing joins {part} with {rest}"
+    said = f"no item of {part} ever beat an item of {rest}" if compared else f"no comparison joins {part} with {rest}"
     raise DataError(
         "comparisons",
-        found=f"{count} separate groups of items: {said}",
+        found=f"{count} groups of items: {said}",
         rule="chains of wins from every item to every other, because rewards are infinitely far apart "
         "or unknown otherwise",
         remedy="compare more items of different groups, or fit each group alone",
