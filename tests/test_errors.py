@@ -167,7 +167,7 @@ def test_what_cannot_be_written_is_an_os_error(tmp_path):
 
 
 def test_a_record_of_another_version_says_so():
-    with pytest.raises(errors.DataError, match=r"^study\.json is not of this version"):
+    with pytest.raises(errors.DataError, match=r"^study\.json was written by another version"):
         StudyRecord.from_json(json.dumps({"schema": 0}))
 
 
@@ -246,7 +246,7 @@ def test_a_disk_error_is_told_once():
     told = pytest.raises(errors.FileError, match=r"^the tile")
     with told as found, refusing_disk_errors("the folder"), refusing_disk_errors("the tile"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert found.value.remedy.startswith("free some space")
+    assert found.value.remedy.startswith("free space")
 
 
 class Absent:

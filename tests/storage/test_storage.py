@@ -167,8 +167,8 @@ def test_a_kernel_of_scikit_learn_keeps_its_values_even_without_x64(tmp_path):
 @pytest.mark.parametrize(
     ("value", "where"),
     [
-        (Serial([Dense(3), Elementwise(lambda u: u**3)]), r"layers\.1\.fn.*function of the caller.*tanh\(\)"),
-        (Compose(RBF(), lambda u: 2 * u), r"transform.*function of the caller"),
+        (Serial([Dense(3), Elementwise(lambda u: u**3)]), r"layers\.1\.fn.*function of your own.*tanh\(\)"),
+        (Compose(RBF(), lambda u: 2 * u), r"transform.*function of your own"),
         (RBF() + Stranger(jnp.ones(1)), r"right; found an object of class .*Stranger.*storable\(Stranger\)"),
         (SklearnKernel(RBF()) + WhiteKernel(), r"class sklearn\.gaussian_process\.kernels\.Sum.*storable\(Sum\)"),
         ({1: 2.0}, "keys that are strings"),

@@ -34,7 +34,7 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
             what,
             found=error.strerror or str(error),
             rule="a place that can be written to; everything finished so far is kept",
-            remedy=("free some space" if full else "choose a folder that every worker can see and write to")
+            remedy=("free space" if full else "choose a folder that every worker can see and write to")
             + ", then repeat the call, which continues where this one stopped",
         ) from error
 

@@ -93,9 +93,9 @@ ROWS, CLASSES = np.random.default_rng(2).normal(size=(12, 4)), np.arange(12)
 
 @pytest.mark.parametrize(
     ("labels", "new", "error", "word"),
-    [(CLASSES % 2, CLASSES % 3, DataError, "held-out rows; found class 2, which no training row has; rule: classes 0"),
-     (CLASSES % 3 - 1, CLASSES % 2, DataError, "labels of training rows; found a class -1"),
-     (CLASSES % 3, CLASSES % 3 - 1, DataError, "labels of held-out rows; found a class -1"),
+    [(CLASSES % 2, CLASSES % 3, DataError, "held-out rows; found class 2, which no training row has; rule: classes from 0"),
+     (CLASSES % 3 - 1, CLASSES % 2, DataError, "labels of training rows; found the class -1"),
+     (CLASSES % 3, CLASSES % 3 - 1, DataError, "labels of held-out rows; found the class -1"),
      (2 * (CLASSES % 2), CLASSES % 2, DataError, "found no row of class 1"),
      (CLASSES[:10] % 2, CLASSES % 2, ShapeError, r"labels of training rows; found shape \(10,\)"),
      (CLASSES % 2, CLASSES[:10] % 2, ShapeError, r"labels of held-out rows; found shape \(10,\)")],

@@ -159,7 +159,7 @@ def test_what_is_refused():
             attend(q, k, v, block=0, count=1)
         with pytest.raises(SettingError, match="count; found 0"):
             attend(q, k, v, block=2, count=0)
-        with pytest.raises(ShapeError, match="queries; found 5 for 6 keys"):
+        with pytest.raises(ShapeError, match="queries; found 5 queries for 6 keys"):
             attend(q[:5], k, v, block=2, count=1)
     with pytest.raises(ShapeError, match="values; found 5 values for 6 keys"):
         block_attention(q, k, v[:5], block=2, count=1)

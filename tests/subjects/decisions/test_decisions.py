@@ -181,5 +181,5 @@ def test_what_is_no_number_of_the_kind_is_refused(call, error, told):
 
 
 def test_values_that_still_change_in_the_last_pass_are_an_error():
-    with pytest.raises(SolverError, match=r"in pass 2000; .*remedy: a smaller discount"):
+    with pytest.raises(SolverError, match=r"in pass 2000; .*remedy: use a smaller discount"):
         grid_values(CONTROLS["pendulum"], points=4, discount=0.999)

@@ -233,7 +233,7 @@ IMAGE, PLACES = np.full((6, 6, 3), 0.5), np.full((2, 2), 0.5)
         (lambda: bilinear(jnp.asarray(IMAGE), jnp.full((2, 2), jnp.nan)), DataError, "positions; found 4"),
         (lambda: bilinear(jnp.full((6, 6, 3), jnp.nan), jnp.asarray(PLACES)), DataError, "image; found 108"),
         (lambda: peak_signal_to_noise(IMAGE, IMAGE, border=-1), SettingError, "border; found -1"),
-        (lambda: peak_signal_to_noise(255 * IMAGE, 255 * IMAGE), DataError, "reference; found 128 to 128"),
+        (lambda: peak_signal_to_noise(255 * IMAGE, 255 * IMAGE), DataError, "reference; found values from 128 to 128"),
         (lambda: pixel_centres(-1, 3), SettingError, "height; found -1"),
         (lambda: pixel_centres(2.5, 3), (SettingError, TypeError), "height"),
         (lambda: resize(IMAGE, (2.5, 3)), (SettingError, TypeError), "shape"),

@@ -66,7 +66,7 @@ def test_a_sequence_is_read_to_the_last_bit(x64):
 
 def test_nnx():
     net = Nnx()
-    with pytest.raises(SettingError, match=r"network Nnx.*out of training"):
+    with pytest.raises(SettingError, match=r"network Nnx.*evaluation mode"):
         certify(net, IMAGES[0], 0.1)
     net.eval()
     np.testing.assert_allclose(read_network(net, shape=SHAPE)(IMAGES.reshape(5, -1)), net(IMAGES), atol=1e-5)
