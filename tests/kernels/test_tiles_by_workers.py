@@ -81,7 +81,7 @@ def test_a_killed_process_ends_the_call_and_the_next_one_goes_on(tmp_path):
         assert killed
     finished = marks(path)
     assert 5 <= len(finished) < 210
-    with pytest.raises(DataError, match=r"found \d+ of 400 tiles, missing tile .*computes the missing"):
+    with pytest.raises(DataError, match=r"found \d+ of 400 tiles; the first missing tile .*computes the missing"):
         open_gram(path)
     with two_processes() as two:
         found = gram_on_disk(SUM, x, path=path, executor=two)[:]
