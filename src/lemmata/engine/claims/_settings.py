@@ -159,16 +159,16 @@ class Space:
                 near = difflib.get_close_matches(name, self.variables, n=1)
                 raise UnknownNameError(
                     f"setting '{name}'",
-                    rule=f"one of {', '.join(self.variables) or '(this claim has none)'}",
+                    rule=f"one of {', '.join(self.variables)}"
+                    if self.variables
+                    else "no setting, as this claim has none",
                     remedy=f"did you mean '{near[0]}'?" if near else None,
                 )
             setting[name] = self.variables[name].check(name, value)
         for rule, holds in self.rules.items():
             if not holds(setting):
                 shown = ", ".join(f"{name}={value}" for name, value in setting.items())
-                raise SettingError(
-                    f"settings {shown}", rule=rule, remedy="change these settings with --set so that the rule holds"
-                )
+                raise SettingError(f"settings {shown}", rule=rule)
         return setting
 
     def corners(self, count: int, seed: int) -> list[dict]:

@@ -72,8 +72,8 @@ def _refuse_moved(command: str, options: list[str]) -> None:
     """Refuse options under which something once stood that stands elsewhere, and say where."""
     for option in options:
         if option == "--chapter":
-            own = "" if command in ("judge", "list", "refute") else "`lemmata judge`, `list` and `refute` take "
-            remedy = f"{own}--subject NAME, a subject or subject.section"
+            own = "" if command in ("judge", "list", "refute") else " with `lemmata judge`, `list` or `refute`"
+            remedy = f"use --subject NAME{own}, where NAME is a subject or subject.section"
             raise SettingError(
                 "--chapter does not exist any more", rule="claims are chosen with --subject", remedy=remedy
             )

@@ -142,7 +142,7 @@ def _checked_start(start: Any) -> Array:
         try:
             start = jnp.asarray(start, float)
         except (TypeError, ValueError) as error:
-            found, rule = f"a {type(start).__name__}", "an array of numbers, a row for each chain"
+            found, rule = f"a {type(start).__name__}", "an array of numbers, one row for each chain"
             raise DataError("start", found=found, rule=rule) from error
     if start.ndim != 2:
         found, remedy = f"shape {start.shape}", "start[None] for one chain"
