@@ -49,7 +49,7 @@ class Bundled:
         """Refuse the path of a file that is not there; what may be a name is left to its reader.
 
         Raises:
-            MissingFileError: there is none.
+            MissingFileError: if there is no such file.
         """
         path = Path(data)
         if path.suffix or "/" in data:

@@ -186,7 +186,7 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
     """All facts, those that are not given at their defaults.
 
     Raises:
-        SettingError: there is no such fact.
+        SettingError: if there is no such fact.
     """
     for name in facts:
         if name not in FACTS:

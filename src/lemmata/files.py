@@ -21,7 +21,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
         content: what it holds afterwards.
 
     Raises:
-        FileError: the system does not write it.
+        FileError: if the file cannot be written.
     """
     path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -56,7 +56,7 @@ def check_model_file(path: str | Path, option: str) -> None:
         option: what names it, for the message.
 
     Raises:
-        SettingError: another suffix, a directory, or a place that cannot be written to.
+        SettingError: for another suffix, a directory, or a place that cannot be written to.
     """
     path = Path(path)
     rule = f"the model needs a file that ends in {MODEL}; its card gets the same name with the ending .md"
@@ -96,7 +96,7 @@ def replace_text(path: str | Path, text: str) -> Path:
         The path.
 
     Raises:
-        FileError: the system does not write it: the disk is full, the directory cannot be written to.
+        FileError: if the file cannot be written, for example because the disk is full or the directory is not writable.
 
     >>> import tempfile
     >>> page = replace_text(Path(tempfile.mkdtemp()) / "page.html", "<p>whole</p>")

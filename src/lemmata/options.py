@@ -31,7 +31,7 @@ class StudyOptions:
     """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study` by the same name.
 
     Raises:
-        SettingError: a number is out of its bounds.
+        SettingError: if a number is out of its bounds.
 
     >>> StudyOptions(target="yield", error="rmse 2.5").command("field.csv")
     "lemmata study field.csv --target yield --error 'rmse 2.5'"
@@ -112,7 +112,7 @@ class ComparisonOptions:
     """The options of a comparison. Each is one of `lemmata compare` and an argument of `lemmata.compare` by its name.
 
     Raises:
-        SettingError: a number is out of its bounds, or a name is not known.
+        SettingError: if a number is out of its bounds, or a name is not known.
 
     >>> ComparisonOptions(sequence_length=8, families="mlp,conv").command("digits")
     'lemmata compare digits --sequence-length 8 --families mlp,conv'
@@ -203,7 +203,7 @@ class ModelOptions:
     """The options of an examination of a trained model. Each is an option of `lemmata model`.
 
     Raises:
-        SettingError: a number is out of its bounds, or held-out rows are named twice.
+        SettingError: if a number is out of its bounds, or held-out rows are named twice.
 
     >>> ModelOptions(weights="net.safetensors", held="new.csv").command("net.py", "old.csv")
     'lemmata model net.py old.csv --weights net.safetensors --held new.csv'

@@ -92,7 +92,8 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
     """A call given to an executor.
 
     Raises:
-        RuntimeError: it takes no more. Dask's would, and never answer, when its scheduler is gone.
+        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
+            its scheduler is gone.
     """
     client = getattr(executor, "_client", None)
     if getattr(client, "status", "running") != "running":
@@ -133,7 +134,7 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
         dask: instead of them, the address of a scheduler of Dask's, such as tcp://10.0.0.1:8786.
 
     Raises:
-        SettingError: both are given, or the scheduler does not answer, or has no worker, within seconds.
+        SettingError: if both are given, or if the scheduler does not answer or has no worker within seconds.
     """
     if dask is not None:
         if jobs != 1:
@@ -208,7 +209,7 @@ class Processes(Executor):
         jobs: how many processes.
 
     Raises:
-        SettingError: jobs is no whole number above 0.
+        SettingError: if jobs is not a whole number above 0.
     """
 
     def __init__(self, jobs: int):

@@ -40,10 +40,11 @@ class Aggregate(AbstractLayer):
         adjacency: one graph for all points, of shape (nodes, nodes); where not given, each point has its own.
 
     Raises:
-        SettingError: for another normalisation, self-loops that are negative or not finite, or a layer without a graph.
+        SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
+            graph.
         ShapeError: for an adjacency that is not square, and points that have another number of nodes.
-        DataError: for an adjacency that is not finite, and negative degrees under `"symmetric"` (which give NaN under a
-            transformation, where nothing can be raised).
+        DataError: for an adjacency that is not finite, and for negative degrees with `"symmetric"`. Under a
+            transformation nothing can be raised, and negative degrees give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -78,7 +79,7 @@ class Aggregate(AbstractLayer):
             adjacency: A.
 
         Raises:
-            DataError: names the node.
+            DataError: if a degree is negative; the message names the node.
         """
         if self.normalisation != "symmetric" or (values := _known(adjacency)) is None:
             return
@@ -211,8 +212,8 @@ def check_adjacency(what: str, adjacency: Any) -> None:
         adjacency: (nodes, nodes).
 
     Raises:
-        ShapeError: for other shapes.
-        DataError: for an infinity or NaN; names its place.
+        ShapeError: for wrong shapes.
+        DataError: for an entry that is not finite; the message states its place.
     """
     shape = jnp.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:

@@ -74,7 +74,8 @@ class Attention(AbstractLayer):
         key: their key; `jax.random.key(0)` where not given.
 
     Raises:
-        SettingError: for an unknown mechanism or scaling, widths, heads or draws below 1, a negative deviation.
+        SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
+            standard deviation.
         ShapeError: for vectors instead of fields.
 
     Example:

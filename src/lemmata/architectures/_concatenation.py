@@ -43,7 +43,8 @@ class Concatenate(AbstractBranches):
         axis: the axis of a point (*sites, coordinates) along which outputs are joined; -1 for the coordinates.
 
     Raises:
-        SettingError: for no branches, an axis that is no whole number, and shapes that differ in another axis.
+        SettingError: without branches, for an axis that is not a whole number, or if the shapes differ along another
+            axis.
         ShapeError: for an axis that the outputs do not have.
 
     `push` raises SettingError along an axis of positions where two branches have a mean that is not known to be 0, or

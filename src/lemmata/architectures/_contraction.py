@@ -43,9 +43,10 @@ class Contract(AbstractLayer):
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
-        SettingError: for an array that is not finite or not of real numbers, and a form that names other axes than the
-            array has, one axis twice, or one that is new in the new positions or of no use in the array.
-        ShapeError: where points do not have the axes of the form, or lengths that are not those of the array.
+        SettingError: for an array that is not finite or not real. Also for a form that does not fit the axes of the
+            array, that names an axis twice, that has an unknown axis among the new positions, or that leaves an axis of
+            the array unused.
+        ShapeError: if the points do not have the axes of the form or the lengths of the array.
 
     `push` raises ShapeError where vectors become fields.
 
@@ -110,7 +111,7 @@ class Contract(AbstractLayer):
         """The new grid over a grid of shape `sites`.
 
         Raises:
-            ShapeError: where the form has other axes, or the array other lengths.
+            ShapeError: if the axes do not fit the form, or the lengths do not fit the array.
         """
         own, old, new = self._letters(len(sites))
         lengths = dict(zip(own, self.array.shape, strict=True))

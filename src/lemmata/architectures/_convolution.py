@@ -184,8 +184,8 @@ class Conv(Serial):
         strides, dilation, padding: as of `Window`, but `"SAME"` where not given.
 
     Raises:
-        SettingError: as `Window` and `Dense` do.
-        ShapeError: where the points are not fields on such a grid.
+        SettingError: for the same reasons as `Window` and `Dense`.
+        ShapeError: if the points are not fields on such a grid.
     """
 
     affine: ClassVar[type[Dense]] = Dense

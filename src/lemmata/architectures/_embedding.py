@@ -30,8 +30,9 @@ class Embedding(AbstractLayer):
         weight_std: w.
 
     Raises:
-        SettingError: for numbers below 1, a negative standard deviation, points that are not tokens of the vocabulary
-            (under a transformation, where nothing can be raised, they give NaN), or another layer before it.
+        SettingError: for numbers below 1, a negative standard deviation, or points that are not tokens of the
+            vocabulary, or if another layer precedes this one. Under a transformation nothing can be raised, and wrong
+            tokens give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,7 +101,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
     """Tokens as a field of single numbers, NaN where they are not from 0 to count - 1.
 
     Raises:
-        SettingError: where such a one is found; under a transformation nothing can be raised.
+        SettingError: for a token outside the vocabulary. Under a transformation nothing can be raised.
     """
     valid = (x >= 0) & (x < count) & (x == jnp.round(x))
     try:

@@ -30,10 +30,10 @@ def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes
         nodes: the number of nodes of the points; where not given, that of the largest graph.
 
     Raises:
-        ShapeError: for no graphs, graphs without nodes, an adjacency that is not square or has another number of nodes
-            than the features, and another number of features than the first graph has.
-        DataError: for what is no matrix of numbers, and numbers that are not finite.
-        SettingError: where `nodes` is less than a graph has.
+        ShapeError: without graphs, for graphs without nodes, for an adjacency that is not square or does not fit the
+            features, or if the graphs differ in their numbers of features.
+        DataError: if an input is not a matrix of finite numbers.
+        SettingError: if `nodes` is less than a graph has.
 
     Example:
         >>> from lemmata.architectures import graph_points

@@ -148,7 +148,7 @@ def graph_network(
         pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
 
     Raises:
-        SettingError: for a depth below 1, and as `Dense` does.
+        SettingError: for a depth below 1, and for the same reasons as `Dense`.
 
     Example:
         >>> from lemmata.architectures import TangentKernel, graph_network, graph_points

@@ -32,9 +32,9 @@ class Index(AbstractLayer):
             axes; axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
 
     Raises:
-        SettingError: for another index, and on masked fields for one that is counted from the end, which differs
-            between them. Positions that a masked field does not fill give the vector 0.
-        ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or no
+        SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
+            differ. Positions that a masked field does not fill give the vector 0.
+        ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
             position is left.
 
     Example:
@@ -59,8 +59,8 @@ class Index(AbstractLayer):
         """A position or a slice for every axis of a grid.
 
         Raises:
-            ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or
-                no position is left.
+            ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
+                position is left.
         """
         given = tuple(place for place in self.places if place is not None)
         if not sites or len(given) > len(sites):

@@ -150,7 +150,7 @@ def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest
         sequences: matrices (length, channels), or vectors of tokens (length,).
 
     Raises:
-        ShapeError: where they do not have the same number of channels, or one of them is empty.
+        ShapeError: if the sequences have different numbers of channels, or one of them is empty.
     """
     sequences = [sequence[:, None] if jnp.ndim(sequence) == 1 else sequence for sequence in sequences]
     shapes = [jnp.shape(sequence) for sequence in sequences]

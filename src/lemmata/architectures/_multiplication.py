@@ -39,7 +39,7 @@ class Multiply(AbstractBranches):
         branches: at least one layer, all with the same number of outputs.
 
     Raises:
-        SettingError: for no branches, and branches whose outputs differ in shape.
+        SettingError: without branches, or for branches whose outputs differ in shape.
 
     `push` raises SettingError where two branches are not drawn, and where the inputs of the network, which do not
     become many, are passed on beside another branch.

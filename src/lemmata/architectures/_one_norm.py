@@ -40,7 +40,7 @@ class AngularKernel(AbstractKernel):
         dimension: the number of coordinates of a point.
 
     Raises:
-        SettingError: for another kernel, a norm or dimension that is not positive, or points of another norm.
+        SettingError: for a kernel of another type, a norm or dimension that is not positive, or points of another norm.
 
     Example:
         >>> import jax.numpy as jnp

@@ -32,7 +32,7 @@ class WidthExponents:
         of: the width that the powers are of.
 
     Raises:
-        SettingError: for exponents that are not finite or another width.
+        SettingError: for exponents that are not finite, or an unknown width.
 
     Example:
         >>> from lemmata.architectures import Dense, WidthExponents

@@ -64,7 +64,7 @@ class Polynomial(AbstractLayer):
         coefficients: from 1 to 65 finite numbers.
 
     Raises:
-        SettingError: for no coefficients, more than 65, or one that is not a finite number.
+        SettingError: without coefficients, for more than 65, or for a coefficient that is not a finite number.
     """
 
     coefficients: tuple[float, ...]

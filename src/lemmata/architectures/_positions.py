@@ -37,8 +37,8 @@ class PositionalEmbedding(AbstractLayer):
         channels: how many coordinates e has; where not given, as many as x.
 
     Raises:
-        SettingError: for another kind, a negative `std`, or `channels` below 1.
-        NotPositiveDefiniteError: where `decay` gives no covariance on the grid.
+        SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
+        NotPositiveDefiniteError: if `decay` does not give a positive semidefinite matrix on the grid.
 
     `push` raises SettingError for `"sum"` at the inputs of a network: there are too few coordinates for the products of
     x and e to average out.

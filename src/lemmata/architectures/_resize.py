@@ -33,9 +33,9 @@ class ImageResize(AbstractLayer):
         antialias: whether a coarser grid has the filter widened by the ratio of both; not for `"nearest"`.
 
     Raises:
-        SettingError: for another method, for numbers of positions below 1, and for masked fields: where the filled
-            positions end, the new grid does not know.
-        ShapeError: where the points are not fields on a grid of as many axes.
+        SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
+            grid does not know where the filled positions end.
+        ShapeError: if the points are not fields on a grid with this number of axes.
 
     Example:
         >>> import jax
@@ -65,7 +65,7 @@ class ImageResize(AbstractLayer):
         """The new grid for a grid of shape `sites`.
 
         Raises:
-            ShapeError: for vectors, a grid of another number of axes, and one without positions.
+            ShapeError: for vectors, for a grid with another number of axes, and for a grid without positions.
         """
         if len(sites) != len(self.shape) or 0 in sites:
             raise ShapeError(

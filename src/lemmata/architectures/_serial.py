@@ -106,7 +106,7 @@ def fully_connected(
             `"maximal-update"` and any `LayerExponents` tell the first, the hidden ones and the readout apart.
 
     Raises:
-        SettingError: for a negative depth, for exponents without a hidden layer, and as `Dense` does.
+        SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
     """
     if depth < 0:
         raise SettingError(

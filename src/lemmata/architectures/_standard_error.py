@@ -60,9 +60,9 @@ def with_standard_error(
         replicates: at least 2.
 
     Raises:
-        SettingError: for fewer than 2 replicates, or where values are not finite.
-        ShapeError: where x and y are not fields of one shape.
-        MemoryPlanError: where those matrices do not fit.
+        SettingError: for fewer than 2 replicates, or if values are not finite.
+        ShapeError: if x and y are not fields of the same shape.
+        MemoryPlanError: if the matrices do not fit into memory.
 
     Example:
         >>> import jax

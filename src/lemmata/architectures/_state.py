@@ -45,7 +45,7 @@ class Law:
         """After an activation function, which needs a Gaussian law; an odd one keeps the mean 0.
 
         Raises:
-            SettingError: where the law is not Gaussian.
+            SettingError: if the distribution is not Gaussian.
         """
         if not self.gaussian:
             raise SettingError(

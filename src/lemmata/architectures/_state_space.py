@@ -55,9 +55,9 @@ class StateSpace(AbstractLayer):
         train_poles: whether the poles are trained.
 
     Raises:
-        SettingError: for poles whose real part is not negative, steps that are not positive, a negative standard
-            deviation; `push` raises it at the inputs of a network.
-        ShapeError: where the points are not sequences (length, channels).
+        SettingError: for poles whose real part is not negative, steps that are not positive, or a negative standard
+            deviation. `push` also raises it at the inputs of a network.
+        ShapeError: if the points are not sequences (length, channels).
 
     Example:
         >>> import jax.numpy as jnp

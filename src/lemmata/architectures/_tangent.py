@@ -69,10 +69,10 @@ def tangent_gram(
         (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
-        SettingError: where two of `output`, `each` and `trace` are given, or the output does not exist.
+        ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
+        SettingError: if two of `output`, `each` and `trace` are given, or the output does not exist.
         PrecisionError: for parameters, points or outputs in half precision.
-        MemoryPlanError: where the result and the working set need more bytes than are free.
+        MemoryPlanError: if the result and the working set need more bytes than are free.
 
     Example:
         >>> import jax
@@ -127,7 +127,7 @@ def tangent_product(
         working_set: bytes of activations that are held at once; at least those of one point.
 
     Raises:
-        ShapeError: where v does not fit the points y and the outputs, and as `tangent_gram` does.
+        ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
         PrecisionError: for parameters or outputs in half precision.
     """
     check_whole("working_set", working_set, 1)
@@ -160,7 +160,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     """Shape and type of f(params, x_i), for a function, parameters and points that have a tangent kernel.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
+        ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
         SettingError: for parameters without a floating-point number.
         PrecisionError: for parameters, points or outputs in half precision.
     """

@@ -29,7 +29,7 @@ class Window(eqx.Module):
             are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
 
     Raises:
-        SettingError: for numbers that are not whole and positive, or not one for each axis, or another padding.
+        SettingError: for numbers that are not whole and positive, a wrong count of numbers, or an unknown padding.
     """
 
     size: tuple[int, ...] = eqx.field(static=True)
@@ -55,7 +55,8 @@ class Window(eqx.Module):
         """The grid of its own positions over a grid of shape `sites`.
 
         Raises:
-            ShapeError: for vectors, a grid of another number of dimensions, and one on which no window fits.
+            ShapeError: for vectors, for a grid with another number of dimensions, and for a grid on which no window
+                fits.
         """
         if len(sites) != len(self.size):
             raise ShapeError(

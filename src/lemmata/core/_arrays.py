@@ -33,9 +33,9 @@ def check_numbers(name: str, array: ArrayLike) -> None:
         array: the numbers.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        PrecisionError: for float16 and its like.
-        DataError: for NaN or infinity, and for what are no real numbers.
+        ShapeError: if an axis has length 0.
+        PrecisionError: for float16 and other types of half precision.
+        DataError: for entries that are not finite real numbers.
     """
     if not isinstance(array, jax.Array):
         array = np.asarray(array)
@@ -66,9 +66,9 @@ def check_gram(name: str, matrix: Any) -> None:
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: where it is not square, empty, or not symmetric.
-        PrecisionError: for float16 and its like, and for whole numbers.
-        DataError: for NaN or infinity, and for what is no array of numbers.
+        ShapeError: if the matrix is empty or not square and symmetric.
+        PrecisionError: for float16 and other types of half precision, and for whole numbers.
+        DataError: for entries that are not finite, and if the value is not an array of numbers.
     """
     if not isinstance(matrix, jax.Array | np.ndarray):
         raise DataError(

@@ -22,7 +22,7 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
         what: is written, for the message.
 
     Raises:
-        FileError: where the disk is full, the folder closed, or gone.
+        FileError: if the disk is full, or the folder is not writable or was removed.
     """
     try:
         yield
@@ -47,7 +47,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
         array: of numbers.
 
     Raises:
-        FileError: where the system does not write it.
+        FileError: if the file cannot be written.
     """
     array = np.ascontiguousarray(array)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # two workers may write the same

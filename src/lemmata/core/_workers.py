@@ -19,7 +19,7 @@ def check_executor(executor: object) -> None:
         executor: what must be one; None is the caller's own process.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: for any other value.
     """
     if executor is not None and not isinstance(executor, Executor):
         raise SettingError(
@@ -45,8 +45,8 @@ def completed(
         name: what a task is called in an error.
 
     Raises:
-        LemmataError: what a task raised, with its name in front; SolverError for what is no error of this library: a
-            worker that died, an executor that was shut down, an argument that cannot be sent.
+        LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library
+            become a SolverError: a worker died, the executor was shut down, or an argument cannot be sent.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor

@@ -88,8 +88,8 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
             y: labels (n,), at least two different ones.
 
         Raises:
-            DataError: labels of one class only, or inputs that are no finite numbers.
-            SettingError: for a setting that is none of those above.
+            DataError: for labels of a single class, or inputs that are not finite numbers.
+            SettingError: for a setting with a value that is not allowed above.
         """
         found = training_rows(self, X, y, None)
         self.classes_, index = found.labelled()

@@ -17,8 +17,8 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
         normalise: True takes the largest norm, False refuses norms above 1, None takes a norm above 1 with a warning.
 
     Raises:
-        SettingError: where `normalise` is none of the three.
-        DataError: with False, a norm above 1; a norm that overflows. Names the row.
+        SettingError: if `normalise` is not True, False or None.
+        DataError: for a norm above 1 with `normalise=False`, or a norm that overflows. The message names the row.
     """
     if not (normalise is None or isinstance(normalise, bool | np.bool_)):
         raise SettingError("normalise", found=repr(normalise), rule="True, False or None")
@@ -48,7 +48,7 @@ def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
         what: its name in the error.
 
     Raises:
-        DataError: where the norm overflows.
+        DataError: if the norm overflows.
     """
     exponents = np.frexp(np.abs(rows).max(axis=1))[1]
     with np.errstate(over="ignore"):

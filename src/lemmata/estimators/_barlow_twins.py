@@ -55,9 +55,9 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             views: other views of the points (n, d), row by row; None takes the points themselves.
 
         Raises:
-            DataError: views of another shape, or not finite.
-            SettingError: a kernel that is none, components that are no whole number above 0, or more of them than there
-                are positive modes.
+            DataError: for views of another shape, or views that are not finite.
+            SettingError: for a kernel of another type, a number of components that is not a whole number above 0, or
+                more components than positive modes.
         """
         refuse_text(X)
         points = np.array(validate_data(self, X, dtype=np.float64), float)
@@ -97,7 +97,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             start: a small positive number.
 
         Raises:
-            SettingError: where it is none, or above the size at which a mode is half learned.
+            SettingError: if the start is not a number, or above the size at which a mode is half learned.
         """
         check_is_fitted(self)
         size = float(start)

@@ -66,11 +66,12 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             sample_weight: (n,) numbers of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
 
         Raises:
-            DataError: labels of one class only (among rows of positive weight); as `TangentKernelRegressor`.
-            SettingError: as `TangentKernelRegressor`.
+            DataError: for labels of a single class among the rows of positive weight, and for the same reasons as
+                `TangentKernelRegressor`.
+            SettingError: for the same reasons as `TangentKernelRegressor`.
 
         Warns:
-            CalibrationWarning: every class has one row, so that no probability but that of chance can be told.
+            CalibrationWarning: if every class has only one row, because probabilities cannot be calibrated then.
         """
         rows = training_rows(self, X, y, sample_weight).merged()
         self.classes_, index = rows.labelled()

@@ -91,8 +91,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             y: their targets (N,).
 
         Raises:
-            DataError: with `normalise=False`, a row of norm above 1; names the row and its norm.
-            SettingError: a setting out of its range; names it.
+            DataError: for a row of norm above 1 with `normalise=False`; the message states the row and its norm.
+            SettingError: if a setting is out of its range; the message names it.
         """
         validated = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         X, y = (np.asarray(values, float) for values in validated)

@@ -36,8 +36,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         units: for each column whose numbers have a unit before or behind them, the unit: "€".
 
     Raises:
-        DataError: a column is missing from a table.
-        SettingError: a part of a date is unknown.
+        DataError: if a column is missing from a table.
+        SettingError: if a part of a date is unknown.
 
     Example:
         >>> import polars as pl

@@ -39,8 +39,8 @@ class Rows(NamedTuple):
         """The classes among the targets, in order, and the place of each row's.
 
         Raises:
-            DataError: there is but one.
-            ValueError: the targets are no classes.
+            DataError: if there is only one class.
+            ValueError: if the targets are not classes.
         """
         check_classification_targets(self.targets)
         classes, index = np.unique(self.targets, return_inverse=True)
@@ -81,7 +81,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         rules: of scikit-learn's `validate_data`, for the targets.
 
     Raises:
-        DataError: for inputs that hold strings, and for other weights.
+        DataError: for inputs that contain strings, and for invalid weights.
     """
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
@@ -113,7 +113,7 @@ def refuse_text(X: Any) -> None:
         X: inputs.
 
     Raises:
-        DataError: names the row of one.
+        DataError: for an input that is a string; the message names its row.
     """
     values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
     if values is None or values.dtype.kind not in "USO":

@@ -34,7 +34,8 @@ class SklearnKernel(Kernel):
             sets it.
 
     Raises:
-        SettingError: at any use, where the kernel is none, or a path leads to no positive number.
+        SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
+            number.
 
     Example:
         >>> import numpy as np
@@ -68,7 +69,7 @@ class SklearnKernel(Kernel):
             eval_gradient: whether derivatives are wanted, of K(X, X) alone.
 
         Raises:
-            SettingError: for a gradient with Y.
+            SettingError: for a gradient with other points Y.
         """
         if eval_gradient and Y is not None:
             raise SettingError(

@@ -89,11 +89,13 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             y: targets (n,) or (n, k).
 
         Raises:
-            DataError: with `normalise=False`, a row of norm above 1; a row of inputs or of centred targets whose norm
-                overflows; where `time` is None, inputs so short that the kernel underflows. Names the row.
-            SettingError: a width that is odd or no integer, a negative sigma, one so large that the kernel overflows, a
-                negative time, a time that a network needs more than a million steps for, or a value of another type.
-            SolverError: the network's training diverged.
+            DataError: for a row of norm above 1 with `normalise=False`, a row whose inputs or centred targets have a
+                norm that overflows, or, if `time` is None, inputs so short that the kernel underflows. The message
+                names the row.
+            SettingError: for a width that is not an even integer, a sigma that is negative or so large that the kernel
+                overflows, a negative time, a time for which a network needs more than a million steps, or a value of
+                another type.
+            SolverError: if the training of the network diverged.
         """
         validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
@@ -139,7 +141,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             X: inputs (p, d).
 
         Raises:
-            DataError: a row whose outputs are not finite, because its norm is far above those of training; names it.
+            DataError: for a row whose outputs are not finite, because its norm is far above the norms of the training
+                rows; the message names the row.
         """
         check_is_fitted(self)
         return self.predict_at(self.time_, X)
@@ -159,8 +162,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             (p,) or (p, k) for one time; a leading axis for several.
 
         Raises:
-            SettingError: a time that is no number or negative, or that a network needs more than a million steps for.
-            DataError: a row whose outputs are not finite; names it.
+            SettingError: for a time that is not a number of at least 0, or for which a network needs more than a
+                million steps.
+            DataError: for a row whose outputs are not finite; the message names the row.
         """
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))

@@ -122,7 +122,7 @@ def bounded_spectrum(
         steps: of the walk that draws frequencies.
 
     Raises:
-        SettingError: an infinite moment, or an inverse transform that is not the bound's at 0.
+        SettingError: for an infinite moment, or an inverse transform that differs from that of the bound at 0.
     """
     found = spectral_moment(bound, dimension, key)
     total = spectral_moment(lambda omega: bound(omega) / jnp.linalg.norm(omega, axis=1), dimension, key)

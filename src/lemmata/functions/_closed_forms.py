@@ -52,7 +52,7 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
         dimension: d.
 
     Raises:
-        SettingError: an integral that still grows at its upper end.
+        SettingError: for an integral that still grows at its upper end.
     """
     logarithm = np.linspace(math.log(1e-8), math.log(1e8), 20001)
     r = np.exp(logarithm)
@@ -152,8 +152,8 @@ def polynomial_bound(
         period: of the extension, more than 2.
 
     Raises:
-        ShapeError: other than one polynomial a direction.
-        SettingError: a period of at most 2.
+        ShapeError: if there is not one polynomial for each direction.
+        SettingError: for a period of at most 2.
     """
     if len(polynomials) != len(directions):
         raise ShapeError(

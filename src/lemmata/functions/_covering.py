@@ -52,7 +52,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
         epsilon: the precision, positive.
 
     Raises:
-        SettingError: a class for which none is known, or a precision that is not positive.
+        SettingError: for a class with an unknown covering number, or a precision that is not positive.
     """
     _check(epsilon)
     if isinstance(functions, Cosines):

@@ -76,7 +76,7 @@ def spectral_moment(
         number: of frequencies.
 
     Raises:
-        SettingError: values that are not finite, or an infinite moment.
+        SettingError: for values that are not finite, or an infinite moment.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -132,8 +132,8 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
         side: half the length of the cube's edge, more than 1.
 
     Raises:
-        ShapeError: a grid of unequal or unusable sides.
-        SettingError: a side of at most 1, or octaves of frequencies that do not fall.
+        ShapeError: for a grid with unequal sides or a wrong number of points.
+        SettingError: for a side of at most 1, or if the contributions of the octaves of frequencies do not fall.
     """
     values = np.asarray(values, float)
     m, d = values.shape[0], values.ndim
@@ -203,8 +203,8 @@ def moment_from_samples(
         number: of frequencies.
 
     Raises:
-        ShapeError: other than one value a point, or fewer than 4 points.
-        SettingError: a width or ridge that is not positive.
+        ShapeError: if there is not one value for each point, or for fewer than 4 points.
+        SettingError: for a width or ridge that is not positive.
     """
     if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 4:
         raise ShapeError(

@@ -59,13 +59,13 @@ def gram_on_disk(
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another
-            problem; where the disk is full or the folder closed.
-        MemoryPlanError: where memory does not hold a tile, or the disk not the matrix; says the plan.
-        SettingError: where zarr is not installed, the executor is none, or as `gram`.
-        SolverError: where the executor died or a worker did not answer; names the tile. What is finished stays, and the
-            same call with a working executor goes on.
-        ShapeError: as `gram`.
+        DataError: if the folder holds other files, a damaged array (the message names the tile) or the matrix of
+            another problem, if the disk is full, or if the folder is not writable.
+        MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
+        SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
+        SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are
+            kept, and repeating the call with a working executor continues.
+        ShapeError: for the same reasons as `gram`.
 
     Example:
         >>> import pathlib, tempfile

@@ -61,9 +61,9 @@ class OddEvenKernel(AbstractKernel):
         parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
 
     Raises:
-        SettingError: where a length scale is known and not positive, the weight negative, or a coordinate no whole
-            number of at least 0 or named twice; at points that do not have such a coordinate, or another number of
-            coordinates than there are length scales.
+        SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
+            whole number of at least 0 or is named twice. Also for points that lack a named coordinate, or whose number
+            of coordinates differs from that of the length scales.
 
     Reference: tang2024charge.
     """

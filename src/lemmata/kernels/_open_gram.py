@@ -19,9 +19,9 @@ def open_gram(path: str | pathlib.Path) -> Any:
         The array (`zarr.Array`), opened for reading.
 
     Raises:
-        MissingFileError: where there is no such folder.
-        DataError: where there is no matrix of `gram_on_disk`, or not all of one; says how many of its tiles are there.
-        SettingError: where zarr is not installed.
+        MissingFileError: if there is no such folder.
+        DataError: if the folder has no complete matrix of `gram_on_disk`; the message states how many tiles are there.
+        SettingError: if zarr is not installed.
 
     Example:
         >>> import pathlib, tempfile

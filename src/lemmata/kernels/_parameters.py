@@ -29,7 +29,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
     """A converter to an integer that is at least `least`.
 
     Raises:
-        SettingError: from the converter, where the value is not an integer or is below `least`.
+        SettingError: from the converter, if the value is not an integer or is below `least`.
     """
 
     def convert(value: Any) -> int:
@@ -52,7 +52,7 @@ def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = F
     A number that is being traced (inside jit, vmap or grad) has no value yet and passes.
 
     Raises:
-        SettingError: where the value is known and breaks the rule.
+        SettingError: if the value is known and breaks the rule.
     """
     try:
         known = np.asarray(value)

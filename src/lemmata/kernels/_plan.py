@@ -117,10 +117,10 @@ def gram_plan(
         working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
 
     Raises:
-        SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
-            kernel is none.
-        MemoryPlanError: where not even a tile of one entry fits in the working set.
-        ShapeError, DataError: as `gram`.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0; if the
+            kernel is not a kernel of lemmata.
+        MemoryPlanError: if not even a tile of one entry fits in the working set.
+        ShapeError, DataError: for the same reasons as `gram`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -162,7 +162,7 @@ def check_blocks(block: object, working_set: object) -> None:
         working_set: bytes.
 
     Raises:
-        SettingError: for either.
+        SettingError: if a value is invalid.
     """
     if block is not None and working_set is not None:
         raise SettingError(

@@ -36,9 +36,9 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
         y: other points; `None`, which stays, means `x` itself.
 
     Raises:
-        SettingError: where the kernel is none.
-        ShapeError: where points are no rows of one shape, of at least one number.
-        DataError: for what is no real number, for numbers of 16 bits, and for one that is not finite; names its row.
+        SettingError: if the kernel is not a kernel of lemmata.
+        ShapeError: if the points are not rows of the same shape with at least one number.
+        DataError: for entries that are not real, have 16 bits, or are not finite; the message names the row.
     """
     if not isinstance(kernel, AbstractKernel):
         found = f"the class {kernel.__name__}" if isinstance(kernel, type) else f"a {type(kernel).__name__}"
@@ -65,7 +65,7 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
         y: other points.
 
     Raises:
-        ShapeError: where it is not one number a pair; where points are fields, also if the kernel takes none.
+        ShapeError: if the kernel does not return one number for each pair, or if it does not accept fields.
     """
     fields, remedy = x.ndim > 2, "reshape the fields to vectors with x.reshape(len(x), -1)"
     try:

@@ -64,7 +64,7 @@ class RBF(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where the lengthscale is known and not positive.
+        SettingError: if the lengthscale is known and not positive.
     """
 
     lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
@@ -112,7 +112,7 @@ class Laplace(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where the lengthscale is known and not positive.
+        SettingError: if the lengthscale is known and not positive.
     """
 
     lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
@@ -134,7 +134,7 @@ class Matern(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where nu is another number, or the lengthscale is known and not positive.
+        SettingError: if nu is not 0.5, 1.5 or 2.5, or the lengthscale is known and not positive.
     """
 
     nu: float = eqx.field(static=True)

@@ -23,7 +23,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
         block: rows of a tile.
 
     Raises:
-        SettingError: the function, where a tile on the diagonal is not symmetric.
+        SettingError: from the function, if a tile on the diagonal is not symmetric.
     """
     # A kernel that refuses points refuses them here; compiled, it can refuse nothing.
     for points in (x,) if y is None else (x, y):
@@ -86,7 +86,7 @@ def checked_symmetric(
         largest: the largest |K(x, y)|.
 
     Raises:
-        SettingError: where the numbers are known, and not finite or the kernel not symmetric.
+        SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
     """
     share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
     try:
@@ -112,7 +112,7 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         matrix: entries of a kernel at pairs of points.
 
     Raises:
-        SettingError: names one such entry.
+        SettingError: if an entry is not finite; the message names one.
     """
     try:
         if has_finite_sum(matrix) or bool(jnp.all(jnp.isfinite(matrix))):

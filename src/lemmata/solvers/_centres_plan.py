@@ -60,7 +60,8 @@ class CentresPlan:
             near: the array on whose device the squares will be; None means this machine.
 
         Raises:
-            MemoryPlanError: says the plan, what is free, and how many centres would fit.
+            MemoryPlanError: if it does not fit into memory; the message states the plan, the free memory, and how many
+                centres would fit.
         """
         if self.bytes > (free := free_bytes(near)):
             possible = int(self.centres * math.sqrt(free / self.bytes))
@@ -112,8 +113,8 @@ def centres_plan(
         working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
 
     Raises:
-        SettingError: where both block and working set are given, or one of them is no whole number above 0.
-        MemoryPlanError: where the squares and a block of one row do not fit in the working set.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0.
+        MemoryPlanError: if the squares and a block of one row do not fit in the working set.
 
     Example:
         >>> import jax.numpy as jnp

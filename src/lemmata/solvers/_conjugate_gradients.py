@@ -71,14 +71,15 @@ def conjugate_gradients(
         most: iterations that are allowed.
 
     Raises:
-        SolverError: where the tolerance was not reached; says how far it came, and why it ended.
-        NotPositiveDefiniteError: where a direction of negative curvature shows that K is not positive semidefinite.
-        SettingError: for a negative ridge, a tolerance or limit that is not positive, or a matrix that is none and
-            cannot be called.
-        ShapeError: where K is not square or not symmetric to rounding, or K, y and the preconditioner do not fit, or
-            one is empty.
-        DataError: for NaN.
-        PrecisionError: for half precision.
+        SolverError: if the tolerance was not reached; the message states the residual that was reached, and why the
+            iteration ended.
+        NotPositiveDefiniteError: if a direction of negative curvature shows that K is not positive semidefinite.
+        SettingError: for a negative ridge, a tolerance or limit that is not positive, or a K that is neither a matrix
+            nor a function.
+        ShapeError: if K is not square and symmetric up to rounding, if K, y and the preconditioner do not fit each
+            other, or if one of them is empty.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
 
     Example:
         >>> import jax.numpy as jnp

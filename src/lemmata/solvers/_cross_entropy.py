@@ -41,12 +41,13 @@ def cross_entropy_flow(
         tolerance: of the integrator, relative and absolute.
 
     Raises:
-        SettingError: for a time that is negative or not finite, a label out of range, a tolerance not in (0, 1).
-        ShapeError: where K is not symmetric to rounding, or K, labels, cross or start do not fit each other.
-        DataError: for NaN, and for labels that are no whole numbers.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
-        SolverError: where the integrator needs too many steps.
-        PrecisionError: without float64.
+        SettingError: for a time that is negative or not finite, a label out of range, or a tolerance outside (0, 1).
+        ShapeError: if K is not symmetric up to rounding, or if K, labels, cross or start do not fit each other.
+        DataError: for entries that are not finite, and for labels that are not whole numbers.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
+        SolverError: if the integrator needs too many steps.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

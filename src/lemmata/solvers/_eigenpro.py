@@ -96,12 +96,13 @@ def eigenpro(
 
     Raises:
         SettingError: for a number of centres outside 2..n, or of epochs or rows below 1.
-        ShapeError: where x and y do not fit or are empty.
-        DataError: for NaN, and where the centres' Gram matrix has rank below 2, as where all rows are equal.
-        MemoryPlanError: where the centres' matrices do not fit in memory.
-        NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
-        SolverError: where the error grew: the subsample does not represent the data.
-        PrecisionError: without float64 switched on (float32 points are then still computed in float32).
+        ShapeError: if x and y do not fit each other or are empty.
+        DataError: for entries that are not finite, or if the Gram matrix of the centres has rank below 2, for example
+            because all rows are equal.
+        MemoryPlanError: if the centres' matrices do not fit in memory.
+        NotPositiveDefiniteError: if the kernel is not positive semidefinite on the centres.
+        SolverError: if the error grew, because the subsample does not represent the data.
+        PrecisionError: if float64 is off. With float64 on, float32 points are still computed in float32.
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -43,7 +43,8 @@ class EigenProPlan:
         """Refuse a plan that does not fit into free memory; print one of more than 1 GiB to standard error.
 
         Raises:
-            MemoryPlanError: says its bytes, what is free, and how many centres would fit.
+            MemoryPlanError: if it does not fit into memory; the message states its bytes, the free memory, and how many
+                centres would fit.
         """
         if self.bytes > (free := available_bytes()):
             possible = int(self.centres * math.sqrt(free / self.bytes))

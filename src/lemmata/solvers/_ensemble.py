@@ -86,10 +86,11 @@ def gradient_flow_ensemble(
 
     Raises:
         SettingError: for a negative time, or a matrix in place of its eigensystem.
-        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
-        ShapeError: where the matrices or y do not fit each other.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
+            the smallest one.
+        ShapeError: if the matrices or y do not fit each other.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -126,10 +127,11 @@ def gradient_descent_ensemble(
     Raises:
         SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or a
             matrix in place of its eigensystem.
-        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
-        ShapeError: where the matrices or y do not fit each other.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
+            the smallest one.
+        ShapeError: if the matrices or y do not fit each other.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
     """
     counts = check_training(tangent, y, steps, _tangent_of(others), "steps")
     check_steps(learning_rate, counts)

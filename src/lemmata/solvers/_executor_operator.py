@@ -37,10 +37,10 @@ class ExecutorOperator:
         folder: where workers on other machines see the points; None is a folder of this machine.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`; DataError also where the folder cannot
-            be written to.
-        SettingError: where tasks or block is no whole number above 0, or the executor is none.
-        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+        ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
+            cannot be written to.
+        SettingError: if tasks or block is not a whole number above 0, or the executor has another type.
+        SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor

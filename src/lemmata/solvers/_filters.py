@@ -61,9 +61,9 @@ def spectral_algorithm(
         cross: K(points, training points).
 
     Raises:
-        ShapeError: where y, the filter or cross do not fit the spectrum.
+        ShapeError: if y, the filter or cross do not fit the spectrum.
         SettingError: for a filter that is negative or not finite, or a matrix in place of its eigensystem.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

@@ -76,14 +76,15 @@ def loss_flow(
         tolerance: of the integrator, relative and absolute.
 
     Raises:
-        SettingError: for a time that is negative, a damping that is not positive, a tolerance not in (0, 1), a loss
-            that is not real, or t = inf where the Hessian is not positive definite or no least loss is found.
-        ShapeError: where K is not symmetric to rounding, where K, y, cross or start do not fit each other, or the loss
-            refuses the outputs or is not one number.
-        DataError: for NaN, and where the loss or its gradient is not finite at the start.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
-        SolverError: where the integrator needs too many steps, or the loss is not finite at what it finds.
-        PrecisionError: without float64.
+        SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
+            not real. Also for t = inf, if the Hessian is not positive definite or no minimum is found.
+        ShapeError: if K is not symmetric up to rounding, if K, y, cross or start do not fit each other, or if the loss
+            cannot be computed or is not one number.
+        DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
+        SolverError: if the integrator needs too many steps, or the loss is not finite at the solution.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

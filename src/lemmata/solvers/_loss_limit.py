@@ -65,7 +65,7 @@ def least_loss(
         y: targets.
 
     Raises:
-        SettingError: where the Hessian on the way is not positive definite, or no least loss is found.
+        SettingError: if the Hessian is not positive definite at a step, or no minimum is found.
     """
     along, size = jnp.zeros((vectors.shape[1], first.shape[1]), first.dtype), jnp.asarray(0.0)
     rule = "for t = inf, a loss that attains its minimum and has a positive definite Hessian"

@@ -54,7 +54,7 @@ def randomly_pivoted_cholesky(
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: where the diagonal of what is missing falls below its rounding floor.
+        NotPositiveDefiniteError: if the diagonal of the remainder is negative by more than rounding.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -143,7 +143,7 @@ def nystrom_approximation(
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: where W^T K W has a negative direction.
+        NotPositiveDefiniteError: if W^T K W has a negative direction.
     """
     operator = as_operator(matrix)
     n = len(operator)

@@ -48,8 +48,8 @@ def momentum_descent(
 
     Raises:
         SettingError: for steps, learning rate or momentum outside their range.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -149,8 +149,8 @@ def momentum_flow(
 
     Raises:
         SettingError: for a negative time or a damping that is not positive.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
     """
     times = check_training(spectrum, y, time, cross, "time")
     if not 0 < damping < float("inf"):

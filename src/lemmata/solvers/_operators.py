@@ -25,9 +25,9 @@ class MatrixOperator(eqx.Module):
         matrix: the matrix.
 
     Raises:
-        ShapeError: where it is empty, not square or not symmetric to rounding.
-        DataError: for NaN or infinity.
-        PrecisionError: for half precision.
+        ShapeError: if the matrix is empty or not square and symmetric up to rounding.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
     """
 
     matrix: Float[Array, "n columns"]
@@ -61,7 +61,7 @@ class KernelOperator(eqx.Module):
         block: rows of a block; None means as many as fill 128 MiB.
 
     Raises:
-        ShapeError: where there are no points, or a block has no rows.
+        ShapeError: if there are no points, or a block has no rows.
         DataError: for points that are not finite.
         PrecisionError: for points in half precision.
 
@@ -105,7 +105,7 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
         matrix: the matrix.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: for any other value.
     """
     if isinstance(matrix, MatrixOperator | KernelOperator):
         return matrix
@@ -149,7 +149,7 @@ def kernel_product(
         block: rows of a block; None means as many as fill 128 MiB.
 
     Raises:
-        ShapeError: where the shapes of x, y and v do not fit or one is empty, or a block has no rows.
+        ShapeError: if the shapes of x, y and v do not fit each other, one of them is empty, or a block has no rows.
 
     Example:
         >>> import jax.numpy as jnp
@@ -192,7 +192,8 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         floor: 16 n eps times the largest |K v| / |v| that was seen: K v is not known better.
 
     Raises:
-        NotPositiveDefiniteError: naming the curvature, which no eigenvalue can be above in all directions.
+        NotPositiveDefiniteError: if the curvature is negative by more than rounding; the message states it. The
+            smallest eigenvalue is at most this curvature.
     """
     if curvature < -floor:
         raise NotPositiveDefiniteError(

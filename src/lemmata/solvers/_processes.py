@@ -45,10 +45,10 @@ class ProcessOperator:
         bytes: memory that all processes may take together.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`.
-        SettingError: where processes or block is no whole number above 0, or the kernel cannot be sent.
-        MemoryPlanError: where the processes do not fit in memory.
-        SolverError: where a process fails; names what it said.
+        ShapeError, DataError, PrecisionError: for points, and for the same reasons as `KernelOperator`.
+        SettingError: if processes or block is not a whole number above 0, or the kernel cannot be sent.
+        MemoryPlanError: if the processes do not fit in memory.
+        SolverError: if a process fails; the message quotes its error.
 
     Example:
         ```python

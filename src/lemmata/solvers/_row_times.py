@@ -37,10 +37,10 @@ def row_time_coefficients(
         y: targets minus the outputs at the start.
 
     Raises:
-        ShapeError: where the matrix is not square, or times or targets do not fit it.
+        ShapeError: if the matrix is not square, or times or targets do not fit it.
         SettingError: for a negative or infinite time.
         DataError: for numbers that are not finite in K or y.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

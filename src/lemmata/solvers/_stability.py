@@ -25,11 +25,12 @@ def largest_learning_rate(
         terms: what the sum of squares is divided by: 1, or y.size for a mean over points and outputs.
 
     Raises:
-        SettingError: for a kernel without a positive eigenvalue, which any rate suits, a momentum not in [0, 1), or
-            terms below 1.
-        ShapeError: where K is not symmetric to rounding.
-        DataError: for NaN.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
+        SettingError: for a kernel without a positive eigenvalue (any rate is stable then), a momentum outside [0, 1),
+            or terms below 1.
+        ShapeError: if K is not symmetric up to rounding.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
 
     Example:
         >>> import jax.numpy as jnp

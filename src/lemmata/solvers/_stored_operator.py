@@ -31,10 +31,10 @@ class StoredOperator:
         tasks: at most so many a product.
 
     Raises:
-        DataError: where there is no finished matrix of `gram_on_disk`; says how many of its tiles are there.
-        ShapeError: where it is not symmetric (a matrix of two sets of points).
-        SettingError: where tasks is no whole number above 0, the executor is none, or zarr is not installed.
-        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+        DataError: if the folder has no finished matrix of `gram_on_disk`; the message states how many tiles are there.
+        ShapeError: if the matrix is not symmetric, because it is of two sets of points.
+        SettingError: if tasks is not a whole number above 0, the executor has another type, or zarr is not installed.
+        SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
 
     Example:
         >>> import pathlib, tempfile

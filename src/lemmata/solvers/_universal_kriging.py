@@ -96,11 +96,11 @@ def universal_kriging(
         noise: variance of the noise, one number or one a point, at least 0.
 
     Raises:
-        DataError: where the columns of the drift depend linearly on each other at these points; NaN.
-        NotPositiveDefiniteError: where K + noise is not positive definite on the complement.
-        ShapeError: where K, drift, y and noise do not fit each other.
+        DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
+        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift.
+        ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -213,11 +213,11 @@ def polyharmonic_spline(
         noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
 
     Raises:
-        DataError: where the points lie in a common hyperplane; NaN.
-        NotPositiveDefiniteError: where points are equal and have no noise.
-        ShapeError: where x, y and noise do not fit each other, or there are d + 1 points or fewer.
+        DataError: if the points lie in a common hyperplane, or an entry is not finite.
+        NotPositiveDefiniteError: if points are equal and have no noise.
+        ShapeError: if x, y and noise do not fit each other, or there are d + 1 points or fewer.
         SettingError: for a negative noise.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

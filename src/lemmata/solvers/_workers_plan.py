@@ -91,7 +91,7 @@ def workers_plan(
         itemsize: bytes of a number; sums on centres have 8.
 
     Raises:
-        SettingError: where one of them is no whole number above 0, or there are more centres than points.
+        SettingError: if a number is not a whole number above 0, or there are more centres than points.
 
     Example:
         >>> from lemmata.solvers import workers_plan

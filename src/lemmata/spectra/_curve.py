@@ -85,9 +85,9 @@ def learning_curve(
         allowance: half-width allowed for the estimate, in the logarithm of the error.
 
     Raises:
-        SettingError: for a size outside 1..N, a negative ridge, no resamples.
-        ShapeError: where targets and spectrum have different numbers of rows.
-        PrecisionError: without float64.
+        SettingError: for a size outside 1..N, a negative ridge, or no resamples.
+        ShapeError: if targets and spectrum have different numbers of rows.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

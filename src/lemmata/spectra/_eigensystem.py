@@ -51,10 +51,11 @@ def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows colu
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: where the matrix is empty, not square, or not symmetric to rounding.
-        DataError: for NaN or infinity.
-        NotPositiveDefiniteError: where an eigenvalue is negative beyond rounding; the message names the smallest one.
-        PrecisionError: without float64, or for a matrix in half precision or of whole numbers.
+        ShapeError: if the matrix is empty or not square and symmetric up to rounding.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the smallest
+            one.
+        PrecisionError: if float64 is off, or for a matrix in half precision or of whole numbers.
 
     Example:
         >>> import jax.numpy as jnp

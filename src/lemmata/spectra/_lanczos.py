@@ -107,10 +107,10 @@ def largest_eigenvalues(
         seed: of the random start.
 
     Raises:
-        DataError: numbers that are not real, or products that are not finite or not symmetric.
-        ShapeError: products in other shapes than the vectors.
-        SettingError: a setting out of its bounds.
-        MemoryPlanError: a basis that does not fit into memory.
+        DataError: for numbers that are not real, or products that are not finite or not symmetric.
+        ShapeError: for products whose shapes differ from those of the vectors.
+        SettingError: if a setting is out of its bounds.
+        MemoryPlanError: if the basis does not fit into memory.
 
     >>> A = jnp.diag(jnp.linspace(0.0, 5.0, 400))
     >>> found = largest_eigenvalues(lambda v: A @ v, jnp.zeros(400))

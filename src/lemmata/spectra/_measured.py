@@ -94,10 +94,10 @@ def measured_curve(
         allowance: of the interval without solves, see `learning_curve`.
 
     Raises:
-        SettingError: for a size outside the range, a negative ridge, a number of ridges that is not that of the sizes,
-            one solve.
-        ShapeError: where targets and spectrum have different numbers of rows.
-        PrecisionError: without float64.
+        SettingError: for a size outside the range, a negative ridge, a number of ridges that differs from that of the
+            sizes, or a single solve.
+        ShapeError: if targets and spectrum have different numbers of rows.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

@@ -58,7 +58,7 @@ def omniscient_curve(
 
     Raises:
         SettingError: for a size below 1 or a negative ridge.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

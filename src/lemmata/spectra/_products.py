@@ -25,8 +25,8 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: parameters that are no arrays of float32 or float64.
-        ShapeError: a loss that is no scalar.
+        DataError: for parameters that are not arrays of float32 or float64.
+        ShapeError: for a loss that is not a scalar.
 
     >>> product = hessian_product(lambda w: jnp.sum(w**4), jnp.array([1.0, 2.0]))
     >>> product(jnp.array([1.0, 1.0]))
@@ -51,8 +51,8 @@ def gauss_newton_product(
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: parameters that are no arrays of float32 or float64.
-        ShapeError: a loss that is no scalar.
+        DataError: for parameters that are not arrays of float32 or float64.
+        ShapeError: for a loss that is not a scalar.
 
     >>> product = gauss_newton_product(jnp.sin, lambda z: jnp.sum(z**2) / 2, jnp.zeros(2))
     >>> product(jnp.array([1.0, 2.0]))

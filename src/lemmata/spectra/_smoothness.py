@@ -83,10 +83,10 @@ def smoothness(
             plain truncation method, which is biased under noise.
 
     Raises:
-        ShapeError: where y has another number of rows, or more than one column, or there are fewer than 24 rows.
+        ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.
         SettingError: for a decay that is not positive or a truncation outside 3..n.
-        DataError: where fewer than four indices stand above the floor, too few eigenvalues above rounding for a decay,
-            or values are not finite.
+        DataError: if fewer than four indices are above the noise level, too few eigenvalues are above rounding errors
+            to fit a decay, or values are not finite.
 
     Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
 

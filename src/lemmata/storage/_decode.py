@@ -24,7 +24,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
 
     Raises:
         DataError: for a class or function that is not known, or fields that are not those of the class.
-        PrecisionError: for a JAX array of 64 bits where JAX's x64 is off.
+        PrecisionError: for a JAX array of 64 bits if JAX's x64 is off.
     """
     if body is None or isinstance(body, bool | int | float | str):
         return body

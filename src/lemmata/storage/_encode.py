@@ -22,7 +22,7 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         tensors: where arrays go.
 
     Raises:
-        SettingError: for what cannot be stored.
+        SettingError: for an object that cannot be stored.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value

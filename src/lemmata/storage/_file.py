@@ -30,9 +30,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
         The path.
 
     Raises:
-        SettingError: for something that cannot be stored, such as a function or class of the caller; names where in
-            the object it stands.
-        FileError: where the file cannot be written.
+        SettingError: for an object that cannot be stored, such as a function or class of your own; the message states
+            its place.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile
@@ -63,10 +63,10 @@ def load(path: str | pathlib.Path) -> Any:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is damaged, of another format or of a newer version, or names a class that
-            is not known here.
-        PrecisionError: where it holds JAX arrays in float64 and JAX's x64 is off.
+        MissingFileError: if there is no such file.
+        DataError: if the file is damaged, has another format or a newer version, or names a class that is not known
+            here.
+        PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     try:
         with safe_open(path, framework="numpy") as file:

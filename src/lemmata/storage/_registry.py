@@ -54,7 +54,7 @@ def storable(kind: type) -> type:
             scikit-learn estimator or kernel.
 
     Raises:
-        SettingError: where another class has the name.
+        SettingError: if another class has the name.
 
     Example:
         >>> import equinox as eqx

@@ -31,8 +31,8 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
             lists which of them each of the L layers is.
 
     Raises:
-        MemoryPlanError: where the matrices do not fit into memory.
-        FileError: where the file cannot be written.
+        MemoryPlanError: if the matrices do not fit into memory.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import jax, pathlib, tempfile
@@ -89,8 +89,8 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is no safetensors file, is damaged, or holds something else.
+        MissingFileError: if there is no such file.
+        DataError: if the file is not a safetensors file, is damaged, or has other contents.
     """
     tensors, metadata = _read(path)
     with _refusing(path):
@@ -115,8 +115,8 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is no safetensors file, or holds no explicit weights.
+        MissingFileError: if there is no such file.
+        DataError: if the file is not a safetensors file, or has no explicit weights.
     """
     tensors, metadata = _read(path)
     if "order" not in metadata:

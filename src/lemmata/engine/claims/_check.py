@@ -54,7 +54,7 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
         samples: problems that are sampled for the checks before the verdict.
 
     Raises:
-        ClaimError: the first rule that the claim breaks, and how to mend it.
+        ClaimError: if the claim breaks a rule; the message states the first such rule and how to comply.
     """
     if isinstance(claim, type):
         raise ClaimError(

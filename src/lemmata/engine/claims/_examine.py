@@ -65,8 +65,8 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
         key: randomness of the measurement.
 
     Raises:
-        ValueError: the claim does not speak about the problem.
-        PrecisionError: float64 is off.
+        ValueError: if the claim is not about problems of this kind.
+        PrecisionError: if float64 is off.
     """
     require_float64(f"examination of {claim.name}")
     posed = claim.population.posed(problem)

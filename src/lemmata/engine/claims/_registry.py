@@ -67,7 +67,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
         chapter: the only one of lemmata's own to be loaded, which takes a tenth of the time; None for all.
 
     Raises:
-        ClaimError: lemmata's own claims cannot be loaded.
+        ClaimError: if the claims of lemmata itself cannot be loaded.
     """
     points = sorted(
         importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name)
@@ -140,8 +140,8 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`).
 
     Raises:
-        MissingFileError: there is no such file.
-        ClaimError: it does not run, or defines no claims.
+        MissingFileError: if there is no such file.
+        ClaimError: if the file cannot be run, or defines no claims.
     """
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
@@ -188,8 +188,8 @@ def find(name: str) -> list[Claim]:
     `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
-        MissingFileError: no such file of claims.
-        UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
+        MissingFileError: if there is no such file of claims.
+        UnknownNameError: if no claim or more than one claim has this name; the message lists the nearest names.
     """
     path, _, member = name.partition(".py:")
     if name.endswith(".py") or member:

@@ -69,8 +69,8 @@ def verify(
         run: what runs trials, as `run_trials` does: one that writes them into a ledger, say.
 
     Raises:
-        SettingError, UnknownNameError: a setting, the budget or the level is out of bounds.
-        PrecisionError: float64 is off.
+        SettingError, UnknownNameError: if a setting, the budget or the level is out of bounds.
+        PrecisionError: if float64 is off.
     """
     require_float64(f"verification of {claim.name}")
     trials = budget_of(claim) if budget is None else budget

@@ -33,7 +33,7 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
     """The claims that both runs judged, and not alike.
 
     Raises:
-        DataError: the ledger has no such run.
+        DataError: if the ledger has no such run.
     """
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id IN (?, ?)", first, second)}
     for number in (first, second):

@@ -60,7 +60,7 @@ class Ledger:
         """The rows that a query finds.
 
         Raises:
-            DataError: the file is damaged.
+            DataError: if the file is damaged.
         """
         with _told(self.path):
             return self._connection.execute(sql, values).fetchall()
@@ -132,7 +132,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
         path: of the file; None is the one in the platform's directory for data.
 
     Raises:
-        DataError: the file is no ledger, is damaged, is of a newer version, or cannot be written; it is left as it is.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it stays
+            unchanged.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -174,7 +175,7 @@ def _recognised(path: Path) -> bool:
     """Whether a ledger stands there; looked at without changing it.
 
     Raises:
-        DataError: something else stands there.
+        DataError: if the file at this path is not a ledger.
     """
     try:
         with path.open("rb") as file:

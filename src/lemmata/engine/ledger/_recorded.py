@@ -170,7 +170,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
         The row that it gives now, and whether its hypotheses and numbers are those that were written, bit for bit.
 
     Raises:
-        DataError: the ledger has no such trial of the code as it is.
+        DataError: if the ledger has no such trial of the current code.
     """
     base = {"claim": claim.name, "fingerprint": trials_print_of(claim), "setting": setting, "seed": seed, "run": 0}
     known = _known(ledger, base, None, number + 1).get(number)

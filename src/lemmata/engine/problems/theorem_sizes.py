@@ -62,7 +62,7 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
         constant: the hidden constant.
 
     Raises:
-        SettingError: an error, C_F or cover that is not positive, or a negative noise.
+        SettingError: for an error, C_F or cover that is not positive, or a negative noise.
 
     Example:
         >>> from lemmata.subjects.in_context.risk_bound import parameter_choices

@@ -55,8 +55,8 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
         seed: of all randomness.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError: a budget that is none.
+        PrecisionError: if float64 is off.
+        SettingError: for a budget that is not above 0.
 
     >>> import jax
     >>> from lemmata.engine.claims import find

@@ -82,7 +82,7 @@ class Counterexample:
         The program, `counterexample.py`, runs as it stands: `python counterexample.py`.
 
         Raises:
-            DataError: the directory cannot be written to.
+            DataError: if the directory cannot be written to.
         """
         directory = Path(directory)
         stem = directory / "counterexample"
@@ -161,8 +161,8 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         claim: the claim, where its name does not find it.
 
     Raises:
-        MissingFileError: there is no such file.
-        DataError: it cannot be read, or is of another version.
+        MissingFileError: if there is no such file.
+        DataError: if the record cannot be read, or has another version.
     """
     path = Path(stem).with_suffix(".json")
     try:

@@ -68,8 +68,8 @@ def refute(
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError, UnknownNameError: a budget, a setting or a hypothesis that is none.
+        PrecisionError: if float64 is off.
+        SettingError, UnknownNameError: for an invalid budget, setting or hypothesis.
 
     >>> import jax
     >>> from lemmata.engine.claims import find

@@ -89,7 +89,7 @@ def widely(
     """Search one claim from a seed for each worker of an executor.
 
     Raises:
-        SolverError: all searches were lost.
+        SolverError: if all searches failed.
     """
     each = getattr(executor, "_max_workers", 2)
     for _, found in searches(executor, search, [claim], budget, each=each, **options):

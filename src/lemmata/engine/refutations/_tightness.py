@@ -74,8 +74,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
         seed: of all randomness.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError: a budget that is none.
+        PrecisionError: if float64 is off.
+        SettingError: for a budget that is not above 0.
 
     >>> import jax
     >>> from lemmata.engine.claims import find

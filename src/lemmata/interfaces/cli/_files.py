@@ -23,7 +23,8 @@ def prepare_directory(
         files: files in it that are written.
 
     Raises:
-        SettingError: it cannot be made or written to, or a file stands where a directory must, or the other way round.
+        SettingError: if the directory cannot be made or written to, or if a file is in the place of a directory or a
+            directory in the place of a file.
     """
     try:
         for place in (directory, *(directory / folder for folder in folders)):

@@ -166,7 +166,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
         rows: the claims to choose from.
 
     Raises:
-        UnknownNameError: no claim can have that word; the known ones are named.
+        UnknownNameError: if no claim can have this word; the message lists the known words.
     """
     from lemmata.engine.catalogue import FACETS, NOT_JUDGED
 

@@ -20,7 +20,7 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
         part: the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
 
     Raises:
-        UnknownNameError: nothing is near.
+        UnknownNameError: if no claim is near.
     """
     if not part.strip():
         return known, ""

@@ -18,7 +18,7 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
         part: "K/N"; empty for all.
 
     Raises:
-        SettingError: that is no part.
+        SettingError: if the text is not a valid part.
     """
     from lemmata.engine.catalogue import State, costs
     from lemmata.engine.claims import state_of

@@ -26,7 +26,7 @@ def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[s
         names: of the claims to choose from.
 
     Raises:
-        UnknownNameError: no claim is of that subject or section; the nearest one is told.
+        UnknownNameError: if no claim is in this subject or section; the message names the nearest one.
     """
     places = {place: None for name in names for place in _places(name)}
     words = [word.strip().replace("-", "_") for given in asked or () for word in given.split(",")]

@@ -49,8 +49,8 @@ def write_site(
         The first page.
 
     Raises:
-        SettingError: the directory is a file, cannot be written to, or holds files that are not a site's.
-        DataError: a page cannot be written.
+        SettingError: if the directory is a file, cannot be written to, or has files that do not belong to a site.
+        DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
     earlier = own_files(directory)
@@ -84,8 +84,8 @@ def own_files(directory: pathlib.Path) -> set[str]:
     Of a site that was not finished, those files belong to it that hold what was to be written.
 
     Raises:
-        SettingError: it is a file, or holds files and no site.
-        DataError: its list of files cannot be read.
+        SettingError: if the path is a file, or a directory with files that are not a site.
+        DataError: if its list of files cannot be read.
     """
     if not directory.exists():
         return set()

@@ -32,7 +32,7 @@ class Published:
         repository: the address of the repository, or empty.
 
     Raises:
-        SettingError: an address that is not one of the web.
+        SettingError: for an address that is not a web address.
     """
 
     base: str = ""

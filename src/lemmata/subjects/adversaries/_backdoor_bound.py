@@ -33,8 +33,8 @@ def conflict_loss(
         ridge: on the diagonal, above 0.
 
     Raises:
-        ShapeError: where K is not square and symmetric, or y has another number of rows.
-        DataError: for NaN.
+        ShapeError: if K is not square and symmetric, or y has another number of rows.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -70,8 +70,8 @@ def projection_loss(
         floor: of the inverse of K_SS, as a share of the mean of its diagonal.
 
     Raises:
-        ShapeError: where the matrices do not fit each other.
-        DataError: for NaN.
+        ShapeError: if the matrices do not fit each other.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -147,10 +147,10 @@ def optimise_trigger(
         rate: its step length.
 
     Raises:
-        ShapeError: where labels, trigger or support points do not fit the points.
-        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
-        SettingError: for a target that is no class, or a ridge that is not positive.
-        PrecisionError: without float64.
+        ShapeError: if labels, trigger or support points do not fit the points.
+        DataError: for points that are not finite or outside [0, 1], or labels that are not finite.
+        SettingError: for a target that is not a class, or a ridge that is not positive.
+        PrecisionError: if float64 is off.
     """
     require_float64("optimising a trigger")
     check_labels(clean.x, clean.y, "labels")

@@ -63,7 +63,7 @@ def wiring(cells: Sequence[Any]) -> Wiring:
         cells: at least one.
 
     Raises:
-        SettingError: for none, or for something that is no cell.
+        SettingError: for an empty list, or an entry that is not a cell.
     """
     wrong = [repr(cell) for cell in cells if not isinstance(cell, Cell)]
     if not cells or wrong:
@@ -157,11 +157,11 @@ def run_cells(
         scored: rows of which kernels are taken.
 
     Raises:
-        SettingError: for no cells or a share outside of [0, 1], a negative radius, or counts that are none.
-        ShapeError: where labels and rows differ in number, or held-out rows in their columns.
-        DataError: for numbers that are not finite, labels of one class, classes that are not numbered from 0 on, and
-            classes of held-out rows that no training row has.
-        PrecisionError: without float64.
+        SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
+        ShapeError: if there is not one label for each row, or the held-out rows have other columns.
+        DataError: for numbers that are not finite, labels of a single class, classes that are not numbered 0, 1, ...,
+            and classes of held-out rows that no training row has.
+        PrecisionError: if float64 is off.
     """
     require_float64("scores of cells")
     wires = wiring(cells)

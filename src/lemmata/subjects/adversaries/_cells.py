@@ -34,7 +34,7 @@ class Cell:
         width: from 1 to 1024.
 
     Raises:
-        CellError: for a depth, width or activation that is none, and a skip without a layer that it could go around.
+        CellError: for an invalid depth, width or activation, and for a skip connection without a layer to skip.
 
     Example:
         >>> from lemmata.subjects.adversaries import Cell
@@ -89,7 +89,7 @@ def cell_grid(
         widths: of hidden layers.
 
     Raises:
-        CellError: as `Cell`, for the first that is none.
+        CellError: for the same reasons as `Cell`, for the first invalid cell.
 
     Example:
         >>> from lemmata.subjects.adversaries import cell_grid

@@ -95,11 +95,11 @@ def distil(
         key: of the batches, needed where there are any.
 
     Raises:
-        ShapeError: for labels that do not fit their points, unequal numbers of classes, or support points of another
+        ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another
             shape.
-        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
-        SettingError: for a ridge that is not positive, a batch that has no rows or more than there are, or no key.
-        PrecisionError: without float64.
+        DataError: for points that are not finite or outside [0, 1], or labels that are not finite.
+        SettingError: for a ridge that is not positive, a batch that is empty or larger than the data, or a missing key.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -55,8 +55,8 @@ def mixed_kernels(
         beta: the share of attacked rows in the loss, from 0 to 1.
 
     Raises:
-        ShapeError: where attacked rows have another shape than rows.
-        SettingError: for a share outside of [0, 1].
+        ShapeError: if the attacked rows and the rows have different shapes.
+        SettingError: for a share outside [0, 1].
         DataError: for numbers that are not finite.
 
     Example:
@@ -101,10 +101,10 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
         y: labels, or one column an output.
 
     Raises:
-        ShapeError: where labels do not fit the matrix.
-        NotPositiveDefiniteError: where the smallest eigenvalue is at most n eps times the largest; under a trace the
+        ShapeError: if labels do not fit the matrix.
+        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; under a trace the
             energy is infinite instead.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

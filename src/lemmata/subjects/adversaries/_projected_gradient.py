@@ -54,8 +54,8 @@ def projected_gradient(
         published: repeat the attack of the public code.
 
     Raises:
-        SettingError: for an unknown norm, a negative radius, no steps, or a box that holds nothing.
-        ShapeError: where x is no matrix, or the losses are not one a row.
+        SettingError: for an unknown norm, a negative radius, no steps, or an empty box.
+        ShapeError: if x is not a matrix, or there is not one loss for each row.
 
     Example:
         >>> import jax.numpy as jnp

@@ -50,7 +50,7 @@ def rank_correlation(
         seed: of the resamples.
 
     Raises:
-        ShapeError: where scores and results differ in number.
+        ShapeError: if scores and results differ in number.
         DataError: for fewer than 8 items, numbers that are not finite, or values that are all equal.
         SettingError: for a level outside (0, 1) or no resamples.
 

@@ -84,10 +84,11 @@ def learn_row_times(
         box: the smallest and largest value of an input.
 
     Raises:
-        ShapeError: where targets do not fit rows, or validation rows do not fit training rows.
-        SettingError: for a negative number of steps or a learning rate that is not positive; as `projected_gradient`.
+        ShapeError: if targets do not fit rows, or validation rows do not fit training rows.
+        SettingError: for a negative number of steps or a learning rate that is not positive, and for the same reasons
+            as `projected_gradient`.
         DataError: for numbers that are not finite.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

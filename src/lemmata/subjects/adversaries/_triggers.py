@@ -21,8 +21,8 @@ class Trigger(eqx.Module):
         opacity: how much of the pattern is seen, in (0, 1]; 1 hides the point under the mask.
 
     Raises:
-        ShapeError: where mask and pattern differ in shape.
-        DataError: where either has a number outside [0, 1].
+        ShapeError: if mask and pattern differ in shape.
+        DataError: if either has a number outside [0, 1].
         SettingError: for an opacity outside (0, 1].
 
     Example:
@@ -50,7 +50,7 @@ class Trigger(eqx.Module):
         """Points with the trigger; they may be flat where the mask is an image with as many pixels.
 
         Raises:
-            ShapeError: where the points have another shape.
+            ShapeError: if the points have another shape.
         """
         shape = jnp.shape(self.mask)
         if x.shape[1:] not in (shape, (self.mask.size,)):
@@ -89,7 +89,7 @@ def square_trigger(
         opacity: of the trigger.
 
     Raises:
-        SettingError: where the square is not inside the image, has no pixel, or is not made of whole ones.
+        SettingError: if the square is not inside the image, has no pixel, or does not consist of whole pixels.
 
     Example:
         >>> from lemmata.subjects.adversaries import square_trigger
@@ -149,8 +149,8 @@ def poison(
         key: of the choice.
 
     Raises:
-        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
-        SettingError: for a target that is no class, or a fraction outside (0, 1).
+        ShapeError: if labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is not a class, or a fraction outside (0, 1).
     """
     if not 0 < fraction < 1:
         raise SettingError("fraction", found=fraction, rule="a share above 0 and below 1")
@@ -176,8 +176,8 @@ def poison_rows(
         triggered: which points.
 
     Raises:
-        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
-        SettingError: for a target that is no class.
+        ShapeError: if labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is not a class.
     """
     check_labels(x, y, "labels")
     check_class(target, y.shape[1])
@@ -198,9 +198,9 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
         target: class of the trigger.
 
     Raises:
-        SettingError: for a target that is no class.
-        ShapeError: where classes and outputs differ in number.
-        DataError: where all points are of the target, a class is no number of one, or outputs are not finite.
+        SettingError: for a target that is not a class.
+        ShapeError: if classes and outputs differ in number.
+        DataError: if all points have the target class, a class is not valid, or outputs are not finite.
     """
     check_class(target, outputs.shape[1])
     check_numbers("outputs", outputs)
@@ -226,7 +226,7 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
         rows: how many there are to be.
 
     Raises:
-        ShapeError: for another shape.
+        ShapeError: for a wrong shape.
         DataError: for numbers that are not whole, or negative.
     """
     if jnp.shape(classes) != (rows,):
@@ -272,8 +272,8 @@ def check_images(name: str, points: Array) -> None:
         points: the points.
 
     Raises:
-        DataError: for NaN, or a number outside.
-        ShapeError: for none.
+        DataError: for entries that are not finite, or outside [0, 1].
+        ShapeError: for an empty array.
     """
     check_numbers(name, points)
     _check_fractions(name, points)

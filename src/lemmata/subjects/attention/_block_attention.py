@@ -29,7 +29,7 @@ def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = T
         causal: whether later keys are out of reach.
 
     Raises:
-        ShapeError: for what is no row of blocks for each query.
+        ShapeError: if there is not one row of blocks for each query.
         SettingError: for a block below 1.
 
     Example:
@@ -71,7 +71,7 @@ def masked_block_attention(
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
         SettingError: for a block or count below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -121,7 +121,7 @@ def block_attention(
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
         SettingError: for a block, count or tile below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp

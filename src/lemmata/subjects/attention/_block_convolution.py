@@ -25,7 +25,7 @@ def key_convolution(
 
     Raises:
         ShapeError: for filters of another dimension.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp

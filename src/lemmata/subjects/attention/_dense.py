@@ -39,10 +39,10 @@ def sigmoid_attention(
         mask: what token i sees, row by row; everything by default.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
-        SettingError: for a bias or slope that is no finite number, or a slope below 0 or traced.
-        DataError: for NaN, for what are no numbers, and for a mask that is not of booleans.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced.
+        DataError: for entries that are not finite numbers, and for a mask that is not boolean.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 
@@ -79,11 +79,11 @@ def softmax_attention(
         mask: what token i sees, row by row; everything by default.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
-        SettingError: for a slope that is no finite number, below 0 or traced.
-        DataError: for NaN, for what are no numbers, for a mask that is not of booleans, and for a token that sees
-            nothing; where the mask is traced its output is NaN instead.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a slope that is not a finite number of at least 0, or is traced.
+        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that sees no
+            token. If the mask is traced, the output of such a token is NaN instead.
+        PrecisionError: for float16 and other types of half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -114,9 +114,9 @@ def check_head(q: Array, k: Array, v: Array) -> None:
         v: values.
 
     Raises:
-        ShapeError: where a shape does not fit.
-        DataError: for NaN, and for what are no real numbers with a fractional part.
-        PrecisionError: for float16 and its like.
+        ShapeError: if a shape does not fit.
+        DataError: for entries that are not finite, and for entries that are not floating-point numbers.
+        PrecisionError: for float16 and other types of half precision.
     """
     for name, array in (("queries", q), ("keys", k), ("values", v)):
         check_array(name, array)
@@ -140,7 +140,7 @@ def check_array(name: str, array: object) -> None:
         array: what was given.
 
     Raises:
-        DataError: for it.
+        DataError: if the value is not an array.
     """
     if not isinstance(array, jax.Array | np.ndarray):
         found, rule = f"a {type(array).__name__}", "an array of JAX or NumPy"
@@ -155,9 +155,9 @@ def check_floating(name: str, array: Array) -> None:
         array: the numbers; traced ones are looked at by their shape and type alone.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        DataError: for NaN, and for what are no real numbers with a fractional part.
-        PrecisionError: for float16 and its like.
+        ShapeError: if an axis has length 0.
+        DataError: for entries that are not finite, and for entries that are not floating-point numbers.
+        PrecisionError: for float16 and other types of half precision.
     """
     check_numbers(name, array)
     if not jnp.issubdtype(array.dtype, jnp.floating):
@@ -179,7 +179,7 @@ def bias_of(bias: float | Array | None, n: int) -> Any:
         n: tokens.
 
     Raises:
-        SettingError: for what is no finite number.
+        SettingError: if the value is not a finite number.
     """
     if bias is None:
         return -math.log(n)
@@ -205,7 +205,7 @@ def slope_of(slope: float) -> float:
         slope: the slope.
 
     Raises:
-        SettingError: where it is no finite number, negative or traced.
+        SettingError: if the slope is not a finite number of at least 0, or is traced.
     """
     rule = "a finite number that is not negative, because logits fall with the distance"
     number = _number("slope", slope, rule)

@@ -12,7 +12,7 @@ def interpreted(interpret: bool | None) -> bool:
         interpret: what was asked for.
 
     Raises:
-        SettingError: for a kernel that is to be compiled for a processor.
+        SettingError: for a kernel that would have to be compiled for a CPU.
     """
     processor = jax.default_backend() == "cpu"
     if processor and interpret is not None and not interpret:

@@ -21,9 +21,9 @@ def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d
         block: keys of a block, B.
 
     Raises:
-        ShapeError: for keys that are no matrix with rows.
+        ShapeError: if the keys are not a matrix with at least one row.
         SettingError: for a block below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -47,7 +47,7 @@ def block_scores(q: Float[Array, "m d"], keys: Float[Array, "n width"], block: i
     Raises:
         ShapeError: for queries and keys of different dimensions.
         SettingError: for a block below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -90,9 +90,9 @@ def chosen_blocks(
         min(count, blocks) block numbers for each query.
 
     Raises:
-        ShapeError: where queries and keys are not of one shape.
+        ShapeError: if queries and keys are not of the same shape.
         SettingError: for a block, count or tile below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -147,7 +147,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
         causal: whether later keys are out of reach.
 
     Raises:
-        SettingError: for a number below 1, and for a ragged length that is not causal.
+        SettingError: for a number below 1, and for a length that is not a multiple of the block without causal masking.
 
     Example:
         >>> from lemmata.subjects.attention import attended_pairs

@@ -41,10 +41,10 @@ def jacobian_bound(
         bias: what every logit is raised by, for the sigmoid; -log n by default.
 
     Raises:
-        ShapeError: where tokens and weights do not fit each other, or are empty.
+        ShapeError: if tokens and weights do not fit each other, or are empty.
         SettingError: for an unknown kind, a bias that is not finite, and a bias for the softmax.
-        DataError: for NaN.
-        PrecisionError: for float16 and its like.
+        DataError: for entries that are not finite.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 

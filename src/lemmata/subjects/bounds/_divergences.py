@@ -76,7 +76,7 @@ def kl_moment(n: int) -> float:
         n: the number of draws, from 1 to 10^7.
 
     Raises:
-        SettingError: for another n.
+        SettingError: for an n outside the allowed range.
 
     >>> kl_moment(1), kl_moment(2), round(kl_moment(1000) - math.sqrt(500 * math.pi), 3)
     (2.0, 2.5, 0.67)
@@ -99,7 +99,7 @@ def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 
         hypotheses: how many priors share delta.
 
     Raises:
-        SettingError: for a negative divergence, n below 1, a delta outside (0, 1).
+        SettingError: for a negative divergence, n below 1, or a delta outside (0, 1).
 
     >>> round(pac_bayes_budget(5.0, 1000, 0.05), 5)
     0.01169

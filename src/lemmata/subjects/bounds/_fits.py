@@ -19,7 +19,7 @@ def as_fit(fit: Any) -> Fit:
         fit: an estimator, cloned for every call; or fit(x, y), which returns a function of rows or what has `predict`.
 
     Raises:
-        SettingError: for what is neither.
+        SettingError: if `fit` is neither an estimator nor a function.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
         return lambda x, y: _checked(clone(fit, safe=False).fit(x, y).predict)
@@ -58,7 +58,7 @@ def check_enough(n: int) -> None:
         n: rows.
 
     Raises:
-        DataError: for fewer.
+        DataError: for fewer rows.
     """
     if n < _LEAST:
         raise DataError(

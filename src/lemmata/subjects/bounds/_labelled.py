@@ -16,7 +16,7 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
         name: what it is, for messages.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     rows = np.asarray(x)
     if rows.ndim < 2:
@@ -33,7 +33,7 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
         y: their classes, at least two different ones.
 
     Raises:
-        ShapeError, DataError: where they do not fit.
+        ShapeError, DataError: if the arrays do not fit each other.
     """
     rows = as_rows(x)
     given = _one_each("y", y, len(rows))
@@ -62,7 +62,7 @@ def as_held(
         classes: theirs.
 
     Raises:
-        ShapeError, DataError: where they do not fit.
+        ShapeError, DataError: if the arrays do not fit each other.
     """
     if not (isinstance(held, tuple | list) and len(held) == 2):
         raise ShapeError("held", found=type(held).__name__, rule="a pair (rows, classes)")

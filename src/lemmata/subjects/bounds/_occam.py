@@ -75,8 +75,8 @@ def occam_bound(
         delta: the probability that the bound is wrong.
 
     Raises:
-        SettingError: for no or negative bits, a delta outside (0, 1), a model that cannot be called.
-        ShapeError, DataError: for rows and classes that do not fit.
+        SettingError: for bits that are not above 0, a delta outside (0, 1), or a model that cannot be called.
+        ShapeError, DataError: for rows and classes that do not fit each other.
 
     Example:
         >>> import numpy as np

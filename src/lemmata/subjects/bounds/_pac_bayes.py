@@ -135,8 +135,9 @@ def pac_bayes_bound(
         seed: of the split and the draws.
 
     Raises:
-        SettingError: for a model that cannot be read; a prior, delta, ridge or number of draws that is none.
-        ShapeError, DataError: for rows and classes that do not fit, a class that one half lacks, one class alone.
+        SettingError: for a model that cannot be read, or an invalid prior, delta, ridge or number of draws.
+        ShapeError, DataError: for rows and classes that do not fit each other, a class that is missing in one half, or
+            a single class.
 
     Example:
         >>> from sklearn.datasets import load_digits

@@ -22,9 +22,10 @@ class BitProcess:
         reward: in each state, whatever the action.
 
     Raises:
-        ShapeError: the number of states is no power of 2, or differs between the two, or there is no action.
-        SettingError: an action leads out of the states.
-        DataError: transitions that are no whole numbers, or rewards that are not finite.
+        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
+            action.
+        SettingError: if an action leads to a state that does not exist.
+        DataError: for transitions that are not whole numbers, or rewards that are not finite.
     """
 
     name: str
@@ -79,7 +80,7 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
         goal: the state with the reward.
 
     Raises:
-        SettingError: fewer than 2 bits or more than 20, or a goal that is no state.
+        SettingError: for fewer than 2 bits or more than 20, or a goal that is not a state.
 
     Example:
         >>> from lemmata.subjects.decisions import optimal_values, parity_process
@@ -107,7 +108,8 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
         goal: the x with the reward; None is all ones.
 
     Raises:
-        SettingError: no bits, more than 20 with those of the counter, or a goal that is not of n bits.
+        SettingError: without bits, for more than 20 bits including those of the counter, or for a goal that does not
+            have n bits.
 
     Example:
         >>> from lemmata.subjects.decisions import majority_process, optimal_values
@@ -140,9 +142,9 @@ def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
         masks: which bits are added up, for each bit of the following state; that of bit 0 is not used.
 
     Raises:
-        SettingError: fewer than 2 bits or more than 20.
-        ShapeError: there are not n masks.
-        DataError: masks that are no whole numbers.
+        SettingError: for fewer than 2 bits or more than 20.
+        ShapeError: if there are not n masks.
+        DataError: for masks that are not whole numbers.
 
     Example:
         >>> import numpy as np
@@ -173,7 +175,7 @@ def optimal_values(
         V_h of each state and Q_h of each action and state.
 
     Raises:
-        SettingError: a horizon below 1.
+        SettingError: for a horizon below 1.
     """
     check_whole("horizon", horizon, 1, "states")
     values = np.zeros(len(process.reward))

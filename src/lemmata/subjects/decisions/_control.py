@@ -92,8 +92,8 @@ def grid_values(
         A function of states and forces.
 
     Raises:
-        SettingError: no problem of control, fewer than 3 points, or a discount that is not between 0 and 1.
-        SolverError: the values still change after 2000 passes, as they may with a discount near 1.
+        SettingError: for a problem of another type, fewer than 3 points, or a discount that is not between 0 and 1.
+        SolverError: if the values still change after 2000 passes, which can happen with a discount near 1.
 
     Example:
         >>> import numpy as np

@@ -41,8 +41,8 @@ def walsh_coefficients(values: Float[np.ndarray, " states"]) -> Float[np.ndarray
         c_S, in the order of the numbers S: the mean of f first.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: for NaN, infinity, and complex numbers.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for entries that are not finite, and for complex numbers.
 
     Example:
         >>> import numpy as np
@@ -66,8 +66,8 @@ def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, 
         values: f at the states 0, ..., 2^n - 1.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: for NaN, infinity, and complex numbers.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for entries that are not finite, and for complex numbers.
 
     Example:
         >>> import numpy as np
@@ -87,8 +87,8 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
         truth: f at the states 0, ..., 2^n - 1.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np
@@ -111,9 +111,9 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
         A row a term: the bits that it leaves free, and the values of the others, both as numbers.
 
     Raises:
-        SettingError: more than 12 bits.
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        SettingError: for more than 12 bits.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np
@@ -149,9 +149,9 @@ def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.
 
     Raises:
-        SettingError: more than 12 bits.
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        SettingError: for more than 12 bits.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np

@@ -71,7 +71,7 @@ def kernel_behaviour(
         tolerance: the largest relative error that still counts as kernel behaviour.
 
     Raises:
-        ShapeError: without later parameters, or where their trees differ.
+        ShapeError: without parameters after the first, or if their trees differ.
         SettingError: for a tolerance that is not above 0.
 
     Example:

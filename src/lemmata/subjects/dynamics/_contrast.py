@@ -34,8 +34,8 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
         views: row by row, other views of them.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -90,9 +90,9 @@ def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Floa
         views: row by row, other views of them.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -118,7 +118,7 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
         dimension: d.
 
     Raises:
-        SettingError: where fewer eigenvalues are positive beyond rounding; says how many.
+        SettingError: if fewer eigenvalues are above rounding errors; the message states how many.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     seen = known(values)

@@ -90,11 +90,11 @@ def critic(
         loss: "ipm", "lsgan" or "vanilla".
 
     Raises:
-        SettingError: for a time that is negative or infinite, or another loss.
-        ShapeError: where points have different dimensions.
-        DataError: for NaN.
-        SolverError: where the vanilla flow needs more than 20,000 steps.
-        PrecisionError: without float64.
+        SettingError: for a time that is negative or infinite, or an unknown loss.
+        ShapeError: if points have different dimensions.
+        DataError: for entries that are not finite.
+        SolverError: if the vanilla flow needs more than 20,000 steps.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax

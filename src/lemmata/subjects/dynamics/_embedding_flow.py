@@ -39,11 +39,11 @@ def embedding_flow(
         tolerance: of a step.
 
     Raises:
-        ShapeError: where matrix and start do not fit.
-        SettingError: for times that do not ascend from above 0.
-        DataError: for NaN.
-        SolverError: after 100,000 steps.
-        PrecisionError: without float64.
+        ShapeError: if matrix and start do not fit.
+        SettingError: for times that are not increasing and above 0.
+        DataError: for entries that are not finite.
+        SolverError: if 100,000 steps are not enough.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax

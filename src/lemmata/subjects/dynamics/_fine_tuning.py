@@ -57,9 +57,9 @@ def fine_tuning_kernels(
         working_set: bytes that two blocks of gradients and their signs may take; at least one row of each.
 
     Raises:
-        ShapeError: without a point, or for outputs that are matrices.
+        ShapeError: without points, or for outputs that are matrices.
         SettingError: for parameters without a floating-point number.
-        SolverError: where a gradient is not finite.
+        SolverError: if a gradient is not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -148,8 +148,8 @@ def fine_tune(
         until: training stands still once the mean loss is at most this.
 
     Raises:
-        ShapeError: where x and y differ in rows.
-        SettingError: for other classes, and for numbers of steps that do not increase from at least 1.
+        ShapeError: if x and y have different numbers of rows.
+        SettingError: for classes other than -1 and 1, and for numbers of steps that are not increasing or below 1.
 
     Example:
         >>> import jax.numpy as jnp, optax

@@ -32,7 +32,7 @@ def offset_regression(
         start_at: f_0 on the new rows.
 
     Raises:
-        ShapeError: where the sizes do not fit.
+        ShapeError: if the sizes do not fit each other.
         SettingError: for a ridge that is not above 0.
 
     Example:
@@ -77,7 +77,7 @@ def logistic_descent(
         start_at: the same on the new rows.
 
     Raises:
-        ShapeError: where the sizes do not fit.
+        ShapeError: if the sizes do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -150,8 +150,8 @@ def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: fl
         gamma: the weight of errors, above 0; the system is regular unless 1/gamma is a singular value of H.
 
     Raises:
-        ShapeError: where the sizes do not fit.
-        SettingError: for a gamma that is not above 0, and for other classes.
+        ShapeError: if the sizes do not fit each other.
+        SettingError: for a gamma that is not above 0, and for classes other than -1 and 1.
 
     Example:
         >>> import jax.numpy as jnp

@@ -148,7 +148,7 @@ def pre_train(
         The parameters, in the precision that is switched on, and the loss at every step.
 
     Raises:
-        SettingError: where the model's vocabulary or length is not that of the language.
+        SettingError: if the vocabulary or length of the model differs from that of the language.
     """
     if (model.vocabulary, model.length) != (language.vocabulary, language.length):
         rule = f"vocabulary {language.vocabulary} and length {language.length}, like the language"

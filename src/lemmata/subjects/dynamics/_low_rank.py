@@ -31,7 +31,7 @@ def in_subspace(
         dimension: k.
 
     Raises:
-        SettingError: for a dimension that is no whole number above 0.
+        SettingError: for a dimension that is not a whole number above 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -64,7 +64,7 @@ def low_rank_adapters(
         rank: columns of D.
 
     Raises:
-        SettingError: for a rank that is no whole number above 0, and for parameters without a matrix.
+        SettingError: for a rank that is not a whole number above 0, and for parameters without a matrix.
 
     Example:
         >>> import jax, jax.numpy as jnp

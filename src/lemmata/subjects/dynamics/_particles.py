@@ -93,11 +93,11 @@ def particle_flow(
         every: steps between two entries of the path.
 
     Raises:
-        SettingError: for a rate that is not positive and finite, fewer than 1 step, steps that are no multiple of
-            `every`, and as `critic`.
-        ShapeError: where points have different dimensions.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        SettingError: for a rate that is not positive and finite, fewer than 1 step, or a number of steps that is not a
+            multiple of `every`, and for the same reasons as `critic`.
+        ShapeError: if points have different dimensions.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -149,8 +149,8 @@ def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | n
         y: the other.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import numpy as np

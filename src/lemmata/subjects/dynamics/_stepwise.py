@@ -65,7 +65,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
         vectors: eigenvectors of Gamma as columns, by falling eigenvalue; at most d of them.
 
     Raises:
-        ShapeError: where they do not fit each other.
+        ShapeError: if they do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -116,11 +116,12 @@ def stepwise_times(
         kernel: K; None is the linear model.
 
     Raises:
-        SettingError: for a dimension below 1 or above the number of positive eigenvalues, a start that is not
-            positive, or one so large that s_j² gamma_j is above 1/2 (the step lies before time 0).
-        ShapeError: where the views are not of one shape, or weights do not fit.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
+            positive. Also for a start so large that s_j² gamma_j is above 1/2, because the step lies before time 0
+            then.
+        ShapeError: if the views are not of the same shape, or weights do not fit.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax

@@ -73,11 +73,11 @@ def aligned_regression(
         rate: its step.
 
     Raises:
-        SettingError: an unknown term, a negative weight, more columns than inputs have, a number of steps below 0, or
-            a rate that is not above 0.
-        ShapeError: rows or columns do not fit, or no more rows in all than columns.
-        DataError: a number is not finite, all labels are the same, the rows of both together vary in fewer directions
-            than z has columns, or numbers are so large that the fit is not finite.
+        SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
+            steps, or a rate that is not above 0.
+        ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
+        DataError: if a number is not finite, all labels are equal, the rows of both sets vary in fewer directions than
+            z has columns, or numbers are so large that the fit is not finite.
 
     References:
         yang2024cod, abstract: what is minimised, without its marginal term and modified moments.

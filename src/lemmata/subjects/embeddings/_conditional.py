@@ -56,9 +56,9 @@ def conditional_mean_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: matrices that are not symmetric, or do not fit.
-        DataError: a number is not finite.
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -101,9 +101,9 @@ def conditional_covariance_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: matrices that are not symmetric, or do not fit.
-        DataError: a number is not finite.
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -180,9 +180,9 @@ def conditional_discrepancy(
         The two squared distances; `value` is the root of their sum.
 
     Raises:
-        ShapeError: numbers of rows or columns do not fit.
-        DataError: a number is not finite (by `gram`).
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: if the numbers of rows or columns do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     References:
         yang2024cod, abstract. Where the labels of source and target have unlike laws, equal conditional laws have a

@@ -61,9 +61,9 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
 
     Raises:
-        SettingError: for what is no layer; where there is no critical point among the kernels whose moments
-            `gaussian_moments` resolves, and kernels that it does not.
-        PrecisionError: where JAX computes in float32.
+        SettingError: for an activation that is not a layer, for kernels whose moments `gaussian_moments` does not
+            resolve, or if no critical point exists among the others.
+        PrecisionError: if JAX computes in float32.
 
     >>> import jax
     >>> from lemmata.architectures import Gelu

@@ -30,8 +30,8 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
         skip: the factor of the residual connection, at least 0 and below 1; 0 for none.
 
     Raises:
-        SettingError: for an activation without a critical point, and a skip outside [0, 1) or of one that is not scale
-            invariant.
+        SettingError: for an activation without a critical point, for a skip outside [0, 1), or for a skip with an
+            activation that is not scale invariant.
 
     >>> from lemmata.architectures import LeakyRelu, Relu
     >>> vertex_growth(Relu()), vertex_growth(LeakyRelu(1.0)), round(vertex_growth(Relu(), skip=0.5), 3)

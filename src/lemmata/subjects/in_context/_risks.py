@@ -82,7 +82,7 @@ def measured_risks(
         queries: other inputs of each prompt.
 
     Raises:
-        SettingError: an even L, or one below 3.
+        SettingError: for an L that is even or below 3.
     """
     if min(layers) < 3 or any(depth % 2 == 0 for depth in layers):
         raise SettingError(

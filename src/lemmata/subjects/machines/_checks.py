@@ -23,7 +23,7 @@ def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = F
         infinite: whether infinity is allowed.
 
     Raises:
-        SettingError: naming the setting.
+        SettingError: if the value is out of range; the message names the setting.
     """
     number = known(value)
     if number is None:
@@ -45,7 +45,7 @@ def count(name: str, value: Any, least: int) -> int:
         least: the smallest that is allowed.
 
     Raises:
-        SettingError: for what is none, or a smaller one.
+        SettingError: if the value is not a whole number, or is smaller.
     """
     number = whole(name, value)
     if number < least:
@@ -61,7 +61,7 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
         values: what was given.
 
     Raises:
-        SettingError: for what is no sequence of such.
+        SettingError: if the value is not a sequence of such numbers.
     """
     try:
         given = tuple(values)
@@ -78,7 +78,7 @@ def check_array(name: str, value: Any) -> None:
         value: what was given.
 
     Raises:
-        DataError: naming it.
+        DataError: if the value is not valid; the message names it.
     """
     if not isinstance(value, jax.Array | np.ndarray):
         raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="convert it with jnp.asarray")
@@ -93,7 +93,8 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
         right: variances of the other.
 
     Raises:
-        DataError: for NaN, negative variances, and |cross| > sqrt(left right), by more than rounding.
+        DataError: for entries that are not finite, negative variances, and |cross| above sqrt(left right) by more than
+            rounding.
     """
     for name, given in (("cross", cross), ("left", left), ("right", right)):
         if np.size(given):
@@ -121,7 +122,7 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
         inducing: the Gram matrix of others, whose diagonal is not to be negative either.
 
     Raises:
-        DataError: naming which.
+        DataError: for a negative variance; the message names it.
     """
     own, matrix = known(variances), known(inducing)
     if own is None or matrix is None or own.size == 0:
@@ -141,7 +142,7 @@ def check_factor(name: str, factor: Array) -> None:
         factor: lower triangular, NaN where there is none.
 
     Raises:
-        NotPositiveDefiniteError: naming the matrix.
+        NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.
     """
     values = known(factor)
     if values is None:
@@ -164,7 +165,7 @@ def check_semidefinite(name: str, matrix: Any) -> None:
         matrix: symmetric.
 
     Raises:
-        NotPositiveDefiniteError: naming it.
+        NotPositiveDefiniteError: if the value is not valid; the message names it.
     """
     values = known(matrix)
     if values is None:

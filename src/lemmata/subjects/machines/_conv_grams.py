@@ -34,8 +34,8 @@ def check_grams(grams: ConvolutionalGrams) -> None:
         grams: of a layer.
 
     Raises:
-        ShapeError: where the inducing Gram matrix is not square and symmetric, or another has not its shape.
-        DataError: for NaN, and for negative variances.
+        ShapeError: if the inducing Gram matrix is not square and symmetric, or another matrix does not fit its shape.
+        DataError: for entries that are not finite, and for negative variances.
     """
     check_gram("inducing", grams.inducing)
     if grams.cross.ndim != 4 or grams.cross.shape[3] != len(grams.inducing):
@@ -63,9 +63,9 @@ def patch_grams(
         bias: added to every covariance, at least 0.
 
     Raises:
-        ShapeError: for other shapes.
-        SettingError: where k is even; for a bias out of its range.
-        DataError: for NaN.
+        ShapeError: for wrong shapes.
+        SettingError: if k is even, or for a bias out of its range.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp

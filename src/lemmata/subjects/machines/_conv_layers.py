@@ -37,9 +37,9 @@ def convolve_grams(
         stride: which sites are kept, from the first: every one, every second, ...
 
     Raises:
-        ShapeError: for other shapes.
-        SettingError: for an even window, or a stride that is no whole number of at least 1.
-        DataError: for NaN.
+        ShapeError: for wrong shapes.
+        SettingError: for an even window, or a stride that is not a whole number of at least 1.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -79,7 +79,7 @@ def rectify_grams(
         bias: what is added, at least 0.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
         SettingError: for a weight or bias out of its range.
 
     Example:
@@ -113,9 +113,9 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
             inverted.
 
     Raises:
-        ShapeError: for another shape, and for a G that is not symmetric.
-        DataError: for NaN.
-        NotPositiveDefiniteError: where K_ii cannot be inverted, or an eigenvalue of G is below 0.
+        ShapeError: for a wrong shape, and for a G that is not symmetric.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if K_ii cannot be inverted, or an eigenvalue of G is below 0.
         SettingError: for a jitter out of its range.
 
     Example:
@@ -145,7 +145,7 @@ def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p 
         jitter: at least 0.
 
     Raises:
-        NotPositiveDefiniteError: where there is none.
+        NotPositiveDefiniteError: if there is no Cholesky factor.
         SettingError: for a jitter out of its range.
     """
     check_number("jitter", jitter)
@@ -178,9 +178,9 @@ def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> Convolut
             variance ("local"). "image" and "local" treat an image alone, whatever else is in the batch.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
-        DataError: for a norm of 0, as of a black image.
-        SettingError: for another word.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
+        DataError: for a norm of 0, which a black image has.
+        SettingError: for an unknown word.
 
     Example:
         >>> import jax.numpy as jnp

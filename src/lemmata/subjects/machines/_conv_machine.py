@@ -106,8 +106,8 @@ def initial_machine(
 
     Raises:
         ShapeError: for images of another shape.
-        SettingError: where counts and strides do not fit, or are not positive.
-        DataError: for NaN.
+        SettingError: if counts and strides do not fit, or are not positive.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -174,8 +174,8 @@ def machine_objective(
         stiffness: nu, at least 0; where it is infinite the divergence must be 0, and is left out.
 
     Raises:
-        ShapeError: where images do not fit the machine, or targets the images.
-        DataError: for NaN.
+        ShapeError: if images do not fit the machine, or targets the images.
+        DataError: for entries that are not finite.
         SettingError: for a stiffness out of its range.
 
     Example:
@@ -222,8 +222,8 @@ def train_machine(
         The machine, and the objective before each step.
 
     Raises:
-        ShapeError: where images do not fit the machine, or targets the images.
-        DataError: for NaN.
+        ShapeError: if images do not fit the machine, or targets the images.
+        DataError: for entries that are not finite.
         SettingError: for a stiffness, steps or a rate out of range.
 
     Example:

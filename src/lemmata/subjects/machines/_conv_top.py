@@ -45,9 +45,9 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
         jitter: as in `replace_gram`.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
-        SettingError: for another word, or a jitter out of its range.
-        NotPositiveDefiniteError: where K_ii cannot be inverted.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
+        SettingError: for an unknown word, or a jitter out of its range.
+        NotPositiveDefiniteError: if K_ii cannot be inverted.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,10 +100,10 @@ def induced_posterior(
         jitter: as in `replace_gram`.
 
     Raises:
-        ShapeError: where targets are not one row an image, or the covariances do not fit each other.
-        DataError: for NaN, and for negative variances.
+        ShapeError: if there is not one row of targets for each image, or the covariances do not fit each other.
+        DataError: for entries that are not finite, and for negative variances.
         SettingError: for a noise or jitter out of its range.
-        NotPositiveDefiniteError: where K_ii cannot be inverted.
+        NotPositiveDefiniteError: if K_ii cannot be inverted.
 
     Example:
         >>> import jax.numpy as jnp

@@ -57,8 +57,8 @@ class DenseMachine(NamedTuple):
             own: G_0 of each other row with itself.
 
         Raises:
-            ShapeError: where these do not fit each other or the machine.
-            DataError: for what are no arrays, for NaN, and for negative entries of `own`.
+            ShapeError: if the arrays do not fit each other or the machine.
+            DataError: for values that are not arrays, entries that are not finite, and negative entries of `own`.
         """
         n = len(self.gram_0)
         check_array("cross", cross)
@@ -111,13 +111,13 @@ def deep_kernel_machine(
         start: a key for a random start of the search; None starts from the prior.
 
     Raises:
-        SettingError: for a setting out of its range; for noise 0 where the labels' columns have a rank below n and a nu
-            is not above C, since the objective then has no maximum in a linear machine, and may have none in one of
-            ReLUs (with two equal labels and nu below 1, say, though it has one with two opposite labels).
-        ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
-        NotPositiveDefiniteError: where K(G_0) is not positive definite, as with equal rows.
-        SolverError: where the search did not settle.
-        DataError, PrecisionError: for NaN; without float64.
+        SettingError: for a setting out of its range. Also for noise 0 if the columns of the labels have a rank below n
+            and a nu is not above C. The objective has no maximum in a linear machine then, and may have none in a
+            machine of ReLUs.
+        ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
+        NotPositiveDefiniteError: if K(G_0) is not positive definite, for example because rows are equal.
+        SolverError: if the search did not converge.
+        DataError, PrecisionError: for entries that are not finite; PrecisionError if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

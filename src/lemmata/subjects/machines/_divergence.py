@@ -23,10 +23,10 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
         prior: K, positive definite, of the same shape.
 
     Raises:
-        ShapeError: where a matrix is not square and symmetric, or their sizes differ.
-        NotPositiveDefiniteError: where one is not positive definite; names it.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if a matrix is not square and symmetric, or their sizes differ.
+        NotPositiveDefiniteError: if a matrix is not positive definite; the message names it.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

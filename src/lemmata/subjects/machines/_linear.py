@@ -36,9 +36,9 @@ def linear_deep_kernel_machine(
         nu: the weight of each layer's divergence, above 0.
 
     Raises:
-        SettingError: for a nu out of its range; where the objective has no maximum.
-        ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
-        NotPositiveDefiniteError: where G_0 is not positive definite.
+        SettingError: for a nu out of its range, or if the objective has no maximum.
+        ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
+        NotPositiveDefiniteError: if G_0 is not positive definite.
 
     Example:
         >>> import numpy as np

@@ -44,8 +44,8 @@ class SparseMachine(eqx.Module):
             x: rows.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x)
         z, d = self.points, x.shape[1]
@@ -85,8 +85,8 @@ class SparseMachine(eqx.Module):
             y: labels.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points, or other rows than y.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points, or another number of rows than y.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x, y)
         last, noise = self.covariances(x), jnp.exp(self.log_noise)
@@ -118,7 +118,7 @@ class SparseMachine(eqx.Module):
             nu: the weight of every layer, at least 0.
 
         Raises:
-            ShapeError, DataError: as `likelihood`.
+            ShapeError, DataError: for the same reasons as `likelihood`.
             SettingError: for a nu out of its range.
         """
         check_number("nu", nu)
@@ -132,7 +132,7 @@ class SparseMachine(eqx.Module):
             y: labels.
 
         Raises:
-            ShapeError, DataError: as `likelihood`.
+            ShapeError, DataError: for the same reasons as `likelihood`.
         """
         self._check(x, y)
         return _weights(self, x, y)
@@ -145,8 +145,9 @@ class SparseMachine(eqx.Module):
             weights: of `weights`.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points, or `weights` not a row for each of these.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points, or `weights` does not have one row for each
+                inducing point.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x)
         check_array("weights", weights)
@@ -193,9 +194,9 @@ def train_sparse_machine(
         The trained machine, and the objective before each step, in nats a row.
 
     Raises:
-        PrecisionError: without float64.
-        ShapeError: where x has other columns than the inducing points, or other rows than y.
-        DataError: for NaN, and for what is no array.
+        PrecisionError: if float64 is off.
+        ShapeError: if x has other columns than the inducing points, or another number of rows than y.
+        DataError: for entries that are not finite, and for values that are not arrays.
         SettingError: for a nu, steps or a rate out of range.
         UnknownNameError: for a machine of an unknown map.
     """

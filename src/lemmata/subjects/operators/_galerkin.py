@@ -79,8 +79,8 @@ def galerkin_attention(
         normed: whether keys and values are normed; without it the term is a cubic form of the channels.
 
     Raises:
-        ShapeError: where x or `over` has other channels than the parameters.
-        DataError: for NaN.
+        ShapeError: if x or `over` has other channels than the parameters.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax

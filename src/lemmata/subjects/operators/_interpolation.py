@@ -18,7 +18,7 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
         width: columns of pixels.
 
     Raises:
-        SettingError: for what are no whole numbers, at least 1.
+        SettingError: for values that are not whole numbers of at least 1.
     """
     check_whole("height", height, 1, "pixels")
     check_whole("width", width, 1, "pixels")
@@ -58,8 +58,8 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
         positions: in the unit square, rows first.
 
     Raises:
-        ShapeError: where an array has another shape.
-        DataError: for NaN, and for positions outside the unit square.
+        ShapeError: if an array has another shape.
+        DataError: for entries that are not finite, and for positions outside the unit square.
     """
     check_image("image", image, channels=None)
     check_positions("positions", positions)
@@ -83,9 +83,9 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
         shape: rows and columns of the result.
 
     Raises:
-        ShapeError: where the image is no array of rows, columns and channels.
-        SettingError: for a shape that is not two whole numbers, at least 1.
-        DataError: for NaN, and for truth values.
+        ShapeError: if the image is not an array of rows, columns and channels.
+        SettingError: for a shape that is not two whole numbers of at least 1.
+        DataError: for entries that are not finite, and for booleans.
     """
     check_image("image", image, channels=None)
     if np.shape(shape) != (2,):
@@ -138,9 +138,9 @@ def peak_signal_to_noise(
         border: pixels at each edge that do not count.
 
     Raises:
-        ShapeError: where the two differ in shape, or the border leaves nothing.
-        SettingError: for a border that is no whole number, at least 0.
-        DataError: for NaN, and for a reference whose values are not in [0, 1].
+        ShapeError: if the two differ in shape, or the border leaves nothing.
+        SettingError: for a border that is not a whole number of at least 0.
+        DataError: for entries that are not finite, and for a reference whose values are not in [0, 1].
     """
     check_numbers("image", image)
     check_colours("reference", reference)

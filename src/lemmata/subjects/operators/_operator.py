@@ -125,10 +125,10 @@ class SuperResolutionOperator(eqx.Module):
             over: positions that the kernel integral is a mean over; those that are asked for by default.
 
         Raises:
-            ShapeError: where an array has another shape.
+            ShapeError: if an array has another shape.
             SettingError: for a cell that is not two numbers above 0.
-            DataError: for NaN, for values of the image that are not in [0, 1], and for positions outside the unit
-                square.
+            DataError: for entries that are not finite, for values of the image that are not in [0, 1], and for
+                positions outside the unit square.
         """
         check_image("image", image)
         check_colours("image", image)
@@ -165,8 +165,8 @@ def super_resolve(
 
     Raises:
         SettingError: for a scale below 1.
-        ShapeError: where the image is none.
-        DataError: for NaN, and for values that are not in [0, 1].
+        ShapeError: if the image is not valid.
+        DataError: for entries that are not finite, and for values that are not in [0, 1].
     """
     if not 1 <= scale < np.inf:
         raise SettingError(

@@ -17,7 +17,7 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     scikit-learn reads its files with Pillow, which comes with the extra `photographs`; nothing is fetched.
 
     Raises:
-        DataError: where Pillow or a file is missing.
+        DataError: if Pillow or a file is missing.
 
     Example:
         >>> from lemmata.subjects.operators import photographs

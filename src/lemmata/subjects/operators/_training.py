@@ -51,9 +51,9 @@ def train_super_resolution(
 
     Raises:
         SettingError: for scales that are not 1 <= low <= high, counts below 1, a rate that is not above 0, or a seed
-            that is no whole number, at least 0.
-        ShapeError: for images smaller than the largest patch, or none.
-        DataError: for NaN, and for values that are not in [0, 1].
+            that is not a whole number of at least 0.
+        ShapeError: without images, or for images smaller than the largest patch.
+        DataError: for entries that are not finite, and for values that are not in [0, 1].
     """
     for name, count in (("steps", steps), ("side", side), ("batch", batch), ("points", points)):
         check_whole(name, count, 1, name)

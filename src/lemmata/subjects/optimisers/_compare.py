@@ -92,7 +92,7 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite where that can be all of them.
 
     Raises:
-        SettingError: k below 1 or above n.
+        SettingError: for k below 1 or above n.
 
     >>> expected_best(np.array([3.0, 1.0, 2.0]), 2)
     1.3333333333333333
@@ -136,7 +136,7 @@ def compare_optimisers(
         seed: of the settings and of the shuffles.
 
     Raises:
-        SettingError: fewer than two optimisers or trials, a range that is not 0 < low <= high.
+        SettingError: for fewer than two optimisers or trials, or a range that is not 0 < low <= high.
 
     >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
     >>> rates = {"learning_rate": (1e-3, 1e-1)}

@@ -71,7 +71,8 @@ class CubicTeacher(eqx.Module):
         ratio: d/(N s).
 
     Raises:
-        SettingError: for an epsilon that is not finite and negative, and others that are not finite and positive.
+        SettingError: for an epsilon that is not finite and negative, and for other numbers that are not finite and
+            positive.
     """
 
     epsilon: float = eqx.field(static=True)
@@ -117,7 +118,7 @@ class CubicTeacher(eqx.Module):
         """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
 
         Raises:
-            SettingError: as `gain`.
+            SettingError: for the same reasons as `gain`.
         """
         _check_share(share)
         _check_field(interaction, linear, cubic)
@@ -179,7 +180,7 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
         linear: b, below 2e.
 
     Raises:
-        SettingError: where b is not between 0 and 2e: the minimum at 0 then turns continuously.
+        SettingError: if b is not between 0 and 2e, because the minimum at 0 changes continuously then.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, held_norm_interaction
@@ -204,7 +205,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
         held_norm: take the action whose |w|² - q² stays what it is without the direction.
 
     Raises:
-        SolverError: where no interaction below 1e8 is enough, or one of 1e-100 is.
+        SolverError: if no interaction below 1e8 is enough, or if an interaction of 1e-100 already is.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, transition
@@ -268,7 +269,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
         interaction: u.
 
     Raises:
-        SolverError: where no mixture balances.
+        SolverError: if no mixture balances the two phases.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, mixed_phase

@@ -25,7 +25,7 @@ def modular_action(
         decay: gamma, at least 0.
 
     Raises:
-        SettingError: for negative numbers, and those that are not finite.
+        SettingError: for numbers that are negative or not finite.
 
     Example:
         >>> from lemmata.subjects.phases import modular_action
@@ -53,7 +53,7 @@ class ModularAddition(eqx.Module):
         decay: gamma.
 
     Raises:
-        SettingError: for a P that is not whole or not odd, and others that are not finite and positive.
+        SettingError: for a P that is not an odd whole number, and for other numbers that are not finite and positive.
     """
 
     prime: int = eqx.field(static=True)

@@ -24,8 +24,8 @@ def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayL
         squared_norm: |w|², at least q².
 
     Raises:
-        DataError: for a squared norm below the overlap's square, and for what are no finite numbers.
-        ShapeError: for no numbers, and shapes that do not fit each other.
+        DataError: for a squared norm below the square of the overlap, and for values that are not finite numbers.
+        ShapeError: for empty arrays, and for shapes that do not fit each other.
 
     Example:
         >>> from lemmata.subjects.phases import hermite_overlaps

@@ -104,9 +104,10 @@ def best_of_n(
         level: confidence of the intervals.
 
     Raises:
-        SettingError: for n below 1, or not below the number of draws; for a level that is none.
+        SettingError: for n below 1, or not below the number of draws; for a level outside (0, 1).
         ShapeError: for arrays of different lengths.
-        DataError: for what is not finite; for log probabilities above 0, or that do not add up to 1.
+        DataError: for numbers that are not finite, and for log probabilities that are above 0 or whose probabilities do
+            not add up to 1.
 
     Example:
         >>> import numpy as np

@@ -45,7 +45,7 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
         wins: strongly connected.
 
     Raises:
-        SolverError: where the gradient does not vanish.
+        SolverError: if the gradient does not vanish.
     """
     items, games = len(wins), wins + wins.T
     rewards = np.zeros(items)

@@ -81,8 +81,8 @@ def dpo_report(
 
     Raises:
         ShapeError: for arrays of different shapes, or fewer than 2 pairs.
-        DataError: for what is not finite, or log probabilities above 0.
-        SettingError: for a beta that is not positive, or a level that is none.
+        DataError: for numbers that are not finite, or log probabilities above 0.
+        SettingError: for a beta that is not positive, or a level outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import dpo_report

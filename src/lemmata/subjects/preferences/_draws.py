@@ -20,7 +20,7 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
         least: how many there must be.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     array = np.asarray(values)
     if array.ndim != 1:
@@ -40,7 +40,7 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
         least: how many there must be.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     logs = as_vector(name, values, least)
     if logs.max() > 1e-6:
@@ -56,7 +56,7 @@ def check_same_length(**arrays: np.ndarray | None) -> None:
         arrays: by their names.
 
     Raises:
-        ShapeError: where two differ.
+        ShapeError: if two lengths differ.
     """
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:

@@ -63,7 +63,7 @@ class Rewards:
             second: another.
 
         Raises:
-            UnknownNameError: for what was not compared.
+            UnknownNameError: for an item that was not compared.
         """
         i, j = self._index(first), self._index(second)
         gap = self.reward[i] - self.reward[j]
@@ -90,9 +90,9 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         level: confidence of the intervals.
 
     Raises:
-        DataError: for anything else, an item that is compared with itself, or wins that do not connect all items both
-            ways; it names the part that is cut off.
-        SettingError: for a level that is none.
+        DataError: for any other input, an item that is compared with itself, or wins that do not connect all items in
+            both directions; the message names the part that is cut off.
+        SettingError: for a level outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import fit_rewards

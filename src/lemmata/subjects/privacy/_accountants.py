@@ -109,7 +109,7 @@ def accountants(needed: bool) -> Any:
         needed: whether to refuse without it.
 
     Raises:
-        SettingError: where it is missing and needed.
+        SettingError: if the package is needed and not installed.
     """
     try:
         import dp_accounting  # pyright: ignore[reportMissingImports]

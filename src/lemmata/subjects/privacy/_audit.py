@@ -102,7 +102,8 @@ def privacy_audit(
         seed: of the choice of canaries and of all trainings.
 
     Raises:
-        SettingError: for settings outside their range, a train or score that cannot be called; as `privacy_spent`.
+        SettingError: for settings outside their range, or a train or score that cannot be called, and for the same
+            reasons as `privacy_spent`.
         ShapeError: for rows, targets and canaries that do not fit each other.
         DataError: for scores that are not finite numbers.
 

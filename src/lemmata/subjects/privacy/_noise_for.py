@@ -58,8 +58,9 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
         delta: inside (0, 1).
 
     Raises:
-        SettingError: for settings outside their range; for a rate below 1 without the extra `privacy`.
-        SolverError: where no noise is found.
+        SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
+            `privacy`.
+        SolverError: if no noise is found.
 
     Example:
         >>> print(noise_for(1.0, 1.0, 100, 1e-5).noise > 37.3)

@@ -83,7 +83,8 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
         delta: inside (0, 1); below one over the number of rows, else a row may be published outright.
 
     Raises:
-        SettingError: for settings outside their range; for a rate below 1 without the extra `privacy`.
+        SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
+            `privacy`.
 
     Example:
         >>> print(privacy_spent(1.0, 0.01, 1000, 1e-5))  # doctest: +NORMALIZE_WHITESPACE

@@ -107,8 +107,8 @@ def certify(
         seconds: time limit of "exact".
 
     Raises:
-        SettingError: a layer that cannot be bounded, a radius that is not positive, an unknown method or norm.
-        ShapeError, DataError: an input that does not fit the network or is not finite.
+        SettingError: for a layer that cannot be bounded, a radius that is not positive, or an unknown method or norm.
+        ShapeError, DataError: for an input that does not fit the network or is not finite.
 
     Example:
         >>> import numpy as np
@@ -214,7 +214,7 @@ def largest_radius(
         tolerance: relative.
 
     Raises:
-        SettingError, ShapeError, DataError: as `certify`.
+        SettingError, ShapeError, DataError: for the same reasons as `certify`.
 
     Example:
         >>> import numpy as np

@@ -57,7 +57,7 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
         classes: how many classes there are; the largest vote plus 1 without it, and at least 2.
 
     Raises:
-        ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one a model.
+        ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one for each model.
 
     Example:
         >>> print(partition_certificate([1, 1, 1, 1, 1, 0, 0, 2]))

@@ -74,7 +74,7 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
     """The smallest <row, outputs> of the triangle relaxation, a linear programme a row.
 
     Raises:
-        SolverError: where HiGHS does not solve one.
+        SolverError: if HiGHS does not solve a programme.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=False)
     found, offsets = [], rows @ network.biases[-1]

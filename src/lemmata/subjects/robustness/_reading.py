@@ -50,8 +50,8 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 
     Raises:
-        SettingError: for a layer that cannot be bounded, which is named, and for anything else.
-        ShapeError: where layers do not fit each other, or the input.
+        SettingError: for a layer that cannot be bounded (the message names it), and for objects of other types.
+        ShapeError: if the layers do not fit each other or the input.
     """
     if isinstance(network, ReluNetwork):
         return _of_vectors(network, shape)

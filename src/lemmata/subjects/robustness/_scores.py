@@ -21,7 +21,7 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for anything else, and a module in training mode.
+        SettingError: for objects of other types, and for a module in training mode.
     """
     own: Any = network
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}

@@ -29,7 +29,7 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
         rival: the probability of the next class, or an upper bound; 1 - p without it.
 
     Raises:
-        SettingError: for probabilities outside [0, 1] or of a sum above 1, and a sigma that is not positive.
+        SettingError: for probabilities outside [0, 1] or with a sum above 1, and for a sigma that is not positive.
 
     >>> smoothed_radius(0.5, 1.0), round(smoothed_radius(0.9, 0.5), 4)
     (0.0, 0.6408)
@@ -117,8 +117,8 @@ def smooth(
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), counts
-            that are no counts.
+        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
+            invalid counts.
         ShapeError: for answers of f that are neither classes nor scores.
 
     Example:

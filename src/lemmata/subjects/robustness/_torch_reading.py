@@ -29,7 +29,7 @@ def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
 
     Raises:
         SettingError: for an operation that cannot be bounded, and a module that torch.fx cannot trace.
-        ShapeError: where the input does not fit, or the outputs are not one number a class.
+        ShapeError: if the input does not fit, or there is not one output for each class.
     """
     import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
     from torch import fx  # pyright: ignore[reportMissingImports]

@@ -39,8 +39,8 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
         name: of the function, for messages.
 
     Raises:
-        SettingError: for anything else than affine maps and ReLUs one after the other, and a function that fails.
-        ShapeError: where its outputs are not one number a class.
+        SettingError: for operations other than affine maps and ReLUs in sequence, and for a function that fails.
+        ShapeError: if there is not one output for each class.
     """
     with jax.enable_x64(True):
         try:

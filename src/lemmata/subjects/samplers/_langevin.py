@@ -51,10 +51,11 @@ def langevin(
         every: after how many steps a point is kept; it divides the steps.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
-            is no function.
-        ShapeError: where the start has no rows, or the density is not one number.
-        DataError: for NaN, whole numbers as densities, and a start where the gradient is not finite.
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
+            not a function.
+        ShapeError: if the start has no rows, or the density is not one number.
+        DataError: for entries that are not finite, whole numbers as densities, and a start at which the gradient is not
+            finite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -90,10 +91,11 @@ def mala(
         every: after how many steps a point is kept; it divides the steps.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
-            is no function.
-        ShapeError: where the start has no rows, or the density is not one number.
-        DataError: for NaN, whole numbers as densities, and a start where the log density or its gradient is not finite.
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
+            not a function.
+        ShapeError: if the start has no rows, or the density is not one number.
+        DataError: for entries that are not finite, whole numbers as densities, and a start at which the log density or
+            its gradient is not finite.
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -46,8 +46,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
         level: the probability of the interval.
 
     Raises:
-        DataError: probabilities outside [0, 1], counts larger than n, no problems.
-        SettingError: a budget that is not a whole number from 0, or a level outside (0, 1).
+        DataError: for probabilities outside [0, 1], counts larger than n, or no problems.
+        SettingError: for a budget that is not a whole number of at least 0, or a level outside (0, 1).
 
     >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
     >>> plan.attempts, round(plan.uniform, 2)

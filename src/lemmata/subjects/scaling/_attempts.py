@@ -56,8 +56,9 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         level: the confidence of the interval.
 
     Raises:
-        DataError: counts that are not whole, or larger than n; beyond n fewer than 5 problems, no success, no failure.
-        SettingError: k is not a whole number from 1, or a level outside (0, 1).
+        DataError: for counts that are not whole or larger than n. For k above n also with fewer than 5 problems,
+            without a success or without a failure.
+        SettingError: for a k that is not a whole number of at least 1, or a level outside (0, 1).
 
     >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
     >>> print(pass_at_k(counted, 10, 5))

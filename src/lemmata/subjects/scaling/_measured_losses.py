@@ -41,10 +41,10 @@ def fit_scaling_law(
         robust: Huber's loss at 1.345 robust standard deviations; else least squares.
 
     Raises:
-        DataError: numbers that are not positive and finite; fewer points than one more than parameters, or fewer sizes
-            than parameters ask for; n and d that vary together.
-        ShapeError: columns of different lengths.
-        SettingError: a level outside (0, 1).
+        DataError: for numbers that are not positive and finite, too few points or different sizes for the number of
+            parameters, or n and d that vary together.
+        ShapeError: for columns of different lengths.
+        SettingError: for a level outside (0, 1).
 
     >>> n = [1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 3e9]
     >>> loss = [5.354, 4.203, 3.367, 2.854, 2.458, 2.214, 2.046, 1.935]

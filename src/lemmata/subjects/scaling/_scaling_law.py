@@ -96,7 +96,7 @@ class ScalingLaw(AbstractFinding):
         """The loss of the law at n, and at d where the law has it: not of one noisy run.
 
         Raises:
-            SettingError: n or d is not positive and finite, or d is given to a law without it, or missing.
+            SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
         """
         sizes = self._point(n, d)
         interval, jackknife = self._intervals(loss_at(self.fit.design, sizes))
@@ -110,7 +110,8 @@ class ScalingLaw(AbstractFinding):
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 
         Raises:
-            SettingError: a loss that is not positive, that is below the floor's interval, or above every loss.
+            SettingError: for a loss that is not positive, that is below the interval of the error with unlimited data,
+                or that is above every loss.
         """
         loss = positive("the loss that is needed", loss)
         top = _FAR * self.largest[0]
@@ -147,7 +148,7 @@ class ScalingLaw(AbstractFinding):
             served: the units of d that the model will process after training, at 2 operations for each unit of n.
 
         Raises:
-            SettingError: a budget that is not positive; a law without d.
+            SettingError: for a budget that is not positive, or a law without d.
         """
         if len(self.largest) == 1:
             rule = "a law with a term in d"

@@ -85,8 +85,8 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
         level: the confidence of the interval.
 
     Raises:
-        SettingError, DataError: probabilities outside [0, 1] or above 1 together, counts larger than n, an error
-            outside (0, 1); p1 <= p2, where more votes make it worse.
+        SettingError, DataError: for probabilities outside [0, 1] or with a sum above 1, counts larger than n, or an
+            error outside (0, 1). Also for p1 <= p2, because more votes increase the error then.
 
     >>> votes = votes_needed(0.5, 0.3, 0.01)
     >>> votes.value, votes.sure, round(votes.exponent, 4)
@@ -184,7 +184,8 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
         level: the confidence of the interval, for all counts together.
 
     Raises:
-        SettingError, DataError: probabilities outside [0, 1], counts larger than n, a verifier that accepts nothing.
+        SettingError, DataError: for probabilities outside [0, 1], counts larger than n, or a verifier that accepts
+            nothing.
 
     >>> ceiling = verifier_ceiling(0.2, 0.8, 0.1)
     >>> print(ceiling)

@@ -24,8 +24,8 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
 
     Raises:
         SettingError: for an eps that is not positive.
-        ShapeError: where Z is no matrix with rows.
-        DataError: for NaN.
+        ShapeError: if Z is not a matrix with rows.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -58,9 +58,10 @@ def kernel_coding_rate(
 
     Raises:
         SettingError: for an eps or a dimension that is not positive.
-        ShapeError: where K is empty, not square, or not symmetric to rounding.
-        NotPositiveDefiniteError: where K has an eigenvalue below 0 by more than rounding; a traced K is not looked at.
-        DataError: for NaN.
+        ShapeError: if K is empty or not square and symmetric up to rounding.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding. A traced K is not
+            checked.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp

@@ -36,10 +36,11 @@ def greedy_log_determinant(
         The chosen rows in their order, and the pivot of each.
 
     Raises:
-        ShapeError: where K is not square and symmetric, or noise or `allowed` have another length.
-        SettingError: for a count outside 1..(candidates that are allowed), or a noise that is not positive.
-        NotPositiveDefiniteError: where a pivot is not above 0; traced ones are not looked at.
-        DataError: for NaN.
+        ShapeError: if K is not square and symmetric, or noise or `allowed` have another length.
+        SettingError: for a count outside 1..m, where m is the number of allowed candidates, or a noise that is not
+            positive.
+        NotPositiveDefiniteError: if a pivot is not above 0. Traced pivots are not checked.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp

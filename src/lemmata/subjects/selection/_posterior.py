@@ -30,9 +30,9 @@ def posterior_gram(
         noise: variance of the labels, above 0.
 
     Raises:
-        ShapeError: where K is not square and symmetric.
+        ShapeError: if K is not square and symmetric.
         SettingError: for a noise that is not positive, or rows that do not exist.
-        DataError: for NaN.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -78,9 +78,9 @@ def proxy_tangent_gram(
         rate: its step length.
 
     Raises:
-        ShapeError: where features and outputs differ in number.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if the numbers of features and outputs differ.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
     """
     require_float64("tangent kernel of a proxy")
     check_numbers("features", features)

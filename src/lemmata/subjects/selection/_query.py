@@ -45,10 +45,10 @@ def query(
         seed: of rules that draw.
 
     Raises:
-        ShapeError: for a pool that is no table, or labelled rows with another number of columns.
-        SettingError: for an unknown rule, a count outside the pool, or a model without probabilities where they are
-            needed.
-        DataError: for NaN.
+        ShapeError: for a pool that is not a table, or labelled rows with another number of columns.
+        SettingError: for an unknown rule, a count above the size of the pool, or a model without the probabilities that
+            the rule needs.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import numpy as np

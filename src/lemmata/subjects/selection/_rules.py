@@ -32,8 +32,8 @@ class Candidates:
         probabilities: of classes at all rows, by the model at hand; None where there are none.
 
     Raises:
-        ShapeError: where the three do not have equally many rows.
-        DataError: for NaN, or probabilities that are negative or do not sum to 1.
+        ShapeError: if the three arrays have different numbers of rows.
+        DataError: for entries that are not finite, or probabilities that are negative or do not sum to 1.
     """
 
     gram: Float[np.ndarray, "n columns"]
@@ -100,8 +100,8 @@ def select(
         entropy_weight: of the entropy on the diagonal, as such a share.
 
     Raises:
-        SettingError: for an unknown rule, more rows than have no label, noise that is not positive, a negative weight,
-            or no probabilities where they are needed.
+        SettingError: for an unknown rule, a count above the number of rows without labels, a noise that is not
+            positive, a negative weight, or missing probabilities.
 
     Example:
         >>> from lemmata.subjects.selection import Candidates, select

@@ -32,7 +32,7 @@ class Cascade(eqx.Module):
         packages: each reads what the one before it writes; the last writes one number.
 
     Raises:
-        ShapeError: no package, or two that do not fit.
+        ShapeError: without packages, or if two packages do not fit each other.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -97,8 +97,8 @@ class Cascade(eqx.Module):
             damping: above 0.
 
         Raises:
-            SettingError: for another damping.
-            ShapeError: targets that are not one a row.
+            SettingError: for a damping that is not a number above 0.
+            ShapeError: if there is not one target for each row.
         """
         if not damping > 0:
             raise SettingError("damping", found=repr(damping), rule="a number above 0")
@@ -180,9 +180,9 @@ def initial_cascade(
         outputs: how many cascades side by side, which share the first distances; None is one without that axis.
 
     Raises:
-        SettingError: no widths, or one that is no whole number of at least 1.
-        NotPositiveDefiniteError: b or c is too small.
-        PrecisionError: in float32.
+        SettingError: without widths, or for a width that is not a whole number of at least 1.
+        NotPositiveDefiniteError: if b or c is too small.
+        PrecisionError: if JAX computes in float32.
 
     Source: the public code that accompanies Bakhvalov (2025).
     """

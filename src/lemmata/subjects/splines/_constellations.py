@@ -47,7 +47,7 @@ class Scattered(AbstractConstellation):
         points: N different points of R^p.
 
     Raises:
-        ShapeError: for what is no matrix.
+        ShapeError: if the points are not a matrix.
         DataError: for numbers that are not finite.
 
     >>> import jax
@@ -78,7 +78,8 @@ class Scattered(AbstractConstellation):
         """By the Cholesky factor of K.
 
         Raises:
-            NotPositiveDefiniteError: K has none, since b or c is too small for these points, or two of them are equal.
+            NotPositiveDefiniteError: if K has no Cholesky factor, because b or c is too small for these points or two
+                points are equal.
         """
         squared = self.squared_distances(self.points)
         matrix = covariance(jnp.where(jnp.eye(len(self.points), dtype=bool), 0.0, squared))
@@ -109,7 +110,7 @@ class Hyperoctahedron(AbstractConstellation):
         size: p, at least 1.
 
     Raises:
-        SettingError: for another size.
+        SettingError: for a size that is not a whole number of at least 1.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -151,7 +152,7 @@ class Hyperoctahedron(AbstractConstellation):
         """By odd and even parts, O(p) a column.
 
         Raises:
-            NotPositiveDefiniteError: b or c is too small.
+            NotPositiveDefiniteError: if b or c is too small.
         """
         self.require_positive_definite(covariance)
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
@@ -181,7 +182,7 @@ class Hyperoctahedron(AbstractConstellation):
             covariance: k.
 
         Raises:
-            NotPositiveDefiniteError: names both, and the rule.
+            NotPositiveDefiniteError: if b or c is too small; the message states both and the rule.
         """
         b, c = known(covariance.slope), known(covariance.level)
         if b is None or c is None:

@@ -29,9 +29,9 @@ class Package(eqx.Module):
         values: Y (..., N, m).
 
     Raises:
-        ShapeError: Y has not a row a point.
-        DataError: values that are not finite.
-        PrecisionError: in float32, where K with its large level has lost its small eigenvalues.
+        ShapeError: if Y does not have one row for each point.
+        DataError: for values that are not finite.
+        PrecisionError: if JAX computes in float32, because K with its large level loses its small eigenvalues then.
 
     Source: Bakhvalov (2025).
 

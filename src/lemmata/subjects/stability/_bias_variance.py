@@ -128,10 +128,9 @@ def bias_variance(
         seed: of the splits.
 
     Raises:
-        SettingError: for what is no fit, fewer than 2 draws, rows beyond half of the data, a noise below 0, a level
-        that
-            is none.
-        DataError, ShapeError: for rows that are not numbers, too few of them, or predictions that do not fit them.
+        SettingError: for an invalid fit, fewer than 2 draws, rows beyond half of the data, a negative noise, or a level
+            outside (0, 1).
+        DataError, ShapeError: for rows that are not numbers, too few rows, or predictions that do not fit the rows.
 
     Example:
         >>> import numpy as np

@@ -41,7 +41,7 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
         names: of both, for messages.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     inputs, targets = np.asarray(x), np.asarray(y)
     for name, values in zip(names, (inputs, targets), strict=True):
@@ -66,7 +66,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
     Raises:
         SettingError: for an unknown name.
-        DataError: for labels where the loss needs numbers.
+        DataError: for labels if the loss needs numbers.
     """
     if callable(loss):
         return loss
@@ -90,7 +90,7 @@ def check_fit(fit: Any, name: str = "fit") -> None:
         name: of it, for the message.
 
     Raises:
-        SettingError: where it is no function.
+        SettingError: if `fit` is not a function.
     """
     if callable(fit) and not (isinstance(fit, type) or hasattr(fit, "predict")):
         return
@@ -110,7 +110,7 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
         name: of the fit, for messages.
 
     Raises:
-        SettingError: where it returns nothing that predicts.
+        SettingError: if `fit` does not return an object that predicts.
         ShapeError, DataError: for predictions that are not finite numbers, one for each target.
     """
     model = fit(x, y)
@@ -146,7 +146,7 @@ def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
         y: targets.
 
     Raises:
-        ShapeError, DataError: where the loss returns anything else.
+        ShapeError, DataError: if the loss returns another value.
     """
     values = np.asarray(loss(predicted, y))
     if values.shape != (len(y),):

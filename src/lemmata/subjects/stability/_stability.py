@@ -113,8 +113,8 @@ def stability(
         seed: of the rows that are chosen, and of the bootstrap.
 
     Raises:
-        SettingError: for what is no fit, an unknown loss, fewer than 2 replaced rows, a level that is none.
-        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few of them.
+        SettingError: for an invalid fit, an unknown loss, fewer than 2 replaced rows, or a level outside (0, 1).
+        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few rows.
 
     Example:
         >>> import numpy as np

@@ -17,9 +17,9 @@ def check_entries(name: str, array: Any) -> None:
         array: the numbers.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        PrecisionError: for numbers of 16 bits.
-        DataError: for NaN or infinity, and for what are no numbers.
+        ShapeError: if an axis has length 0.
+        PrecisionError: for numbers with 16 bits.
+        DataError: for entries that are not finite numbers.
     """
     if 0 in array.shape:
         raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
@@ -77,8 +77,8 @@ def check_sequence(u: Any, channels: int) -> None:
         channels: inputs of the system.
 
     Raises:
-        ShapeError: for other shapes, and for length 0.
-        DataError: for numbers that are not finite, or complex.
+        ShapeError: for wrong shapes, and for length 0.
+        DataError: for numbers that are complex or not finite.
     """
     if u.ndim != 2 or u.shape[1] != channels:
         raise ShapeError(

@@ -25,7 +25,7 @@ class StateSpaceKernel(AbstractKernel):
         system: the recurrence.
 
     Raises:
-        ShapeError: where a point is no sequence (length, channels) of at least one step.
+        ShapeError: if a point is not a sequence (length, channels) of at least one step.
 
     Example:
         >>> import jax.numpy as jnp

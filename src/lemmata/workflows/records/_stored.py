@@ -59,7 +59,7 @@ class StoredRecord:
             name: of the file, for the error.
 
         Raises:
-            DataError: not JSON, of another schema, or a field is missing or of the wrong type.
+            DataError: if the text is not JSON, has another schema, or a field is missing or has the wrong type.
         """
         name = cls.file if name is None else name
         try:
@@ -86,8 +86,8 @@ class StoredRecord:
         """Read the file.
 
         Raises:
-            DataError: see `from_json`.
-            MissingFileError: there is no such file.
+            DataError: for the same reasons as `from_json`.
+            MissingFileError: if there is no such file.
         """
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
