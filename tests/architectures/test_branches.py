@@ -235,8 +235,8 @@ REFUSED = {
     "positions-of-skips": ([D, Concatenate([SKIP, SKIP], axis=0), *POOL], F, r"Concatenate.*\[0, 1\]"),
     "positions-of-inputs": ([Concatenate([SKIP, D], axis=0), *POOL], F, "inputs of the network"),
     "widths-of-a-product": ([Multiply([D, Dense(4)]), D], X, r"\[3, 4\]"),
-    "grids": ([Concatenate([D, Serial([D, AveragePool(2)])]), *POOL], F, r"but for the coordinates"),
-    "coordinates-of-positions": ([Concatenate([D, Dense(4)], axis=0), *POOL], F, r"but for the axis 0"),
+    "grids": ([Concatenate([D, Serial([D, AveragePool(2)])]), *POOL], F, r"except along the coordinates"),
+    "coordinates-of-positions": ([Concatenate([D, Dense(4)], axis=0), *POOL], F, r"except along the axis 0"),
     "tokens": ([Concatenate([Embedding(4, 3), D]), D], X, "all branches read tokens"),
 }  # fmt: skip
 

@@ -58,8 +58,12 @@ def test_settings_out_of_bounds(build):
         ([Conv(4, 3), GlobalAveragePool(), Dense(1)], IMAGES, r"Patches; found a grid of shape \(4, 5\).*1 dimensions"),
         ([Conv(4, (3, 3)), Flatten(), Dense(1)], IMAGES[:, 0], r"a grid of shape \(5,\)"),
         ([Conv(4, (3, 3)), Flatten(), Dense(1)], IMAGES[:, 0, 0], "vectors"),
-        ([Conv(4, (5, 3), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"the window's extent \(5, 3\)"),
-        ([Conv(4, (3, 3), dilation=(2, 1), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"extent \(5, 3\)"),
+        ([Conv(4, (5, 3), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"\(5, 3\), the size of the window"),
+        (
+            [Conv(4, (3, 3), dilation=(2, 1), padding="VALID"), Flatten(), Dense(1)],
+            IMAGES,
+            r"\(5, 3\), the size of the window",
+        ),
         ([AveragePool((2, 2)), AveragePool((3, 1)), Flatten(), Dense(1)], IMAGES, r"AveragePool; found a grid"),
     ],
 )

@@ -154,7 +154,7 @@ def test_options_of_the_finite_kernel():
     params, _ = network.init(jax.random.key(0), 3)
     with pytest.raises(SettingError, match="at most one"):
         tangent_gram(network, params, jnp.eye(3), output=0, trace=True)
-    with pytest.raises(SettingError, match="between 0 and 1"):
+    with pytest.raises(SettingError, match="from 0 to 1"):
         tangent_gram(network, params, jnp.eye(3), output=2)
 
 

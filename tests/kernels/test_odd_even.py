@@ -102,5 +102,5 @@ def test_bad_settings_are_named(settings, words):
 
 
 def test_a_coordinate_that_is_not_there_is_named():
-    with pytest.raises(SettingError, match="coordinate 2, points of 2"):
+    with pytest.raises(SettingError, match="coordinate 2 for points with 2"):
         gram(OddEvenKernel(parities=(2,)), jnp.asarray(NUCLEI))

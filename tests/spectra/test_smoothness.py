@@ -103,7 +103,7 @@ def test_the_plain_line_is_scipys():
 
 def test_bad_input_is_refused():
     y = powers(2.0, 1.0)
-    with pytest.raises(ShapeError, match="one for each of the 600 rows"):
+    with pytest.raises(ShapeError, match="one label for each of the 600 rows"):
         smoothness(system(), y[:20])
     with pytest.raises(SettingError, match="truncation"):
         smoothness(system(), y, truncation=2)

@@ -72,7 +72,7 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}",
-                rule=f"a grid that is at least as large as the window, {extent}",
+                rule=f"at least {extent}, the size of the window with its dilation",
                 remedy="use padding='SAME'",
             )
         return grid
