@@ -276,7 +276,7 @@ def test_a_limit_that_the_moments_give(layers):
         (lambda: Contract([1.0, float("nan")], "h,h->"), "array of Contract.*finite"),
         (lambda: Contract(1j, ",h->h"), "array of Contract.*real"),
         (lambda: Contract(1.0, "h->h"), "array,positions->new positions"),
-        (lambda: Contract([1.0], "hw,hw->"), r"1 letters for the array, of shape \(1,\)"),
+        (lambda: Contract([1.0], "hw,hw->"), r"1 letters for the array, because its shape is \(1,\)"),
         (lambda: Contract(1.0, ",hh->h"), "at most once"),
         (lambda: Contract(1.0, ",h->k"), "new positions among"),
         (lambda: Contract([1.0], "k,h->h"), "axes of the array among"),

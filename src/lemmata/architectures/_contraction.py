@@ -79,15 +79,15 @@ class Contract(AbstractLayer):
         own, old, new = self._parts()
         for names in (own, old, new):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
-                raise self._wrong("letters, each at most once in a part")
+                raise self._wrong("letters in each part, none of them twice")
         if "." in own or ("." in old) != ("." in new):
-            raise self._wrong("'...' in both of the positions and the new positions, or in neither")
+            raise self._wrong("'...' in both the positions and the new positions, or in neither")
         if len(own) != self.array.ndim:
-            raise self._wrong(f"{self.array.ndim} letters for the array, of shape {self.array.shape}")
+            raise self._wrong(f"{self.array.ndim} letters for the array, because its shape is {self.array.shape}")
         if set(new) - set(own) - set(old):
-            raise self._wrong("new positions among the axes of the array and of the positions")
+            raise self._wrong("new positions that are axes of the array or old positions")
         if set(own) - set(old) - set(new):
-            raise self._wrong("axes of the array among the positions and the new positions")
+            raise self._wrong("axes of the array that are old or new positions")
 
     def _wrong(self, rule: str) -> SettingError:
         remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
@@ -98,7 +98,7 @@ class Contract(AbstractLayer):
         inputs, arrow, new = self.form.replace(" ", "").replace("...", ".").partition("->")
         own, comma, old = inputs.partition(",")
         if not arrow or not comma:
-            raise self._wrong("array,positions->new positions")
+            raise self._wrong("the form 'array,positions->new positions'")
         return own, old, new
 
     @property

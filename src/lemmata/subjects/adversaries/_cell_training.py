@@ -70,7 +70,7 @@ def wiring(cells: Sequence[Any]) -> Wiring:
         raise SettingError(
             "cells",
             found=wrong[:1] or "none",
-            rule="a list with at least one cell",
+            rule="a list of cells, and at least one cell",
             remedy="make the cells with cell_grid()",
         )
     number = lambda part: jnp.asarray([part(cell) for cell in cells])

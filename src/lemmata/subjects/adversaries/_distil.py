@@ -139,7 +139,7 @@ def distil(
         raise SettingError("batch", found=batch, rule=f"a whole number from 1 to {len(x)}, the number of rows")
     if batch is not None and key is None:
         raise SettingError(
-            "key", found=None, rule="a random key, because batches are drawn", remedy="pass key=jax.random.key(0)"
+            "key", found="no key", rule="a random key, because batches are drawn", remedy="pass key=jax.random.key(0)"
         )
     keys = jax.random.split(jax.random.key(0) if key is None else key, steps)
     moved, losses = _descend(kernel, jnp.asarray(x), y, jnp.asarray(points), labels, keys, (rate, ridge), batch)

@@ -127,7 +127,7 @@ def select(
         remedy = "use a model with predict_proba, or choose another rule"
         raise SettingError(
             "probabilities",
-            found=None,
+            found="no probabilities",
             rule="probabilities of the classes, which entropies and gradients need",
             remedy=remedy,
         )
