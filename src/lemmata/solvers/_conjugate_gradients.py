@@ -109,7 +109,9 @@ def conjugate_gradients(
     history, largest, restarted, done = [relative(flat)], 0.0, np.inf, 0
     while history[-1] > tolerance:
         if done == most:
-            raise _unfinished(tolerance, history, f"the limit of {most} iterations", "allow more iterations, or use a preconditioner")
+            raise _unfinished(
+                tolerance, history, f"the limit of {most} iterations", "allow more iterations, or use a preconditioner"
+            )
         product = multiply(state.direction)
         curvature, norm = _curvatures(state, product)
         largest, done = max(largest, norm), done + 1
@@ -125,7 +127,9 @@ def conjugate_gradients(
         state = _step(solve, state, product + ridge * state.direction)
         history.append(relative(state.residual))
         if not np.isfinite(history[-1]):
-            raise _unfinished(tolerance, history[:-1], "a singular direction", "use a larger ridge, above rounding errors")
+            raise _unfinished(
+                tolerance, history[:-1], "a singular direction", "use a larger ridge, above rounding errors"
+            )
         if history[-1] <= tolerance:
             missed = flat - multiply(state.alpha) - ridge * state.alpha
             true = history[-1] = relative(missed)

@@ -56,7 +56,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             # An estimator computes in float64 wherever it is loaded, so its arrays keep it.
             with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
-    raise ValueError(f"no value is written as {str(body)[:80]}")
+    raise ValueError(f"a value cannot be read from {str(body)[:80]}")
 
 
 def _known(registry: dict[str, Any], what: str, name: str) -> Any:

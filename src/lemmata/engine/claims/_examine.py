@@ -71,7 +71,7 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
     require_float64(f"examination of {claim.name}")
     posed = claim.population.posed(problem)
     if posed is None:
-        raise ValueError(f"{claim.name} does not speak about a {type(problem).__name__}")
+        raise ValueError(f"{claim.name} is not about problems of type {type(problem).__name__}")
     found = outcome(claim, posed, key)
     predicted, measured = np.asarray(found.predicted), np.asarray(found.measured)
     sample = Sample(predicted[None], measured[None], np.asarray(found.condition)[None])

@@ -118,7 +118,7 @@ def built(kind: Any, value: Any) -> Any:
         return kind(**{name: built(hint, value[name]) for name, hint in hints.items() if name in value})
     if origin is list:
         if not isinstance(value, list):
-            raise TypeError(f"a list is asked, not {type(value).__name__}")
+            raise TypeError(f"expected a list, not {type(value).__name__}")
         return [built(arguments[0], item) for item in value]
     if origin is tuple:
         return tuple(built(list[arguments[0]], value))
@@ -131,5 +131,5 @@ def built(kind: Any, value: Any) -> Any:
     if kind is float:
         return math.inf if value is None else float(value)
     if kind in (int, str, bool) and not isinstance(value, kind):
-        raise TypeError(f"{kind.__name__} is asked, not {type(value).__name__}")
+        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
     return value
