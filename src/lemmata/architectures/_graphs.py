@@ -158,6 +158,6 @@ def graph_network(
         (2, 2)
     """
     if depth < 1:
-        raise SettingError("depth", found=depth, rule="a number of blocks that is a whole number and at least 1")
+        raise SettingError("depth", found=depth, rule="a whole number of blocks that is at least 1")
     block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
     return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))

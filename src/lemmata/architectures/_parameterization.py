@@ -54,7 +54,11 @@ class WidthExponents:
         if not all(map(math.isfinite, exponents)):
             raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
         if self.of not in ("fan_in", "fan_out"):
-            raise SettingError("of, the fan that the exponents refer to", found=self.of, rule="'fan_in' or 'fan_out'")
+            raise SettingError(
+                "'of' of the exponents of the width",
+                found=self.of,
+                rule="'fan_in' or 'fan_out', the width that the exponents refer to",
+            )
 
 
 # How one layer depends on its width.

@@ -109,9 +109,7 @@ def fully_connected(
         SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
     """
     if depth < 0:
-        raise SettingError(
-            "depth", found=depth, rule="a number of hidden layers that is a whole number and not negative"
-        )
+        raise SettingError("depth", found=depth, rule="a whole number of hidden layers that is not negative")
     first, rest, last = by_role(parameterization)
     if depth == 0 and isinstance(last, WidthExponents):
         raise SettingError(

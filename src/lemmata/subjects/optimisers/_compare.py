@@ -147,7 +147,7 @@ def compare_optimisers(
     """
     if len(transforms) < 2 or trials < 2:
         raise SettingError(
-            "compare_optimisers",
+            "optimisers and trials",
             found=f"{len(transforms)} optimisers and {trials} trials",
             rule="at least two optimisers and two trials",
         )
