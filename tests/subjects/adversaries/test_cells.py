@@ -82,7 +82,7 @@ def test_runs_that_are_refused():
         run_cells([], x, y, x, y, **rest)
     with pytest.raises(SettingError, match="cells"):
         run_cells(["relu"], x, y, x, y, **rest)
-    with pytest.raises(DataError, match="one class"):
+    with pytest.raises(DataError, match="a single class"):
         run_cells([Cell(1, "relu", False, 2)], x, 0 * y, x, y, **rest)
     with pytest.raises(SettingError, match="beta"):
         run_cells([Cell(1, "relu", False, 2)], x, y, x, y, beta=2.0, **rest)

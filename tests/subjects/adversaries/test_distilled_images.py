@@ -149,7 +149,7 @@ def test_a_square_is_where_it_is_said_to_be():
 
 @pytest.mark.parametrize(("side", "corner"), [(5, None), (2, (3, 0)), (1, (0, 6)), (1, (-1, 0)), (0, None)])
 def test_a_square_outside_the_image_is_refused(side, corner):
-    with pytest.raises(SettingError, match="all within rows 0 to 3 and columns 0 to 5"):
+    with pytest.raises(SettingError, match="all pixels within rows 0 to 3 and columns 0 to 5"):
         square_trigger((4, 6), side, corner=corner)
 
 
@@ -189,7 +189,7 @@ def test_poisoning_changes_a_share_and_nothing_else(rows):
     assert np.array_equal(found.y[~changed], y[~changed])
     assert np.all(np.asarray(found.x)[changed, 0] == 1)
     assert np.all(np.asarray(found.y)[changed].argmax(1) == 2)
-    with pytest.raises(SettingError, match="a class, 0 to 2"):
+    with pytest.raises(SettingError, match="a class from 0 to 2"):
         poison(x, y, trigger, 3, 0.2, jax.random.key(3))
     with pytest.raises(SettingError, match="fraction; found 1"):
         poison(x, y, trigger, 0, 1.0, jax.random.key(3))
@@ -201,7 +201,7 @@ def test_points_of_the_target_are_no_success():
     with pytest.raises(DataError, match="all 4 points of the target 0; rule: some points of other classes"):
         attack_success(outputs, jnp.array([0, 0, 0, 0]), 0)
     assert np.isnan(jax.jit(lambda classes: attack_success(outputs, classes, 0))(jnp.zeros(4, int)))
-    with pytest.raises(DataError, match="a class -1"):
+    with pytest.raises(DataError, match="the class -1"):
         attack_success(outputs, jnp.array([0, -1, 1, 2]), 0)
     with pytest.raises(DataError, match="outputs; found 12 entries"):
         attack_success(outputs * jnp.nan, jnp.array([0, 1, 1, 2]), 0)

@@ -142,7 +142,7 @@ def test_shapes_that_are_refused():
         BitProcess("own", np.array([[0, 1, 2]]), np.zeros(3))
     with pytest.raises(ShapeError, match="masks"):
         scrambled_process(3, np.array([1, 2]))
-    with pytest.raises(ShapeError, match="a function of bits"):
+    with pytest.raises(ShapeError, match="function of bits"):
         walsh_coefficients(np.ones(6))
     with pytest.raises(ShapeError, match="no actions"):
         BitProcess("own", np.zeros((0, 2), int), np.zeros(2))

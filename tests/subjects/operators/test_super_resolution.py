@@ -202,7 +202,7 @@ def test_what_makes_no_sense_is_refused(model, rng):
         super_resolve(model, image, 0.5)
     with pytest.raises(SettingError, match="1 <= low <= high"):
         train_super_resolution(model, [np.asarray(image)], steps=1, scales=(0.5, 2.0))
-    with pytest.raises(ShapeError, match="at least 96 pixels a side"):
+    with pytest.raises(ShapeError, match="at least 96 pixels on each side"):
         train_super_resolution(model, [np.asarray(image)], steps=1)
     with pytest.raises(ShapeError, match="at least one"):
         train_super_resolution(model, [], steps=1)

@@ -179,7 +179,7 @@ def test_conditions_say_when_intervals_are_too_short():
     ("arguments", "options", "error", "said"),
     [
         (([1.0, 2.0], 0), {}, SettingError, "n; found 0; rule: at least 1"),
-        (([1.0, 2.0], 2), {}, SettingError, "below the number of draws, 2"),
+        (([1.0, 2.0], 2), {}, SettingError, "below 2, the number of draws"),
         (([1.0, np.nan], 1), {}, DataError, "not finite"),
         (([1.0], 1), {}, ShapeError, "at least 2"),
         (([[1.0, 2.0]], 1), {}, ShapeError, "shape"),

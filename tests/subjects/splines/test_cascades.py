@@ -126,7 +126,7 @@ def test_bad_cascades_are_refused():
     package = Package(h, SplineCovariance(), h.points)
     with pytest.raises(ShapeError, match="package 1"):
         Cascade((package, package))
-    with pytest.raises(ShapeError, match="none"):
+    with pytest.raises(ShapeError, match="no package"):
         Cascade(())
     cascade = initial_cascade(jax.random.key(0), (2,))
     with pytest.raises(SettingError, match="damping"):
