@@ -163,7 +163,7 @@ def test_what_is_no_kernel_or_no_points():
     for wrong, error, text in (
         (x + 0j, DataError, "complex128; rule: real numbers"),
         (np.array([["a", "b"]]), DataError, "real numbers"),
-        ([[1.0, 2.0], [3.0]], DataError, "a list that is no array"),
+        ([[1.0, 2.0], [3.0]], DataError, "a list that cannot become an array"),
         (jnp.ones((4, 0)), ShapeError, "axis 1 has size 0"),
         (jnp.ones((4, 2, 0)), ShapeError, "axis 2 has size 0"),
         (jnp.ones((0, 0)), ShapeError, "axis 1 has size 0"),
@@ -194,7 +194,7 @@ def test_a_large_matrix_is_announced_or_refused(monkeypatch, capsys):
 def test_settings_and_points_that_cannot_be():
     x = points(8)
     for settings, word in (({"block": 0}, "block"), ({"working_set": -1}, "working_set"),
-                           ({"block": 2, "working_set": 10**6}, "both")):  # fmt: skip
+                           ({"block": 2, "working_set": 10**6}, "at most one of the two")):  # fmt: skip
         with pytest.raises(SettingError, match=word):
             gram(RBF(), x, **settings)
     with pytest.raises(MemoryPlanError, match="one entry"):

@@ -197,9 +197,9 @@ CALL = {"class": "os.system", "fields": {"command": "true"}}
     [
         ({"format": "other"}, "format 'other'"),
         ({"version": "2"}, "newer lemmata"),
-        ({"value": json.dumps(CALL)}, "class 'os.system'; found no class"),
-        ({"value": json.dumps({"class": "builtins.eval", "fields": {}})}, "no class"),
-        ({"value": json.dumps({"function": "os.abort"})}, "no function"),
+        ({"value": json.dumps(CALL)}, "class 'os.system'; found an unknown class"),
+        ({"value": json.dumps({"class": "builtins.eval", "fields": {}})}, "an unknown class"),
+        ({"value": json.dumps({"function": "os.abort"})}, "an unknown function"),
         ({"value": json.dumps({"class": "lemmata.kernels.RBF", "fields": {"lengthscale": 1, "step": 2}})}, "fields"),
         ({"value": json.dumps({"class": "lemmata.estimators.KernelRegressor", "fields": {"a b": 1}})}, "settings"),
         ({"value": json.dumps({"class": ["lemmata.kernels.RBF"], "fields": {}})}, "damaged"),

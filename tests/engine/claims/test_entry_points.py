@@ -88,7 +88,7 @@ def test_a_package_with_the_name_of_a_claim_of_lemmata_is_left_out_as_a_whole(re
     module = types.ModuleType("their.claims")
     module.TheirBound, module.HoeffdingHeldOut = claim_class("TheirBound"), claim_class("HoeffdingHeldOut")
     registered(Point(lambda: module))
-    with pytest.warns(EntryPointWarning, match="another HoeffdingHeldOut"):
+    with pytest.warns(EntryPointWarning, match="another claim with the class HoeffdingHeldOut"):
         known = registry()
     assert not [name for name in known if name.startswith("their.")]
 

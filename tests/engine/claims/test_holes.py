@@ -50,7 +50,7 @@ def test_the_band_that_decides_is_printed(claim):
 
 
 def test_a_resolution_wider_than_half_the_way_to_the_control_is_refused():
-    with pytest.raises(ClaimError, match="at most half of the distance to the control"):
+    with pytest.raises(ClaimError, match="at most half the distance to the control"):
         check_claim(holes.CoarseMean())
 
 
@@ -109,7 +109,7 @@ def test_one_success_is_no_support_for_a_construction():
     [
         (holes.FarControl(), "control at a distance of 1e"),
         (holes.RareControl(), "control refuted by"),
-        (holes.OneComponentOfThree(), "a component that the control does not change"),
+        (holes.OneComponentOfThree(), "a component that the control leaves as it is"),
     ],
     ids=lambda item: item if isinstance(item, str) else type(item).__name__,
 )

@@ -137,7 +137,7 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
         ([], "--subject, or --all"),
         (["line_by_ramps", "--all", "--write"], "either names of claims, or --all"),
         (["--all"], "--all without --write"),
-        (["line_by_ramps", "--write", "--needs"], "as they are"),
+        (["line_by_ramps", "--write", "--needs"], "with the default options"),
         (["line_by_ramps", "--write", "--set", "tau=4"], "--set"),
     ],
 )

@@ -173,7 +173,7 @@ def test_a_site_that_was_interrupted_is_finished_by_the_next_run(tmp_path, two_p
     (place / "claims" / "0001.html").write_text("mine")
     result = RUNNER.invoke(app, ["map", "--out", str(place)])
     assert result.exit_code == 2, "a file with a name of the site's that it did not write"
-    assert "claims/0001.html, which is not of the site" in " ".join(result.stderr.split())
+    assert "claims/0001.html, which does not belong to the site" in " ".join(result.stderr.split())
     assert (place / "claims" / "0001.html").read_text() == "mine"
     (place / "claims" / "0001.html").unlink()
     (place / "notes.txt").write_text("mine")
