@@ -91,5 +91,5 @@ def test_what_is_wrong_with_masked_tokens_is_named():
     with pytest.raises(ShapeError, match="2 channels besides the mask"):
         Masked(network).init(jax.random.key(0), (5, 3))
     inside = NNGPKernel(Serial([PositionalEmbedding("concat"), Masked(network)]))
-    with pytest.raises(SettingError, match="whole network"):
+    with pytest.raises(SettingError, match="outermost layer of the network"):
         gram(inside, jnp.ones((2, 5, 2)))

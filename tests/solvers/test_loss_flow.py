@@ -167,7 +167,7 @@ def test_wrong_arguments_are_refused():
         loss_flow(K, lambda f, y: jnp.sum(jnp.log(f - 1)), Y, 1.0)
     with pytest.raises(DataError, match="loss; found 0 at the start, with a gradient of norm nan"):
         loss_flow(K, lambda f, y: jnp.linalg.norm(f), Y, 1.0)
-    with pytest.raises(SolverError, match="time 1 not reached"):
+    with pytest.raises(SolverError, match="time 1 was not reached"):
         loss_flow(K, lambda f, y: -jnp.sum((f - y) ** 4), Y, 1.0)  # leaves for infinity before
     with pytest.raises(ShapeError, match="start"):
         loss_flow(K, squared, Y, 1.0, start=(Y[:-1], None))
