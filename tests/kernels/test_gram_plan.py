@@ -165,7 +165,7 @@ def test_what_is_no_kernel_or_no_points():
         (np.array([["a", "b"]]), DataError, "real numbers"),
         ([[1.0, 2.0], [3.0]], DataError, "a list that cannot become an array"),
         (jnp.ones((4, 0)), ShapeError, "axis 1 has length 0"),
-        (jnp.ones((4, 2, 0)), ShapeError, "axis 2 has size 0"),
+        (jnp.ones((4, 2, 0)), ShapeError, "axis 2 has length 0"),
         (jnp.ones((0, 0)), ShapeError, "axis 1 has length 0"),
     ):
         with pytest.raises(error, match=rf"points x.*{text}"):
