@@ -31,7 +31,7 @@ class StudyOptions:
     """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study` by the same name.
 
     Raises:
-        SettingError: a number is out of its bounds.
+        SettingError: if a number is out of its bounds.
 
     >>> StudyOptions(target="yield", error="rmse 2.5").command("field.csv")
     "lemmata study field.csv --target yield --error 'rmse 2.5'"
@@ -112,7 +112,7 @@ class ComparisonOptions:
     """The options of a comparison. Each is one of `lemmata compare` and an argument of `lemmata.compare` by its name.
 
     Raises:
-        SettingError: a number is out of its bounds, or a name is not known.
+        SettingError: if a number is out of its bounds, or a name is not known.
 
     >>> ComparisonOptions(sequence_length=8, families="mlp,conv").command("digits")
     'lemmata compare digits --sequence-length 8 --families mlp,conv'
@@ -148,7 +148,7 @@ class ComparisonOptions:
         """Refuse what no comparison can be told."""
         StudyOptions(time_limit=self.time_limit, seed=self.seed)
         if self.test is not None and not 0 < self.test < 1:
-            raise SettingError("--test is out of bounds", found=self.test, rule="a share between 0 and 1")
+            raise SettingError("--test is out of bounds", found=self.test, rule="a share above 0 and below 1")
         if not 1 <= self.repeats <= 100:
             raise SettingError("--repeats is out of bounds", found=self.repeats, rule="a whole number from 1 to 100")
         for name, value, known in (("kernels", self.kernels, ("fixed", "wide")), ("read", self.read, ("last", "mean"))):
@@ -156,13 +156,18 @@ class ComparisonOptions:
                 raise SettingError(f"--{name} is unknown", found=repr(value), rule=" or ".join(known))
         unknown = [name for name in self.family_names if name not in (*FAMILY_NAMES, "score")]
         if unknown or not self.family_names:
-            rule = f"some of {', '.join(FAMILY_NAMES)}, score, separated by commas"
-            raise SettingError("--families are unknown", found=repr(", ".join(unknown)), rule=rule)
+            raise SettingError(
+                "--families has unknown names",
+                found=repr(", ".join(unknown)),
+                rule=f"names from {', '.join(FAMILY_NAMES)} and score, separated by commas",
+            )
         if self.time is not None and self.id is None:
             raise SettingError(
-                "--time without --id", found=self.time, rule="both belong to a table with one line a token",
-                remedy="name the column that says which row a token belongs to with --id",
-            )  # fmt: skip
+                "--time without --id",
+                found=f"--time {self.time}",
+                rule="--time needs --id, because both describe a table with one token in each row",
+                remedy="name the column that says which document a token belongs to with --id",
+            )
         if self.max_rows is not None and self.max_rows < 40:
             raise SettingError("--max-rows is too small", found=self.max_rows, rule="at least 40")
         _ = self.ladder
@@ -180,7 +185,7 @@ class ComparisonOptions:
             return ()
         if not words or not all(word.isdecimal() and 2 <= int(word) <= MOST_LENGTH for word in words):
             rule = f"whole numbers from 2 to {MOST_LENGTH}, separated by commas, or none"
-            raise SettingError("--lengths are no lengths", found=repr(self.lengths), rule=rule)
+            raise SettingError("--lengths is invalid", found=repr(self.lengths), rule=rule)
         return tuple(sorted({int(word) for word in words}))
 
     def command(self, data: str) -> str:
@@ -198,7 +203,7 @@ class ModelOptions:
     """The options of an examination of a trained model. Each is an option of `lemmata model`.
 
     Raises:
-        SettingError: a number is out of its bounds, or held-out rows are named twice.
+        SettingError: if a number is out of its bounds, or held-out rows are named twice.
 
     >>> ModelOptions(weights="net.safetensors", held="new.csv").command("net.py", "old.csv")
     'lemmata model net.py old.csv --weights net.safetensors --held new.csv'
@@ -236,7 +241,11 @@ class ModelOptions:
         StudyOptions(seed=self.seed)
         check_limit(self.time_limit, "--time-limit")
         if self.held is not None and self.split is not None:
-            raise SettingError("--held and --split", rule="one of them says which rows training has not seen")
+            raise SettingError(
+                "--held with --split",
+                rule="at most one of them, because each says which rows the model was not trained on",
+                remedy="leave one of them out",
+            )
         if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):
             raise SettingError("--decay is out of bounds", found=self.decay, rule="a finite number, at least 0")
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
@@ -244,7 +253,9 @@ class ModelOptions:
         if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise SettingError("--epsilon is out of bounds", found=self.epsilon, rule="a finite number above 0")
         if not 0 <= self.delta < 1:
-            raise SettingError("--delta is out of bounds", found=self.delta, rule="at least 0 and below 1")
+            raise SettingError(
+                "--delta is out of bounds", found=self.delta, rule="a number that is at least 0 and below 1"
+            )
 
     def command(self, program: str, data: str) -> str:
         """The command that repeats the examination, quoted for a shell; options at their defaults are left out."""

@@ -53,7 +53,7 @@ def test_without_a_recommended_model_the_rest_is_written(tables, tmp_path):
 def test_what_cannot_be_written_is_refused_before_the_table_is_read(tmp_path):
     (tmp_path / "folder.skops").mkdir()
     for model, words in (
-        ("model.pickle", "is no .skops file"),
+        ("model.pickle", "does not end in .skops"),
         ("folder.skops", "is a directory"),
         ("folder.skops/../table.csv/model.skops", "cannot be written"),
     ):

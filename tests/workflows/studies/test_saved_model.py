@@ -308,8 +308,8 @@ def test_a_file_that_cannot_be_written_is_refused_first(study, tmp_path):
     (tmp_path / "folder.skops").mkdir()
     (tmp_path / "file").write_text("")
     for path, words in (
-        (tmp_path / "model.pkl", "is no .skops file"),
-        (tmp_path, "is no .skops file"),
+        (tmp_path / "model.pkl", "does not end in .skops"),
+        (tmp_path, "does not end in .skops"),
         (tmp_path / "folder.skops", "is a directory"),
         (tmp_path / "file" / "model.skops", "cannot be written"),
     ):

@@ -124,6 +124,6 @@ def check_seed(seed: int) -> None:
     """Refuse a seed that no generator takes.
 
     Raises:
-        SettingError: not a whole number from 0 to 2³² - 1.
+        SettingError: if the value is not a whole number from 0 to 2³² - 1.
     """
     StudyOptions(seed=seed)

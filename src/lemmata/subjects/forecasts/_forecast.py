@@ -208,15 +208,22 @@ def forecast(
     sizes, measured, se = (np.atleast_1d(np.asarray(part, float)) for part in (sizes, measured, se))
     if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
         shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
-        raise DataError("learning curve", found=f"shapes {shapes}", rule="one loss and one standard error a size")
+        raise DataError(
+            "learning curve", found=f"shapes {shapes}", rule="one loss and one standard error for each size"
+        )
     if len(sizes) < LEAST:
         raise DataError(
-            "learning curve", found=f"{len(sizes)} sizes", rule=f"at least {LEAST}", remedy="measure at more sizes"
+            "learning curve",
+            found=f"{len(sizes)} sizes",
+            rule=f"at least {LEAST} sizes",
+            remedy="measure at more sizes",
         )
     if not (np.all(np.diff(sizes) > 0) and sizes[0] >= 1 and np.isfinite(sizes[-1])):
-        raise DataError("sizes of a learning curve", found=sizes.tolist(), rule="increasing, at least 1")
+        raise DataError("sizes of a learning curve", found=sizes.tolist(), rule="increasing sizes of at least 1")
     if not (np.all(np.isfinite(measured)) and np.all(measured >= 0)):
-        raise DataError("losses of a learning curve", found=measured.tolist(), rule="finite and at least 0")
+        raise DataError(
+            "losses of a learning curve", found=measured.tolist(), rule="finite losses that are not negative"
+        )
     known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
     known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
     smoothed = smooth(sizes[None], measured[None], known[None])
