@@ -241,7 +241,7 @@ def _words(record: ComparisonRecord) -> dict[str, str]:
     costs = "; ".join(f"{own.title} {own.cost.flops:.2f}" for own in record.families if own.cost)
     return {
         "errors": f"Share of the target's variance that each family leaves, with 95 % intervals: {errors}.",
-        "curves": "Share of the variance that is left against training rows, predicted as lines, measured as points; "
-        f"predicted over measured with all training rows: {ratios}.",
+        "curves": "Share of the variance that is left, against training rows. Lines are predicted, points measured; "
+        f"ratio of predicted to measured with all training rows: {ratios}.",
         "cost": f"Operations, memory and time of one row against its length; exponents of the operations: {costs}.",
     }

@@ -76,7 +76,7 @@ def run_comparison(
             if not job.measured and not job.scores:
                 raise
             job.interrupted = True
-            job.notes.append("Interrupted: what was not finished is missing.")
+            job.notes.append("The comparison was interrupted, so unfinished parts are missing.")
         return job.record()
 
 

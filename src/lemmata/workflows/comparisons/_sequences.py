@@ -109,7 +109,7 @@ def standard_tokens(
             f"{name} has {'a constant channel' if len(constant) == 1 else 'constant channels'}",
             found=f"channel {', '.join(names)}",
             rule="each channel varies over rows and positions",
-            remedy="leave it out: it says nothing, and what a mixer makes of it is rounding",
+            remedy="leave it out: it carries no information, and a mixer turns it into rounding errors",
         )
     return centred / deviation
 
@@ -125,6 +125,6 @@ def _check_mask(name: str, mask: Bool[np.ndarray, "n T"]) -> None:
     if len(broken):
         raise DataError(
             f"{name} has a mask that is not right-aligned", found=f"{len(broken)} rows, the first {int(broken[0])}",
-            rule="the tokens of a row are its last positions, and the question is the last of them",
+            rule="the tokens of a row are its last positions, and the prediction is made from the last one",
             remedy="move the tokens of each row to its end, in order",
         )  # fmt: skip

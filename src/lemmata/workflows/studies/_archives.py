@@ -72,7 +72,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
             rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
             remedy="save numeric or text arrays with numpy.savez",
         ) from error
-    notes = [f"ignored what is no array in the file: {listing(others)}"] if others else []
+    notes = [f"ignored entries that are not arrays: {listing(others)}"] if others else []
     scalars = [name for name, array in arrays.items() if not array.ndim]
     if scalars:
         notes.append(f"ignored arrays that hold a single value: {listing(scalars)}")

@@ -46,4 +46,4 @@ def _rare(dataset: Dataset) -> str:
     if not few:
         return ""
     named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return f"Classes with fewer than {RARE} rows are too small to be measured on both sides of a split: {named}."
+    return f"Classes with fewer than {RARE} rows are too small for both training and testing: {named}."

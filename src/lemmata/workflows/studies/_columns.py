@@ -80,7 +80,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
             raise DataError(
                 f"target {column.name!r} is a date or time",
                 found=f"type {kind}",
-                rule="a target is numbers or classes",
+                rule="a target holds numbers or classes",
                 remedy="convert it to a number, such as days",
             )
         return _days(column)
@@ -187,7 +187,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         raise _too_many(refused)
     if not names:
         raise DataError(
-            "no input column is left that varies",
+            "no input column with more than one value is left",
             found=count(constant, "constant column"),
             rule="at least one input column has two different values",
             remedy="add an informative column",
@@ -233,9 +233,10 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
-        most = f"; {len(frequent)} most frequent as columns, the others as {other!r}" if len(frequent) else ""
+        most = f"; the {len(frequent)} most frequent ones also have columns, the others share the column {other!r}"
         notes.append(
-            f"text column {name!r} ({distinct} categories) enters as the mean target of the training rows of each{most}"
+            f"each of the {distinct} categories of text column {name!r} enters as the mean target of its training rows"
+            + (most if len(frequent) else "")
         )
     else:
         hint = odd_numbers(column)
@@ -255,9 +256,9 @@ def _too_many(refused: dict[str, str]) -> DataError:
         f"text {'column' if len(names) == 1 else 'columns'} {listing(names)} {'has' if len(names) == 1 else 'have'} too"
         " many categories: free text or an identifier",
         found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
-        rule=f"of text with more than {MOST_CATEGORIES} categories, each has two rows on average",
-        remedy=f"correct the cells if they should be numbers or dates; --group {names[0]} if it names groups of rows;"
-        f" {options} leaves {'it' if len(names) == 1 else 'them'} out",
+        rule=f"a text column has at most {MOST_CATEGORIES} categories, or two rows for each category on average",
+        remedy=f"correct the cells if they should be numbers or dates; give --group {names[0]} if it names groups of"
+        f" rows; leave {'it' if len(names) == 1 else 'them'} out with {options}",
     )
 
 
@@ -291,7 +292,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         if text or task == "classification":
             raise DataError(
                 f"target {name!r} has {len(columns)} columns",
-                rule="classes stand in a single column",
+                rule="the classes are in a single column",
                 remedy="store the class of each row as one number or text",
             )
         return _numbers(columns, name)
@@ -328,7 +329,9 @@ def _classes(column: pl.Series, name: str) -> Targets:
     notes = []
     lonely = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if lonely:
-        notes.append(f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}")
+        notes.append(
+            f"{count(lonely, 'class', 'classes')} with a single row cannot be learned and tested: {listing(lonely)}"
+        )
     return Targets(one_hot, one_hot - mean, "classification", labels, mean, np.ones(len(values)), tuple(notes))
 
 

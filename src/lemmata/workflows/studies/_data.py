@@ -270,7 +270,7 @@ def load_dataset(
     findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
-        notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
+        notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added")
     return Dataset(
         name=table.name,
         inputs=inputs.values,
@@ -310,8 +310,8 @@ def _rare_texts(inputs: Inputs) -> list[Finding]:
         if len(few):
             text = (
                 f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
-                f"{FEWEST_REPEATS} rows ({few.sum():,} rows). The models know a category by the mean target of its "
-                "training rows: if that is one row, by its target alone. A new category gets the mean of all rows."
+                f"{FEWEST_REPEATS} rows ({few.sum():,} rows in all). Each category enters as the mean target of its "
+                "training rows, which is unreliable for so few rows. A new category gets the mean of all rows."
             )
             found.append(Finding("categories", (name,), text))
     return found
@@ -336,7 +336,8 @@ def _imputed(inputs: Inputs) -> list[str]:
     """What is put where cells are missing."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
-    for texts, words in ((False, "are the median of the training rows, with an indicator"), (True, "are a category")):
+    for texts, words in ((False, "are filled in with the median of the training rows, and an indicator column"),
+                         (True, "are a category of their own")):  # fmt: skip
         columns = [
             (int(n), name)
             for n, name, own in zip(missing, inputs.names, inputs.categories, strict=True)
@@ -358,7 +359,8 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
     _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise DataError(
-            f"--group {group!r} has a single group", rule="training and held-out rows are of different groups"
+            f"--group {group!r} has a single group",
+            rule="at least two groups, because training and held-out rows are of different groups",
         )
     each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
     notes.append(f"{len(sizes)} groups of {group!r} with {each}: no group is split")
@@ -383,7 +385,7 @@ def _subsample(
             f"{len(chosen):,} rows of {width} encoded columns do not fit into memory",
             found=f"{needed:,} bytes needed, {available_bytes():,} bytes free",
             rule="a study holds five copies of the encoded rows",
-            remedy=f"--max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)} uses some of them",
+            remedy=f"use fewer rows: --max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)}",
         )
     if len(chosen) == n:
         return frame, index

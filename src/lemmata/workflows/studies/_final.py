@@ -62,11 +62,15 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         raise UnknownNameError(f"the study has no model {name!r}", rule=f"it measured {', '.join(known)}")
     chosen = record.answers.best if name is None else name
     others = [own for own in known if own not in NAIVE]
-    names = f" ({', '.join(others)})" if len(others) > 1 else ""
-    remedy = f"study.best({others[0]!r}) in Python fits a model of the study all the same{names}" if others else None
+    names = f" (one of {', '.join(others)})" if len(others) > 1 else ""
+    remedy = f"name a model of the study yourself: study.best({others[0]!r}) in Python{names}" if others else None
     if chosen is None:
-        raise SettingError("the study names no model", found=record.answers.sentences[0],
-                           rule="a model is recommended if it surely beats guessing", remedy=remedy)  # fmt: skip
+        raise SettingError(
+            "the study recommends no model",
+            found=record.answers.sentences[0],
+            rule="the study recommends a model only if it surely beats guessing",
+            remedy=remedy,
+        )
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
         raise SettingError(f"the study names the {title}, which is no model of the columns",

@@ -120,7 +120,7 @@ def table_in_memory(data: Any) -> Table:
     frame = _frame(data)
     if frame is None:
         raise DataError(
-            "the data are of a kind that is not read",
+            "the data have a type that lemmata cannot read",
             found=f"type {type(data).__name__}",
             rule="a path, the name of a bundled set, a pandas or polars data frame, a pair (x, y) of arrays, or a"
             " scikit-learn bunch",
@@ -175,7 +175,7 @@ def _dense(x: Any) -> Any:
     rows, columns = x.shape
     if rows * columns > MOST_DENSE:
         raise DataError(
-            "the sparse matrix is too large to be filled",
+            "the sparse matrix is too large to be stored densely",
             found=f"{rows:,} x {columns:,} cells",
             rule=f"at most {MOST_DENSE:,} cells",
             remedy="keep the columns that occur most often, or project it first: sklearn.decomposition.TruncatedSVD",
@@ -241,7 +241,7 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
     names, columns = [], []
     for name, array in arrays.items():
         if array.ndim > 2:
-            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row a first index")
+            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row for each first index")
         width = widths[name]
         flat = (array if array.dtype.kind == "O" else plain_array(source, name, array)).reshape(len(array), width)
         own = [name if width == 1 else f"{name}[{j}]" for j in range(width)]
@@ -278,7 +278,7 @@ def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
             return np.char.decode(array, "utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"array {name!r} of {source} holds bytes that are no text",
+                f"array {name!r} of {source} holds bytes that are not text",
                 found=str(error),
                 rule="text is UTF-8",
                 remedy="store it as numbers, or decode it to text first",

@@ -175,7 +175,7 @@ def _csv(source: Source, how: Reading) -> Table:
         values = read[counter].to_numpy()
         if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
             read = read.drop(counter)
-            notes = (*notes, "dropped the unnamed first column, which only counts the rows")
+            notes = (*notes, "dropped the unnamed first column, which only numbers the rows")
     notes = (*source.notes, *notes, *more)
     return Table(source.path.name, read, rows, notes, kept=kept, findings=findings)
 
@@ -198,9 +198,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
     ]  # fmt: skip
     if not told:
         return ()
-    text = (
-        f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If that is a value, give --na ''."
-    )
+    text = f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a value, add --na ''."
     return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
 
 
