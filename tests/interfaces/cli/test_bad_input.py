@@ -125,7 +125,7 @@ CASES = {
         csv(a=[1] * N, b=[2] * N),
         "t.csv",
         ["--target", "y"],
-        ["no input column is left that varies"],
+        ["no input column with more than one value is left"],
     ),
     "only the target": (
         text("y\n" + "1\n2\n" * N),
@@ -218,7 +218,7 @@ CASES = {
         csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'a' has too many categories", "--decimal , before decimals, --decimal . between", "'1,100'"],
+        ["'a' has too many categories", "--decimal , if it marks decimals, --decimal . if", "'1,100'"],
     ),
     "decimal commas in the target": (
         csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
@@ -230,7 +230,7 @@ CASES = {
         csv(a=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["keep the number alone, without its unit (such as '0 g')"],
+        ["write the number without its unit (such as '0 g')"],
     ),
     "a line of comment": (
         text("# from the laboratory\na,b,y\n" + "1,2,3\n" * N),
@@ -243,7 +243,7 @@ CASES = {
     "a kernel in capitals": (csv(), "t.csv", ["--target", "y", "--models", "rbf,RELU-3"], ["did you mean 'relu-3'?"]),
     "an unknown kernel": (csv(), "t.csv", ["--target", "y", "--models", "nope"], ["'nope'", "laplace", "this list"]),
     "too deep": (csv(), "t.csv", ["--target", "y", "--models", "relu-21"], ["'relu-21'", "from 1 to 20"]),
-    "no kernel": (csv(), "t.csv", ["--target", "y", "--models", " , "], ["--models names no model"]),
+    "no kernel": (csv(), "t.csv", ["--target", "y", "--models", " , "], ["--models is empty"]),
     "unknown column to drop": (
         csv(),
         "t.csv",

@@ -249,8 +249,8 @@ def _untold(question: Question, faultless: bool) -> str:
     perfect = f"had the perfect {question.say(0.0)}"
     none = next((words for rows, words in known.items() if rows is question.unit.rows), perfect)
     return (
-        f"Trained on the largest part of the rows, it {none} on the held-out rows. So the study cannot estimate how "
-        "many rows would cut the error by 10 %."
+        f"With the largest training set, the best model {none} on the held-out rows. So the study cannot estimate how "
+        "many rows would cut its error by 10 %."
     )
 
 
