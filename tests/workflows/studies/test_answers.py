@@ -81,7 +81,10 @@ def test_a_value_beyond_the_data_says_how_many_more_rows_and_what_they_cost():
 def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
     flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
     found = answers(SEEN, [flat], question("unexplained 0.2"))
-    assert "is not expected from any of these models, even with 2,560 rows (8 times as many)." in found.sentences[1]
+    assert (
+        "None of these models is expected to reach unexplained 0.200, even with 2,560 rows (8 times as many)."
+        in found.sentences[1]
+    )
     assert not math.isfinite(found.needed.value)
     assert not any("however many" in sentence.lower() for sentence in found.sentences), "nobody measured that"
 
@@ -132,7 +135,7 @@ def test_an_exact_prediction_says_from_which_size_on_and_nothing_of_more():
     exact = candidate("exact", lambda n: 0.5 if n < 30 else 1e-24)
     found = answers(SEEN, [exact], question())
     assert found.sentences[1].startswith("From about 3")
-    assert found.sentences[1].endswith("(measured rmse 2.00e-12 on rows that did not train).")
+    assert found.sentences[1].endswith("rmse on held-out rows is 2.00e-12.")
     assert len(found.sentences) == 2
     assert found.needed is None
     assert found.first is None
@@ -158,7 +161,7 @@ def test_the_best_with_all_rows_need_not_be_the_one_that_needs_fewest():
 def test_where_all_have_it_already_the_better_model_is_named():
     early, late = crossing()
     found = answers(SEEN, [early, late], question("unexplained 0.3"))
-    assert re.search(r"with the early model; there are 320\.$", found.sentences[1])
+    assert re.search(r"with the early model\. The table has 320\.$", found.sentences[1])
     assert (found.best, found.first) == ("late", "early"), "all of its interval is below what the late model needs"
 
 
@@ -224,7 +227,7 @@ def test_the_asked_value_keeps_its_digits():
     unit, loss = asked("accuracy 0.99999", "classification", 1.0)
     flat = candidate("flat", lambda n: 0.1 + 0.3 * n**-1.0, unit="accuracy", se=0.002)
     found = answers(SEEN, [flat], Question(unit, loss, 320, 1.0, 0.6))
-    assert found.sentences[1].startswith("Accuracy 99.999 % is not expected from any of these models")
+    assert found.sentences[1].startswith("None of these models is expected to reach accuracy 99.999 %")
     assert re.search(r"expected to have accuracy \d\d\.\d{3} %", found.sentences[1])
 
 

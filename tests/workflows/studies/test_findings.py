@@ -94,7 +94,7 @@ GAVE = np.arange(N) % 5 < 2
         (CLASSES, np.where(CLASSES == "v", 5.0, np.where(CLASSES == "u", 9.0, 0.0)) + RNG.random(N), "by thresholds"),
         (CLASSES, np.where(CLASSES == "v", None, RNG.random(N)), "is missing exactly in the rows in which 'y'"),
         (CLASSES, np.where(CLASSES == COMMON, "no", "yes"), f"shows in every row whether 'y' is '{COMMON}'"),
-        (np.where(GAVE, np.exp(Y), 0.0), GAVE.astype(float), "tells in every row whether 'y' is 0"),
+        (np.where(GAVE, np.exp(Y), 0.0), GAVE.astype(float), "shows in every row whether 'y' is 0"),
     ],
 )
 def test_a_column_that_gives_the_target_away(y, column, words):
@@ -178,7 +178,7 @@ def test_groups_of_equal_size_are_found_and_suggested():
     kinds, data = found(pl.DataFrame(panel(RNG)))
     assert kinds == {"group": ("individual",)}
     text = data.findings[0].text
-    for part in ("30 values with 4 rows each", "the same income", "--group 'individual'"):
+    for part in ("30 values with 4 rows each", "agree in 'income'", "--group 'individual'"):
         assert part in text
     kinds, data = found(pl.DataFrame(panel(RNG)), group="individual")
     assert kinds == {}

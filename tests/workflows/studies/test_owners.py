@@ -91,7 +91,8 @@ def late(cells, odd, rows=3000):
         (["."] * 3, "correct the cells that are not numbers (such as '.')"),
         (
             ["1,5"] * 2000,
-            "say what a comma means: --decimal , if it marks decimals, --decimal . if it separates thousands (such as '1,5')",
+            "say what a comma means: --decimal , if it marks decimals, --decimal . if it "
+            "separates thousands (such as '1,5')",
         ),
         (["3 March 2020"] * 2000, "write dates as YYYY-MM-DD (such as '3 March 2020')"),
         (["somewhere"] * 2000, ""),
@@ -178,9 +179,10 @@ def test_splits_that_are_left_out_are_told_once():
         "out of its curve, and it is not called surely better than guessing."
     ]
     assert say_left_out({**one, "ReLU network, depth 1": LeftOut(2106.0, 1, 10, 84)}) == [
-        "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. These splits "
-        "are left out of their curves, and none of these models is called surely better than guessing. In the worst "
-        "case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with 84 rows."
+        "The fits of 2 models broke down in a few splits with 33 to 84 rows: lasso; ReLU network, depth 1. These "
+        "splits are left out of their curves, and none of these models is called surely better than guessing. In the "
+        "worst case, ReLU network, depth 1 had up to 2,106 times the squared error of guessing in 1 of 10 splits with "
+        "84 rows."
     ]
 
 

@@ -77,7 +77,7 @@ def test_the_sentences_are_those_of_the_numbers(study):
         assert getattr(answers.needed, end) == pytest.approx(getattr(best.needed, end), rel=1e-9)
     assert answers.now == best.now
     told = " ".join(answers.sentences)
-    assert ("not expected from any" in told) == (best.needed.value > FARTHEST * study.data.used_rows)
+    assert ("None of these models is expected" in told) == (best.needed.value > FARTHEST * study.data.used_rows)
     reached = [model.needed.value for model in study.models if model.learns]
     if math.isfinite(min(reached)) and answers.origin == "asked with --error":
         assert best.needed.value == min(reached)

@@ -18,7 +18,7 @@ from tests.workflows.studies.test_signal_groups import grouped
 
 def test_rows_of_groups_are_told_as_such():
     seen = Signal(False, 0.4, 0.9, 1.0, 25, grouped=True, kind="whole groups", groups=25)
-    assert "on 25 rows the targets of whole groups were exchanged" in answers(seen, [], question()).sentences[0]
+    assert "in 25 rows, the targets of whole groups were exchanged" in answers(seen, [], question()).sentences[0]
 
 
 def test_a_test_without_power_is_not_told_as_absence():

@@ -198,7 +198,7 @@ def _rows(
     total, like = question.total, ""
     if question.loss is None:
         seen = question.say(loss) != question.say(best.expected(total).value)
-        level = f"an error lower by 10 %{f' ({question.say(loss)})' if seen else ''}"
+        level = f"a 10 % lower error{f' ({question.say(loss)})' if seen else ''}"
         act = f"Cutting the error by 10 %{f' (to {question.say(loss)})' if seen else ''}"
     else:
         level = question.say_asked()
@@ -210,7 +210,7 @@ def _rows(
     times = f" ({HORIZON} times as many)" if far == HORIZON * total else ""
     ahead = f"{nearest.title} is expected to have {question.say_interval(nearest.expected(far), like)}"
     if not able:
-        denied = f"{_upper_first(level)} is not expected from any of these models, even with {_spelled(far)} rows"
+        denied = f"None of these models is expected to reach {level}, even with {_spelled(far)} rows"
         return f"{denied}{times}. With so many rows, {ahead}."
     if needed.value <= total and needed.upper > total:
         here = question.say_interval(first.expected(total), like)

@@ -139,7 +139,7 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
         size = f"{sizes.min()} rows each" if equal else f"{sizes.min()} to {sizes.max()} rows each"
         evidence = [f"{distinct} values with {size}"]
         evidence += ["the rows of each value are adjacent"] if adjacent else []
-        evidence += [f"all rows of a value agree in {listing(agree, 3)}"] if agree else []
+        evidence += [f"all rows of a value agree in {listing([repr(name) for name in agree], 3)}"] if agree else []
         found[column.name] = ", ".join(evidence)
     return found
 
