@@ -63,7 +63,7 @@ def test_the_model_that_needs_fewest_rows_is_best():
     assert found.needed.value == pytest.approx(64, rel=0.1)
     assert found.needed.lower <= found.needed.value <= found.needed.upper
     assert re.search(
-        r"Reaching unexplained 0\.250 takes about 6\d rows .* with the fast model\. The table has 320\.",
+        r"Reaching unexplained variance 0\.250 takes about 6\d rows .* with the fast model\. The table has 320\.",
         found.sentences[1],
     )
 
@@ -82,7 +82,7 @@ def test_a_value_below_the_floor_is_out_of_reach_of_any_number_of_rows():
     flat = candidate("flat", lambda n: 0.5 + 0.3 * n**-1.0, se=0.002)
     found = answers(SEEN, [flat], question("unexplained 0.2"))
     assert (
-        "None of these models is expected to reach unexplained 0.200, even with 2,560 rows (8 times as many)."
+        "None of these models is expected to reach unexplained variance 0.200, even with 2,560 rows (8 times as many)."
         in found.sentences[1]
     )
     assert not math.isfinite(found.needed.value)
@@ -193,7 +193,9 @@ def test_out_of_reach_names_the_model_that_comes_nearest():
     assert now.expected(320).value < later.expected(320).value
     assert later.expected(2560).value < now.expected(2560).value
     found = answers(SEEN, [now, later], question("unexplained 1e-7"))
-    assert "model is expected to have unexplained 0.30" in found.sentences[1], "the noise that it shows holds for all"
+    assert "model is expected to have unexplained variance 0.30" in found.sentences[1], (
+        "the noise that it shows holds for all"
+    )
     assert found.best == "now"
 
 
@@ -218,7 +220,7 @@ def test_a_change_that_no_digit_shows_is_called_none():
     found = answers(SEEN, [flat], Question(unit, None, 320, 1.0, 0.6, 2.0))
     sentence = next(sentence for sentence in found.sentences if "twice the data" in sentence)
     assert sentence.startswith(
-        "With 320 more rows (twice the data), little change is expected: accuracy 80.0 % with all rows, "
+        "320 more rows (twice the data) would change little: accuracy 80.0 % is expected with all rows, "
     )
     assert sentence.endswith("rows cost 640.")
 

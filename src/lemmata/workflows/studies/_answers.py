@@ -216,7 +216,7 @@ def _rows(
         here = question.say_interval(first.expected(total), like)
         return f"It is open whether {total:,} rows are enough for {level}: {first.title} is expected to have {here}."
     if not needed.upper <= FARTHEST * total or needed.value > far:
-        return f"It is open whether more {question.more} give {level}: with {_spelled(far)} rows{times}, {ahead}."
+        return f"It is open whether more {question.more} reach {level}: with {_spelled(far)} rows{times}, {ahead}."
     if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
         return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
     text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
@@ -307,9 +307,9 @@ def _bought(question: Question, now: Interval, more: More) -> str:
     what = f"{more.rows:,} more {question.more} (twice the data)"
     if more.expected.upper < now.value:
         return f"With {what}, {before} is expected to become {after}.{price}"
-    then = f"{before} with all rows, {after} with twice as many.{price}"
+    then = f"{before} is expected with all rows, and {after} with twice as many.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
-        return f"With {what}, little change is expected: {then}"
+        return f"{what} would change little: {then}"
     return f"It is open whether {what} change the {question.unit.title}: {then}"
 
 

@@ -56,7 +56,7 @@ def ahead(dataset: Dataset) -> list[str]:
         return []
     rows = before_stretches(len(dataset.targets))[1]
     return [
-        f"Every error here is that of a forecast of the next {rows:,} rows at once, made from the rows before them. "
+        f"Every error here is measured on forecasts of the next {rows:,} rows at once, made from the rows before them. "
         "Forecasting only the next row is easier and was not measured."
     ]
 

@@ -20,6 +20,9 @@ from ._row_losses import absolute, brier, misranked, squared, surprise, unexplai
 from ._scorers import Scored, scorer_tasks
 
 
+_TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
+
+
 @dataclasses.dataclass(frozen=True)
 class Metric:
     """A loss and the unit in which it is told.
@@ -65,7 +68,7 @@ class Metric:
     @property
     def title(self) -> str:
         """The name in a sentence: "balanced accuracy"."""
-        return self.name.replace("_", " ")
+        return _TITLES.get(self.name, self.name.replace("_", " "))
 
     @property
     def tailed(self) -> bool:

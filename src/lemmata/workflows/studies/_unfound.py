@@ -222,7 +222,7 @@ def _by_kind(found: Signal, question: Question) -> str:
     least = _listed([f"{_percent(share)} ({kind})" for kind, share in seen.items()])
     rest = f" It often misses even strong signals of these kinds: {missed}." if missed else ""
     more = f"Weaker signals and other kinds may be missed. With more {question.more} the test finds weaker signals."
-    return f"The test finds most signals with at least this share of the target's variance: {least}.{rest} {more}"
+    return f"The test finds most signals that explain this share of the target's variance: {least}.{rest} {more}"
 
 
 def _seen(share: float, what: str) -> str:
