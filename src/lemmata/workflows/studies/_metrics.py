@@ -19,7 +19,6 @@ from lemmata.workflows.records import spell
 from ._row_losses import absolute, brier, misranked, squared, surprise, unexplained, wrong
 from ._scorers import Scored, scorer_tasks
 
-
 _TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
 
 
