@@ -161,8 +161,8 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
         and best.error.value > TINY
     ):
         found.append(
-            f"The {last.n} training rows alone predict {told(last.predicted.value)} for {best.title}. The predicted "
-            f"error is {best.ratio:.2f} times the measured one{_alike(best)}."
+            f"The {last.n} training rows alone predict an error of {told(last.predicted.value)} for {best.title}. The "
+            f"predicted error is {best.ratio:.2f} times the measured one{_alike(best)}."
         )
     twice = best.later[0] if best.later else None
     if twice is not None and twice.predicted is not None and predicts(best):
