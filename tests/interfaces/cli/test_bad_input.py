@@ -163,7 +163,7 @@ CASES = {
         members({"X": GOOD["a"]}, y__npy=header(10**13)),
         "t.npz",
         [],
-        ["too large to read", f"a plan of {8 * 10**13 + 8 * N + 128} bytes"],
+        ["too large to read", f"{8 * 10**13 + 8 * N + 128} bytes needed"],
     ),
     "an array that ends early": (members({"X": GOOD["a"]}, y__npy=header(N)), "t.npz", [], ["cannot be read as NPZ"]),
     "a header of a shape below zero": (members({}, y__npy=header(-1)), "t.npz", [], ["cannot be read as NPZ"]),

@@ -293,7 +293,7 @@ def test_where_there_is_no_model_it_is_said_why(study, tmp_path):
         models=[*study.record.models, last],
         answers=dataclasses.replace(study.record.answers, best="last"),
     )
-    with pytest.raises(SettingError, match="last value, which is no model of the columns"):
+    with pytest.raises(SettingError, match="last value, which does not use the columns"):
         named_model(naive)
     loaded = Study.load(study.save(tmp_path / "study.json"))
     assert loaded == Study(study.record)

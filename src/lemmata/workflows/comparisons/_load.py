@@ -113,7 +113,7 @@ def _from_arrays(
             rule="x (n, T, c), y (n) or (n, k), mask (n, T)",
         )  # fmt: skip
     if mask.dtype.kind not in "b" and not np.isin(mask, (0, 1)).all():
-        raise DataError(f"the mask of {name}", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
+        raise DataError(f"the mask of {name} cannot be used", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
     if options.sequence_length not in (None, x.shape[1]):
         raise SettingError(
             "--sequence-length does not fit the arrays", found=options.sequence_length,
@@ -214,7 +214,7 @@ def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int)
     fits = int((-4 * width + np.sqrt(16 * width**2 + 4 * MATRICES * limit / 8)) / (2 * MATRICES))
     if options.max_rows is not None or fits < 40:
         raise MemoryPlanError(
-            "the comparison does not fit into memory", found=f"a plan of {need} bytes for {asked} rows",
+            "the comparison does not fit into memory", found=f"{need} bytes needed for {asked} rows",
             rule=f"at most {limit} bytes", remedy=f"--max-rows {max(fits, 40)}",
         )  # fmt: skip
     return fits

@@ -85,9 +85,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     marks = [j for j in range(data.channels) if len(set(data.x[data.mask][:, j].tolist())) == 2]
     found.append(
         Statement(
-            "what time-invariant models miss of a marked input",
-            "If the target is the last marked one of white inputs, the best linear time-invariant model leaves "
-            "2(1 - p)/(2 - p) of the variance, where p is the share of marks. One selective state leaves nothing.",
+            "what time-invariant models miss in a marked input",
+            "If the inputs are white noise and the target is the last marked one, the best linear time-invariant "
+            "model leaves 2(1 - p)/(2 - p) of the variance, where p is the share of marks. One selective state leaves nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),

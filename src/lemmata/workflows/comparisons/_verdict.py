@@ -67,7 +67,7 @@ def sentences(
 
 
 def _alone(best: FamilyResult) -> str:
-    return f"{best.title.capitalize()} leaves {_told_interval(best)} of the variance."
+    return f"{best.title.capitalize()} leaves {_told_interval(best)} of the target's variance unexplained."
 
 
 def _told_interval(result: FamilyResult) -> str:

@@ -48,9 +48,9 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
         if need > limit_bytes:
             raise MemoryPlanError(
                 f"the arrays of {path} are too large to read",
-                found=f"a plan of {need} bytes",
+                found=f"{need} bytes needed",
                 rule=f"at most {limit_bytes} bytes",
-                remedy="save the table as Parquet, which is sampled",
+                remedy="save the table as Parquet; of a large Parquet file lemmata reads random rows",
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name.removesuffix(".npy"): stored[name] for name in names}

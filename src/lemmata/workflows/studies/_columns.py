@@ -201,11 +201,12 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
 
 def _parts_of(name: str, parts: tuple[str, ...]) -> str:
     words = {
-        "weekday": "weekday (a column each)",
+        "weekday": "weekday (one column each)",
         "year": "part of the year (sine, cosine)",
         "day": "time of day (sine, cosine)",
     }
-    return f"dates {shortened(name)!r} enter as {', '.join(['days since the first', *(words[part] for part in parts)])}"
+    listed = ", ".join(["days since the first", *(words[part] for part in parts)])
+    return f"dates {shortened(name)!r} are encoded as {listed}"
 
 
 def _varies(column: pl.Series) -> bool:
@@ -254,7 +255,7 @@ def _too_many(refused: dict[str, str]) -> DataError:
     options = " ".join(f"--drop-column {name}" for name in names[:20])
     return DataError(
         f"text {'column' if len(names) == 1 else 'columns'} {listing(names)} {'has' if len(names) == 1 else 'have'} too"
-        " many categories: free text or an identifier",
+        " many categories; this looks like free text or an identifier",
         found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
         rule=f"a text column has at most {MOST_CATEGORIES} categories, or two rows for each category on average",
         remedy=f"correct the cells if they should be numbers or dates; give --group {names[0]} if it names groups of"

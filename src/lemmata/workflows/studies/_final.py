@@ -73,7 +73,7 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         )
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
-        raise SettingError(f"the study names the {title}, which is no model of the columns",
+        raise SettingError(f"the study names the {title}, which does not use the columns",
                            rule="it repeats the target's own past", remedy=remedy)  # fmt: skip
     return chosen
 

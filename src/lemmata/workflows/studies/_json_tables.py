@@ -80,7 +80,7 @@ def layout_of(source: Source) -> Layout | None:
     if not tables and all(not isinstance(value, dict | list) for value in found.values()):
         return None
     raise DataError(f"no table was found in {source.path}", found=f"an object with {listing(list(found))}",
-                    rule="a list of objects, objects one a line, or what pandas.DataFrame.to_json writes",
+                    rule="a list of objects, one object on each line, or a layout of pandas.DataFrame.to_json",
                     remedy="write the table as CSV or Parquet")  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
         raise DataError(
             f"{source} do not form a table",
             found=f"x {inputs.shape}, y {targets.shape}",
-            rule="all arrays have the same first dimension: one entry a row",
+            rule="all arrays have the same first dimension: one entry for each row",
         )
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
@@ -234,7 +234,7 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
         raise DataError(
             f"{source}: the arrays do not form a table",
             found=shapes,
-            rule="all arrays have the same first dimension: one entry a row",
+            rule="all arrays have the same first dimension: one entry for each row",
         )
     widths = {name: math.prod(array.shape[1:]) for name, array in arrays.items()}
     check_width(source, sum(widths.values()))

@@ -286,9 +286,9 @@ def _reachable(unit: Metric, value: float, spread: float) -> float:
     if not 0 < loss < unit.most:
         least, limit = unit.told(0.0, spread), unit.told(unit.most, spread) if math.isfinite(unit.most) else None
         rule = (
-            f"better than {limit:g} and short of the perfect {least:g}"
+            f"better than {limit:g} and worse than the perfect {least:g}"
             if limit is not None
-            else f"short of the perfect {least:g}"
+            else f"worse than the perfect {least:g}"
         )
         raise SettingError("--error is out of bounds", found=f"{unit.name} {value:g}", rule=rule)
     return loss

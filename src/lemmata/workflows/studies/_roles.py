@@ -186,7 +186,9 @@ def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Ser
     found = {name: own for name, column in texts.items() if (own := as_numbers(column, mark)) is not None}
     rewritten = [repr(shortened(name)) for name, own in found.items() if own.decimal]
     notes = [f"numbers have a decimal {_MARKS[mark]} in {listing(rewritten)}"] if mark and rewritten else []
-    notes += [f"{own.unit!r} in {shortened(name)!r} is a unit" for name, own in found.items() if own.unit]
+    notes += [
+        f"{own.unit!r} in {shortened(name)!r} is a unit and was removed" for name, own in found.items() if own.unit
+    ]
     findings = [_words_read(name, own.words) for name, own in found.items() if own.words]
     return [found[column.name].column if column.name in found else column for column in read], notes, findings
 

@@ -330,7 +330,7 @@ def _sheet(source: Source, how: Reading) -> Table:
             f"sheet {name!r} of {source.path} seems to have no header",
             found=f"{len(unnamed)} of {frame.width} columns without a name in the first row",
             rule="the first row names the columns",
-            remedy="delete what stands above the table",
+            remedy="delete the rows above the table",
         )
     frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
     check_names(source.path, frame.columns)
@@ -364,7 +364,7 @@ def _collect(
     picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
     read = picked.drop(index).collect(engine="streaming")
     note = (
-        f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
-        f" {limit_bytes} bytes, so {len(chosen)} rows, {how_drawn(groups, chosen)}, were read"
+        f"the table is too large to read whole: {rows} rows of {columns} columns need {need} bytes, but the limit is"
+        f" {limit_bytes} bytes. So {len(chosen)} rows, {how_drawn(groups, chosen)}, were read"
     )
     return read, rows, (note,), chosen
