@@ -224,7 +224,7 @@ CASES = {
         csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y", "--task", "regression"],
-        ["--decimal , before decimals"],
+        ["--decimal , if it marks decimals"],
     ),
     "two units": (
         csv(a=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(N)]),

@@ -181,7 +181,7 @@ def test_denoising_stands_apart():
     assert found.families == []
     assert {own.kernel for own in found.scores} == {"linear", "Gaussian", "Laplace"}
     assert all(own.error == 1 for own in found.scores if own.kernel == "linear")
-    assert "mixes no sequence" in found.sentences[0]
+    assert "does not mix a sequence" in found.sentences[0]
 
 
 def family(name, error, title=None, **changed):

@@ -75,7 +75,7 @@ def test_where_nobody_may_win(name, seed):
         assert set(record.leaders) <= small
         # a factor may be sure where a difference is none: then the sentence says how little it is
         first = record.sentences[0]
-        assert first.startswith("No winner between") if record.winner is None else "Both are small" in first
+        assert first.startswith("No winner between") if record.winner is None else "Both errors are small" in first
     if name == "hold":
         assert min(found.values()) > 0.5
         assert any("selective recurrence" in sentence for sentence in record.sentences)

@@ -151,7 +151,7 @@ def test_a_season_surely_beats_guessing_stretch_by_stretch():
 
 def test_how_far_errors_look_ahead_is_said():
     record = run_study(load_dataset(pl.DataFrame(days()), target="y", time="day"), QUICK)
-    assert any("a forecast of the next 30 rows at once" in sentence for sentence in record.answers.sentences)
+    assert any("forecasts of the next 30 rows at once" in sentence for sentence in record.answers.sentences)
     table = {name: column for name, column in days().items() if name != "day"}
     record = run_study(load_dataset(pl.DataFrame(table), target="y"), QUICK)
     assert not any("rows at once" in sentence for sentence in record.answers.sentences)

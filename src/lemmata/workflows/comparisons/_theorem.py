@@ -87,7 +87,8 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         Statement(
             "what time-invariant models miss in a marked input",
             "If the inputs are white noise and the target is the last marked one, the best linear time-invariant "
-            "model leaves 2(1 - p)/(2 - p) of the variance, where p is the share of marks. One selective state leaves nothing.",
+            "model leaves 2(1 - p)/(2 - p) of the variance, where p is the share of marks. One selective state leaves "
+            "nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),
