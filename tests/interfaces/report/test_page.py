@@ -120,7 +120,7 @@ def test_what_stands_unfolded_answers(text):
         "360 (290 to no upper limit)",
         "column id looks like an identifier",
         "The time limit was reached before these models: softmax network.",
-        "guessing has 50.0 %",
+        "Guessing has 50.0 %",
     ):
         assert part in shown
     assert "Bousquet" not in shown

@@ -205,6 +205,6 @@ def test_wilder_times_before_the_tested_rows_are_told():
     before, ahead = before_stretches(800)
     y = hourly().targets[:, 0]
     later = [((y[at : at + ahead] - y[at - 1]) ** 2).mean() for at in range(before, 801 - ahead, ahead)]
-    assert f"rmse {np.sqrt(np.mean(later)):.2f} on them" in told
+    assert f"rmse {np.sqrt(np.mean(later)):.2f} on the tested rows" in told
     assert calmer(hourly(outages=False), asked) == []
     assert calmer(tables.waves(100), asked) == []
