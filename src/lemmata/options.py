@@ -28,7 +28,7 @@ def check_limit(seconds: Any, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class StudyOptions:
-    """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study` by the same name.
+    """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study`.
 
     Raises:
         SettingError: a number is out of its bounds.
@@ -112,7 +112,7 @@ MOST_LENGTH = 2**16
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison. Each is one of `lemmata compare` and an argument of `lemmata.compare` by its name.
+    """The options of a comparison. Each is an option of `lemmata compare` and an argument of `lemmata.compare`.
 
     Raises:
         SettingError: a number is out of its bounds, or a name is not known.
