@@ -136,7 +136,7 @@ def test_missing_cells_are_imputed_with_a_notice(tmp_path):
     assert data.raw_features == ("a", "b", "c")
     text = " | ".join(data.notes)
     assert "the median of the training rows, and an indicator column ('a': 2)" in text
-    assert "are a category ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
+    assert "are a category of their own ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
     assert len(load_dataset(path, "y", drop_missing=True).x) == N - 3
 
 
@@ -218,7 +218,7 @@ def test_the_rows_that_are_used_do_not_depend_on_the_memory_that_is_free(monkeyp
         assert len(data.targets) == data.available == 25_000
         return
     monkeypatch.setattr(_data, "available_bytes", lambda: 2**20)
-    with pytest.raises(MemoryPlanError, match=r"25,000 rows of 2 encoded columns .*--max-rows \d+ uses some"):
+    with pytest.raises(MemoryPlanError, match=r"25,000 rows of 2 encoded columns .*use fewer rows: --max-rows \d+"):
         load_dataset(table, "y")
 
 

@@ -115,7 +115,7 @@ class Forecast:
         The quantiles increase with the level.
 
         Args:
-            sizes: numbers of rows, at least 1. Within the measured sizes, the quantiles are those of the smoothed curve.
+            sizes: numbers of rows, at least 1. Within the measured sizes, quantiles are those of the smoothed curve.
             levels: levels of the quantiles, between 0 and 1.
         """
         logs = np.log(np.atleast_1d(np.asarray(sizes, float)))

@@ -37,19 +37,19 @@ MATRICES = 6
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
-    """Sequences and targets from whatever the user has.
+    """Read sequences and targets from a file, a table, arrays or a bundled task.
 
     Args:
         data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair
             (x, y) or a triple (x, y, mask) of arrays, x of shape (n, T, c), or (n, columns) with a sequence length.
-        options: what is asked.
+        options: the options of the comparison.
 
     Raises:
-        DataError: they cannot be compared on; the message says why, and the remedy.
+        DataError: the sequences cannot be used; the message gives the reason and the remedy.
         SettingError: the sequence length does not fit.
         UnknownNameError: no such column.
         MissingFileError: no such file or task.
-        MemoryPlanError: more rows than fit into memory were asked for.
+        MemoryPlanError: the rows do not fit into memory.
 
     >>> load_sequences("lookup").x.shape
     (800, 17, 9)

@@ -66,7 +66,7 @@ class Targets:
 
 
 def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
-    """The column as Float64 or String; what is NaN or infinite becomes null.
+    """The column as Float64 or String; NaN and infinite cells become null.
 
     Booleans become 0 and 1, numbers stored as text become numbers, categories become text, dates and times become
     days since the first of them.
@@ -110,9 +110,10 @@ def stripped(column: pl.Series) -> pl.Series:
 
 
 def with_dates(column: pl.Series) -> pl.Series:
-    """Text that is dates as dates: the year first, or last where the order of day and month shows in some row.
+    """Convert text that holds dates to dates.
 
-    "01/02/2020" alone says neither January nor February, so that it stays text.
+    The year is first, or it is last and some row shows the order of day and month. "01/02/2020" alone is ambiguous, so
+    it stays text.
     """
     if column.dtype != pl.String:
         return column
@@ -264,10 +265,10 @@ def _too_many(refused: dict[str, str]) -> DataError:
 
 
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
-    """Classes become one-hot columns, centred; numbers become columns of mean 0 and variance 1.
+    """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
-    A target is classes when it is text or boolean, or when its numbers are integers with at most 20 distinct values
-    and at least 5 rows to each value on average; `task` overrides the rule.
+    A target holds classes if it is text or boolean, or if its numbers are integers with at most 20 distinct values and
+    on average at least 5 rows for each value. `task` overrides this rule.
 
     Args:
         columns: the target; more than one column is always regression.
@@ -331,7 +332,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
     lonely = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if lonely:
         notes.append(
-            f"{count(lonely, 'class', 'classes')} with a single row cannot be learned and tested: {listing(lonely)}"
+            f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}"
         )
     return Targets(one_hot, one_hot - mean, "classification", labels, mean, np.ones(len(values)), tuple(notes))
 

@@ -30,12 +30,12 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns, inputs and target alike.
-        rows: rows of the source (more than the frame holds where only a sample was read).
-        notes: what reading did that the user should know.
-        default_target: the target column when the user names none; None where one must be named.
-        kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
-        findings: what was found while it was read.
-        given: the user's own data frame of another library, with the columns of `frame` in their order; None elsewhere.
+        rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
+        notes: what the user should know about how the table was read.
+        default_target: the target column if the user names none; None if the user must name one.
+        kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
+        findings: warnings that were found while the table was read.
+        given: the user's data frame of another library, with the columns of `frame` in their order; None otherwise.
         of_polars: whether the user gave a polars data frame.
     """
 

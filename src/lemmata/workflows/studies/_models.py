@@ -109,7 +109,7 @@ def models(
 
 
 def check_models(names: Sequence[str] | None) -> None:
-    """Refuse names that `models` does not know, before there is a table.
+    """Check the names of models before there is a table.
 
     Raises:
         UnknownNameError: no such model; the message names the nearest.

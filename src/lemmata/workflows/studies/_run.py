@@ -1,4 +1,4 @@
-"""The main job: a table in, the record of the study out."""
+"""The study of a table: it takes a table and returns the record."""
 
 import concurrent.futures
 import dataclasses
@@ -68,17 +68,17 @@ def run_study(
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
 ) -> StudyRecord:
-    """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
+    """Test for signal, and estimate which model predicts best, how much data you need, and what more data would bring.
 
     Args:
         dataset: the table.
-        options: what is asked.
-        progress: told the stage and how much of it is done.
-        started: `time.monotonic()` at which the time limit began; None is now.
-        executor: where the splits of the learning curves are fitted; None is here, on threads.
+        options: the options of the study.
+        progress: a function that is called with the stage, how much of it is done, and how much there is.
+        started: the `time.monotonic()` at which the time limit began; None means now.
+        executor: an executor that fits the splits of the learning curves; None means threads of this process.
 
     Returns:
-        The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
+        The record that study.json holds and the page shows. After Ctrl-C it holds the finished parts, and `interrupted`
         is true.
 
     Raises:

@@ -36,10 +36,10 @@ class Reading:
 
     Args:
         limit_bytes: the bytes that the table may take in memory.
-        seed: decides which rows are kept of a table that is too large.
-        group: a column; of a table that is too large, whole groups are kept.
-        na: texts that stand where a cell is missing; None for `MISSING_MARKS`.
-        decimal: the mark before decimals; None where the cells show it.
+        seed: the seed of the random rows that are kept of a table that is too large.
+        group: a column. Of a table that is too large, whole groups are kept.
+        na: texts that mark a missing cell; None means `MISSING_MARKS`.
+        decimal: the decimal mark; None means that it is read from the cells.
     """
 
     limit_bytes: int
@@ -52,12 +52,12 @@ class Reading:
 def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     """Read `data`: a table in memory, the name of a bundled set, or the path of a file.
 
-    Files are texts with a header (separated by commas, tabs, semicolons, bars or blanks; in UTF-8, UTF-16 or
-    Windows-1252), Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ; texts also packed (gz, bz2, xz,
-    zip).
+    Files are texts with a header, Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ. Fields of texts are
+    separated by commas, tabs, semicolons, bars or spaces. Its encoding is UTF-8, UTF-16 or Windows-1252, and it may be
+    packed (gz, bz2, xz, zip).
 
-    A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
-    note says the plan in bytes and how many rows were kept.
+    A file that needs more than `limit_bytes` is not read whole. Rows are then drawn from it without replacement, and a
+    note gives the bytes needed and the number of rows that were kept.
 
     Args:
         data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
