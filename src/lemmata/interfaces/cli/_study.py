@@ -47,10 +47,11 @@ def _study(
 ) -> None:
     """How much data do I need, which model predicts best, and what would more data buy?
 
-    The study first tests whether the columns predict the target at all. A permutation test compares models with
-    models of a shuffled target. Then the study trains models on growing parts of the table, tests them on the other
-    rows, and estimates how the error falls with more rows. Every estimate has a 90 % interval. All rows of the table
-    are used. If you name a group or time column, the test, the splits and the intervals take it into account.
+    The study first tests whether the columns predict the target at all. This permutation test checks whether models
+    predict the true target better than a shuffled target. Then the study trains models on growing parts of the table,
+    tests them on the other rows, and estimates how the error falls with more rows. Every estimate has a 90 % interval.
+    All rows of the table are used. If you name a group or time column, the test, the splits and the intervals take it
+    into account.
 
     The study prints the answer and writes DIR/report/index.html and DIR/study.json. Exit code: 0 on success; 1 if
     --save-model is given and the study recommends no model; 2 if the input is refused; 130 after Ctrl-C, when the

@@ -331,9 +331,7 @@ def _classes(column: pl.Series, name: str) -> Targets:
     notes = []
     lonely = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if lonely:
-        notes.append(
-            f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}"
-        )
+        notes.append(f"{count(lonely, 'class', 'classes')} with a single row cannot be learned: {listing(lonely)}")
     return Targets(one_hot, one_hot - mean, "classification", labels, mean, np.ones(len(values)), tuple(notes))
 
 
