@@ -53,8 +53,8 @@ def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     """Read `data`: a table in memory, the name of a bundled set, or the path of a file.
 
     Files are texts with a header, Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ. Fields of a text
-    file are separated by commas, tabs, semicolons, bars or spaces. Its encoding is UTF-8, UTF-16 or Windows-1252, and it may
-    be packed (gz, bz2, xz, zip).
+    file are separated by commas, tabs, semicolons, bars or spaces. Its encoding is UTF-8, UTF-16 or Windows-1252, and
+    it may be packed (gz, bz2, xz, zip).
 
     A file that needs more than `limit_bytes` is not read whole. Rows are then drawn from it without replacement, and a
     note gives the bytes needed and the number of rows that were kept.
