@@ -41,8 +41,8 @@ class StudyOptions:
     error: Annotated[
         str | None,
         'The value to reach, such as "accuracy 0.95", "log-loss 0.3", "auc 0.9", "r2 0.8" or "rmse 2.5" (in the units'
-        " of the target). A number without a name is a value of --metric. Without --metric it is the share of wrong"
-        " classes, or the share of the variance that is not predicted.",
+        " of the target). A number without a name is a value of --metric. If no metric is given, it is the share of"
+        " wrong classes, or the share of the variance that is not predicted.",
     ] = None
     metric: Annotated[
         Any,
