@@ -179,7 +179,7 @@ CASES = {
         npz(X=GOOD["a"], y=np.array([b"\xff", b"a"] * (N // 2))),
         "t.npz",
         [],
-        ["'y'", "bytes that are no text", "UTF-8"],
+        ["'y'", "bytes that are not text", "UTF-8"],
     ),
     "arrays of colliding names": (
         npz(**{"X": np.ones((N, 2)), "X[0]": np.arange(N), "y": np.arange(N)}),
