@@ -44,7 +44,7 @@ def test_without_a_recommended_model_the_rest_is_written(tables, tmp_path):
     found = start(tables / "noise.csv", tmp_path, tmp_path / "model.skops")
     assert found.exit_code == 1
     said = " ".join(found.output.split())
-    assert "No model was saved: the study names no model" in said
+    assert "No model was saved: the study recommends no model" in said
     assert (tmp_path / "study.json").exists()
     assert not (tmp_path / "model.skops").exists()
     assert "--save-model model.skops" not in said

@@ -133,7 +133,7 @@ def test_a_time_limit_leaves_models_out_and_says_so(monkeypatch):
     monkeypatch.setattr(run, "measure", slow)
     found = run_study(tables.waves(60), dataclasses.replace(QUICK, time_limit=60.0), started=0.0)
     assert [model.name for model in found.models] == ["linear"]
-    assert any("time limit was reached before these models: RBF kernel" in note for note in found.notes)
+    assert any("time limit was reached before these models were measured: RBF kernel" in note for note in found.notes)
     assert len(found.models[0].points) == 3
 
 

@@ -282,7 +282,7 @@ def test_all_rows_are_fitted_where_the_study_used_some():
 
 def test_where_there_is_no_model_it_is_said_why(study, tmp_path):
     none = dataclasses.replace(study.record, answers=dataclasses.replace(study.record.answers, best=None))
-    with pytest.raises(SettingError, match=r"names no model.*The columns predict.*study\.best\("):
+    with pytest.raises(SettingError, match=r"recommends no model.*The columns predict.*study\.best\("):
         Study(none, study.given).best()
     assert len(Study(none, study.given).best("linear").predict(classes())) == ROWS
     with pytest.raises(UnknownNameError, match=r"no model 'forest'.*it measured"):
@@ -293,7 +293,7 @@ def test_where_there_is_no_model_it_is_said_why(study, tmp_path):
         models=[*study.record.models, last],
         answers=dataclasses.replace(study.record.answers, best="last"),
     )
-    with pytest.raises(SettingError, match="last value, which is no model of the columns"):
+    with pytest.raises(SettingError, match="last value, which does not use the columns"):
         named_model(naive)
     loaded = Study.load(study.save(tmp_path / "study.json"))
     assert loaded == Study(study.record)
