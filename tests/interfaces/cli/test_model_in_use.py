@@ -65,7 +65,7 @@ def test_rows_of_the_same_law_and_of_another(run, files, tmp_path):
     error = record.gauge("error_in_use_by_confidence")
     assert error.status == "unscored"
     assert error.predicted.lower <= record.held_error.value <= error.predicted.upper
-    assert "Error in use from confidence" in (tmp_path / "model" / "index.html").read_text()
+    assert "Error in deployment, estimated from" in (tmp_path / "model" / "index.html").read_text()
     in_use(files, x + 2.0)
     result = run()
     assert result.exit_code == 0, result.output

@@ -210,7 +210,7 @@ def test_the_bracket_is_for_models_that_stopped_early():
     unknown = dataclasses.replace(problem, decay=0.0)
     assert "decay of the weights" in gauge(claim, unknown, 0).reason
     twice = dataclasses.replace(problem, x=np.concatenate([problem.x[:25]] * 2))
-    assert "copy" in gauge(claim, twice, 0).reason
+    assert "duplicate" in gauge(claim, twice, 0).reason
 
 
 class AtRest:
@@ -236,5 +236,5 @@ def test_a_few_directions_are_not_left_to_random_vectors():
     )
     found = gauge(DimensionFromProducts(), small, 0)
     assert (found.status, found.predicted) == ("inapplicable", None)
-    assert "parameters where these are fewer 4, asked >= 20" in found.reason
+    assert "parameters if there are fewer 4, asked >= 20" in found.reason
     assert float(DimensionFromProducts().predict(whole)[2]) <= 40

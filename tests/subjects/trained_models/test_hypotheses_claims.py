@@ -26,7 +26,7 @@ def test_a_minimum_is_asked_for_where_the_objective_is_smooth(unit, speaks):
     model = (lambda own, x: unit(x @ own["v"]) @ own["w"], start)
     found = gauge(DecayOutweighsNegativeCurvature(), read_trained(model, X, CLASSES(X), decay=0.02), 0)
     assert found.status == ("agrees" if speaks else "inapplicable")
-    assert speaks or found.reason.startswith("residual of the polished copy")
+    assert speaks or found.reason.startswith("residual of the converged copy")
 
 
 def test_a_copy_of_values_differs_in_units_of_the_errors():
@@ -54,7 +54,7 @@ def test_scores_that_tie_cover_more():
     )
     found = gauge(ConformalCoverage(), sure, 0)
     assert found.status == "inapplicable"
-    assert "share of scores that tie with the threshold" in found.reason
+    assert "share of scores equal to the threshold" in found.reason
 
 
 def test_rows_that_are_all_alike_have_no_noise_of_their_own():

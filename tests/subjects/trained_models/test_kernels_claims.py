@@ -96,7 +96,7 @@ def test_when_kernels_say_nothing(net):
     for claim in (ErrorOfTheStartKernel(), ErrorOfTheEndKernel()):
         assert "training rows 2e+03, asked <= 2e+03" in gauge(claim, many, 0).reason
     copied = dataclasses.replace(net, x=np.concatenate([net.x[:30]] * 2))
-    assert "copy" in gauge(ErrorOfTheStartKernel(), copied, 0).reason
+    assert "duplicate" in gauge(ErrorOfTheStartKernel(), copied, 0).reason
 
 
 def test_kernels_of_values():
@@ -120,7 +120,7 @@ def test_what_the_features_have_seen(noise, key):
 def test_a_linear_model_has_no_last_layer():
     problem = sampled(TrainedNetworks(hidden=0), 7)
     below = [own for own in LastLayerKnowsItsRows().hypotheses(problem) if not own.holds]
-    assert [own.name for own in below] == ["the same share, of a network"]
+    assert [own.name for own in below] == ["this share, for a network"]
 
 
 def test_the_bound_by_hand_and_silence_about_networks(net):

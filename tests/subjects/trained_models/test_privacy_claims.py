@@ -100,8 +100,8 @@ def test_what_the_page_says_where_something_is_missing():
     trained = released()
     for change, said in (
         ({"claimed": None}, "it is not so that a privacy of the training is claimed"),
-        ({"claimed": (50.0, 1e-6)}, "claimed eps over the largest that these rows could show"),
-        ({"claimed": (1.0, 0.9)}, "claimed eps over the largest that these rows could show"),
+        ({"claimed": (50.0, 1e-6)}, "claimed eps, relative to the largest"),
+        ({"claimed": (1.0, 0.9)}, "claimed eps, relative to the largest"),
     ):
         own, _ = status(dataclasses.replace(trained, **change))
         assert own.status == "inapplicable", change
@@ -112,7 +112,7 @@ def test_what_the_page_says_where_something_is_missing():
     own, found = status(dataclasses.replace(trained, claimed=(2.0, 0.0)))
     assert own.status == "agrees"
     unchecked = [one for one in own.hypotheses if one.holds is None]
-    assert [one.name for one in unchecked] == ["chance alone parted training rows and held-out ones"]
+    assert [one.name for one in unchecked] == ["training rows and held-out rows were separated by chance alone"]
     assert not any("privacy" in finding.text for finding in found)
 
 
@@ -129,7 +129,7 @@ def test_the_steps_are_counted_by_an_accountant():
     assert own.status == "disagrees"
     assert "do not give the claimed privacy" in " ".join(finding.text for finding in found)
     for change, said in (({"noised": None}, "it is not so that the program states its noisy steps"),
-                         ({"claimed": (1.0, 0.0)}, "delta of the claim 0, asked > 0")):  # fmt: skip
+                         ({"claimed": (1.0, 0.0)}, "claimed delta 0, asked > 0")):  # fmt: skip
         own, _ = status(dataclasses.replace(trained, **change), STEPS)
         assert (own.status, own.reason) == ("inapplicable", said)
 

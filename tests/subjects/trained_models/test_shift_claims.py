@@ -73,7 +73,7 @@ def test_no_shift_the_error_in_use_is_given(alike):
     stranger = [gauge(claim, as_a_user_has_it(alike), 0) for claim in CLAIMS]
     assert [own.status for own in stranger] == ["agrees", "unscored", "unscored"]
     assert stranger[1].predicted == found[1].predicted
-    assert stranger[1].reason == "without them the error in use is predicted and not measured"
+    assert stranger[1].reason == "without them the error in deployment is predicted but not measured"
 
 
 def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
@@ -96,12 +96,12 @@ def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
     assert error_in_use(found)[0] > by_threshold(found)[2]
 
 
-@pytest.mark.parametrize("said", ["rows in use are given", "copies", "no held-out rows"])
+@pytest.mark.parametrize("said", ["rows in use are given", "duplicate", "no held-out rows"])
 def test_when_gauges_are_silent(alike, said):
     if said == "rows in use are given":
         own = dataclasses.replace(alike, deployed=None)
         expected = ["inapplicable"] * 3
-    elif said == "copies":
+    elif said == "duplicate":
         own = dataclasses.replace(alike, deployed=np.concatenate([alike.held[0][:20], alike.deployed[:100]]))
         expected = ["inapplicable"] * 3
     else:

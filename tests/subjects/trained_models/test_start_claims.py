@@ -71,7 +71,7 @@ def test_training_that_left_the_tangent_is_outside(key):
     problem = TrainedNetworks().sample(TrainedNetworks().settings().resolve({"decay": 0.002}), key)
     found = gauge(LinearFromTheStart(), problem, 0)
     assert found.status == "inapplicable"
-    assert "residual of the tangent at the start" in found.reason
+    assert "residual of the linear model at the start" in found.reason
 
 
 def test_it_is_silent_without_a_start_and_unscored_without_held_rows():

@@ -24,7 +24,7 @@ def test_pixels_of_any_range_have_one_unit_and_columns_of_a_table_do_not():
     table = rng.normal(size=(300, 6)) * 10.0 ** np.arange(-2, 4)
     found = one_unit(posed(pixels()))
     assert bool(found.holds)
-    assert "inferred" in found.name
+    assert "common unit" in found.name
     assert shared_range(pixels()) == shared_range(pixels(16.0)) > 0.25
     assert not bool(one_unit(posed(table)).holds)
     assert shared_range(table) < 0.25
@@ -34,7 +34,7 @@ def test_pixels_of_any_range_have_one_unit_and_columns_of_a_table_do_not():
 @pytest.mark.parametrize(("scale", "holds"), [(255.0, True), (16.0, False)])
 def test_a_stated_scale_is_held_against_the_rows(scale, holds):
     found = one_unit(posed(pixels(), scale))
-    assert found.name == "largest input over the stated scale"
+    assert found.name == "largest input, relative to the stated scale"
     assert bool(found.holds) is holds
 
 

@@ -176,10 +176,20 @@ class ForwardPasses(Population[Prompt]):
         found = [features_are_fractions(problem)]
         if self.of_inputs:
             ratio = problem.model.penalty / (self.of_inputs * penalty_asked(problem))
-            found.append(Hypothesis("lambda is large enough", ratio, ">=", 1 - 1e-12, f"over {self.of_inputs:g}"))
+            found.append(
+                Hypothesis("the penalty lambda is large enough", ratio, ">=", 1 - 1e-12, f"over {self.of_inputs:g}")
+            )
         if self.unreached:
             n, count, layers = sizes_of(problem)
-            found.append(Hypothesis("N is out of reach", count, ">", reachable(jnp.float32, n, layers), "of float32"))
+            found.append(
+                Hypothesis(
+                    "the number N of examples is out of reach of float32",
+                    count,
+                    ">",
+                    reachable(jnp.float32, n, layers),
+                    "otherwise something of the targets is left",
+                )
+            )
         return found
 
 

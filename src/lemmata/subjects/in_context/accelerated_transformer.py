@@ -1,9 +1,9 @@
-"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and what it saves in depth.
+"""The accelerated transformer: the same layers with momentum in Attn2 and FF2, and the depth that momentum saves.
 
-This theory controls a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA), whose
-objective falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N) and weights of Attn2 and
-FF2 that change from block to block; it leaves unexplained how the risk depends on the objective along the way. The
-construction goes beyond the source, whose depth enters its risk as n C_F² / L.
+The theory covers a transformer of D = d + 3n + 8 rows that runs accelerated proximal gradient (FISTA). Its objective
+falls as 1/T² in the place of 1/T. It assumes eta <= 1/(2 lambda_max(Phi^T Phi)/N), and weights of Attn2 and FF2 that
+change from block to block. It leaves open how the risk depends on the objective along the way. The construction goes
+beyond the source, in which the depth enters the risk as n C_F² / L.
 """
 
 from collections.abc import Callable
@@ -111,21 +111,27 @@ def not_moved_ahead(tokens: Array, problem: Prompt) -> Array:
 
 
 class AcceleratedWeightsExecuteTheSteps(Claim[Prompt]):
-    """The D x D matrices of the transformer with momentum, D = d + 3n + 8 for d inputs and n features, applied layer by
-    layer to the tokens of a prompt, leave in them
+    """Let the transformer with momentum have D x D matrices, where D = d + 3n + 8 for d inputs and n features. Apply
+    these matrices layer by layer to the tokens of a prompt, and let H(l) be the tokens after layer l. They hold
+    coefficients, the previous coefficients and a prediction in rows of their own, with the values
 
         H(2t): rho_t, the iterate before it, and 0;   H(2t+1): rho_t + beta_t (rho_t - rho_{t-1}), rho_t, and the
         prediction there,
 
-    for t = 1, ..., T, in every column and with all other rows unchanged. rho_t and beta_t are the iterates and the
-    momenta of accelerated proximal gradient on the Lasso; only the matrices Attn2 and FF2 depend on t.
+    for t = 1, ..., T, where T is the number of steps. This holds in every column, and all other rows are unchanged.
+    Here rho_t is the t-th iterate of accelerated proximal gradient on the Lasso, and beta_t is its momentum. Only the
+    matrices Attn2 and FF2 depend on t.
     """
 
-    title = "The weights of the accelerated transformer execute the intended steps"
+    title = "The matrices of the accelerated transformer execute the intended steps"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)", note="as layers of a transformer")
     population = DensePasses(layers=7, accelerated=True)  # momentum is left out of the first step and of the last
     relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
-    control = Control("rho is not moved ahead", not_moved_ahead, loose="the other rows hold what they are meant to")
+    control = Control(
+        "the coefficients are the last iterate, without momentum",
+        not_moved_ahead,
+        loose="all other rows of the tokens stay correct",
+    )
     controls = "the tokens of the accelerated transformer, row by row"
     unexplained = "whether training finds these weights"
     stated = Kind.OWN
@@ -157,15 +163,17 @@ def iterates(method: Callable[..., Array], problem: Prompt) -> Array:
 
 
 class AcceleratedPassIsFista(Claim[Prompt]):
-    """In the limit of high temperature the coefficients rho_t of the accelerated transformer are the iterates of FISTA,
+    """Let a prompt have N examples with features Phi and targets y. Let eta be the step, let lambda be the penalty of
+    the Lasso, and let ST be the soft threshold at eta lambda. In the limit of high temperature, the accelerated
+    transformer has the iterates of FISTA as its coefficients rho_t,
 
         rho_t = ST(v_t + (2 eta / N) Phi^T (y - Phi v_t)),   v_{t+1} = rho_t + beta_t (rho_t - rho_{t-1}),
 
-    beta_t = (s_t - 1)/s_{t+1}, s_1 = 1, s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2, for N examples with features Phi and
-    targets y, the step eta and the soft threshold ST at eta lambda. At 10^9, truncation is below rounding.
+    where beta_t = (s_t - 1)/s_{t+1}, s_1 = 1 and s_{t+1} = (1 + sqrt(1 + 4 s_t²))/2. The temperature tested is 10^9, at
+    which the truncation error is below the rounding error.
     """
 
-    title = "The accelerated transformer runs FISTA"
+    title = "The accelerated transformer runs FISTA in the limit of high temperature"
     source = Source("beck2009fista", "(4.1)", "(4.2)", "(4.3)")
     population = MomentumPasses()
     relation = Equal(block=2)  # the coefficients of a step are sums whose terms cancel
@@ -194,20 +202,20 @@ _SHARP = DEPTHS[1:3]
 
 
 class ObjectiveOfFista(Claim[Prompt]):
-    """The objective of the Lasso after T steps of the accelerated method from 0, with step eta, above its value at any
-    coefficients rho, is at most
+    """Let the accelerated method with step eta start at 0 on the Lasso. After T steps, the objective exceeds its value
+    at coefficients rho by at most
 
         2 |rho|_2² / (eta (T + 1)²),
 
-    here for T = 16, 32 and the minimiser, found by 1024 steps. At T = 8 the bound is above the objective at the start,
-    and at T = 64 it is loose.
+    where rho is any vector. The bound is tested for T = 16, 32, with the minimiser that 1024 steps find as rho. At T =
+    8 the bound is above the objective at the start, and at T = 64 it is loose.
     """
 
-    title = "The objective of the accelerated transformer"
+    title = "An upper bound on the Lasso objective after T accelerated steps"
     source = Source("beck2009fista", "Theorem 4.4")
     population = MomentumPasses(penalty=0.03, n=24)  # where the bound is tightest at some depth
     relation = AtMost()
-    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
     controls = OBJECTIVE
     unexplained = RISK
 
@@ -225,17 +233,19 @@ class ObjectiveOfFista(Claim[Prompt]):
 
 
 class ObjectiveFallsWithTheSquare(Claim[Prompt]):
-    """The objective of the Lasso after T steps of the accelerated method, above its least value, falls at least as fast
-    as
+    """Let the accelerated method take T steps on the Lasso. The excess of the objective over its least value falls at
+    least as fast as
 
         C (T + 1)^-2.
+
+    Here C is a constant that does not depend on T.
     """
 
-    title = "The objective falls with the square of the depth"
+    title = "After T accelerated steps the excess objective falls at least like (T + 1)^-2"
     source = Source("beck2009fista", "Theorem 4.4", note="the rate")
     population = MomentumPasses(penalty=0.002)  # flat enough for the rate to be no better than stated
     relation = Rate("T + 1", tuple(depth + 1 for depth in DEPTHS), upper=True)
-    control = Control("as (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("it falls like (T + 1)^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = OBJECTIVE
     unexplained = RISK
     trials = 128
@@ -246,21 +256,22 @@ class ObjectiveFallsWithTheSquare(Claim[Prompt]):
 
 
 class StepsThatAreSaved(Claim[Prompt]):
-    """T accelerated steps on the Lasso reach the objective of a number of plain ones that grows in proportion to c_T,
+    """Let beta_k be the momenta of FISTA. Count the plain proximal gradient steps that reach the Lasso objective of T
+    accelerated steps. Their number grows in proportion to c_T, where
 
         c_{k+1} = 1 + c_k + beta_k (c_k - c_{k-1}) ~ T²/8,   c_0 = 0, c_1 = 1,
 
-    for the momenta beta_k of FISTA, here for T = 8, 16, 32, 64, so that about 2 (c_T - T) layers are saved. Both
-    numbers are equal in directions in which the objective is flat; over all directions they differ by a few per cent.
+    and the sizes are T = 8, 16, 32, 64. So acceleration saves about 2 (c_T - T) layers. In directions in which the
+    objective is flat, the number of plain steps equals c_T. Over all directions the two differ by a few per cent.
     """
 
-    title = "Layers that acceleration saves at equal objective"
+    title = "T accelerated steps are worth about T²/8 plain steps at equal objective"
     source = Source("beck2009fista", "Theorem 4.4", "Theorem 3.1", note="for flat directions")
     population = MomentumPasses()
     relation = Rate("c_T", WORTH, resolution=0.08)
     # c_T itself grows as T^1.8 from 8 to 64.
-    control = Control("as T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
-    controls = "the number of plain steps that reach the objective of T accelerated ones"
+    control = Control("it grows like T^(3/2)", lambda exponent, problem: 1.5 / 1.8 * exponent)
+    controls = "the number of plain steps that reach the objective of T accelerated steps"
     unexplained = RISK
     stated = Kind.OWN
     trials = 64
@@ -272,16 +283,17 @@ class StepsThatAreSaved(Claim[Prompt]):
 
 
 class LayersToEqualRisk(Claim[Prompt]):
-    """With momentum the transformer needs fewer layers, in the mean over prompts, until its risk is within a tenth of
-    the risk of the Lasso: squared differences to the function at 32 queries, layers counted up to 2049.
+    """Let the risk be the mean squared difference between the prediction and the true function at 32 queries. Count the
+    layers, up to 2049, until the risk of the transformer is within a tenth of the risk of the Lasso. In the mean over
+    prompts, the transformer with momentum needs fewer layers than the transformer without.
     """
 
-    title = "Layers that acceleration saves at equal risk"
+    title = "With momentum the transformer reaches the same risk in fewer layers"
     source = Source("beck2009fista", "Theorem 4.4", note="for the risk of a transformer")
     population = MomentumPasses()
     relation = Order("momentum", (0.0, 1.0))
-    control = Control("more layers", lambda sign, problem: -sign)
-    controls = "the layers until the risk is near that of the Lasso"
+    control = Control("it needs more layers", lambda sign, problem: -sign)
+    controls = "the number of layers until the risk is near the risk of the Lasso"
     unexplained = RISK
     stated = Kind.OWN
     trials = 64

@@ -1,9 +1,10 @@
-"""A step that knows the curvature of its prompt: how many layers it saves.
+"""A step that depends on the curvature of the prompt, and the number of layers that it saves.
 
-This theory controls proximal gradient with the step 1/lambda_max(H), H = (2/N) Phi^T Phi, in the place of the source's
-1/(2 (n+1)) for n + 1 features: each of its steps is worth gamma = 2 (n+1)/lambda_max(H) of the others. It assumes that
-the largest eigenvalue of the prompt's H is known, which a transformer does not read off its prompt by the weights of
-the construction: the step is one of its parameters. It leaves unexplained how to find it, beyond its trace.
+The theory covers proximal gradient with the step 1/lambda_max(H), where H = (2/N) Phi^T Phi, in the place of the
+source's step 1/(2 (n+1)) for n + 1 features. Each of its steps is worth gamma = 2 (n+1)/lambda_max(H) steps of the
+source. It assumes that the largest eigenvalue of the prompt's H is known. The weights of the construction do not
+compute this eigenvalue from the prompt: the step is one of the transformer's parameters. The theory leaves open how to
+find the eigenvalue, except for a bound from the trace.
 """
 
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from .accelerated_transformer import steps_to
 ABOUT = {"tool": "convex optimisation", "architecture": "transformer in context", "object": "cost"}
 
 _SOURCE = Source("li2025incontext", "Lemma 3", "(41)", note="with the step 1/lambda_max(H); not in the source")
-_GAIN, _FINDING = "the steps that a longer step saves", "how a transformer finds the largest eigenvalue"
+_GAIN, _FINDING = "the number of steps that a longer step saves", "how a transformer finds the largest eigenvalue"
 _TIMES = (32, 64)
 _COMPARED, _LONG = 128, 1024
 
@@ -42,21 +43,22 @@ def gain(features: Float[Array, "N p"]) -> Float[Array, ""]:
 
 
 class GainIsAtMost(Claim[Prompt]):
-    """Let Phi have N rows of p features, phi_ij in [0, 1] and one of them constant, and H = (2/N) Phi^T Phi. The step
-    1/lambda_max(H) is longer than 1/(2 p) by the factor gamma = 2 p/lambda_max(H),
+    """Let Phi have N rows of p features phi_ij in [0, 1], of which one is constant. Let H = (2/N) Phi^T Phi, and let
+    lambda_max(H) be its largest eigenvalue. The step 1/lambda_max(H) is longer than 1/(2 p) by the factor gamma = 2
+    p/lambda_max(H), and
 
         gamma <= 1/mean over i of (mean over j of phi_ij)² <= p:
 
-    the quotient u^T H u at the vector u of equal entries. The source's thresholds, uniform on [-2, 1], leave
-    features of mean 2/3, and gamma at most near 9/4.
+    the first bound follows from the quotient u^T H u, where u is the unit vector of equal entries. The source draws its
+    thresholds uniformly from [-2, 1]. They give features of mean 2/3, so that gamma is at most near 9/4.
     """
 
-    title = "The gain of a step that knows the curvature, from above"
+    title = "An upper bound on the gain of the step 1/lambda_max(H)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtMost()
-    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    control = Control("three quarters of this bound", lambda bound, problem: 0.75 * bound)
     controls = _GAIN
     unexplained = _FINDING
 
@@ -72,20 +74,21 @@ class GainIsAtMost(Claim[Prompt]):
 
 
 class GainIsAtLeast(Claim[Prompt]):
-    """Let Phi have N rows of p features bounded by 1 and H = (2/N) Phi^T Phi. The step 1/lambda_max(H) is longer than
-    1/(2 p) by the factor
+    """Let Phi have N rows of p features phi_ij bounded by 1. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its
+    largest eigenvalue. The step 1/lambda_max(H) is longer than the step 1/(2 p) by the factor
 
         gamma = 2 p/lambda_max(H) >= 2 p/trace(H) = 1/mean of phi_ij²,
 
-    and 1/trace(H), which one mean over the prompt gives, is a safe step of this gain.
+    where the mean is over all entries. One mean over the prompt gives 1/trace(H). This step is safe and has the gain of
+    the lower bound.
     """
 
-    title = "The gain of a step that knows the trace"
+    title = "A lower bound on the gain of the step 1/lambda_max(H), from the trace"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtLeast()
-    control = Control("a quarter more", lambda bound, problem: 1.25 * bound)
+    control = Control("a lower bound that is larger by a quarter", lambda bound, problem: 1.25 * bound)
     controls = _GAIN
     unexplained = _FINDING
     trivial = 1.0  # features are at most 1
@@ -98,21 +101,23 @@ class GainIsAtLeast(Claim[Prompt]):
 
 
 class StepsAlongEigenvectors(Claim[Prompt]):
-    """Let Phi have N rows of p features bounded by 1, H = (2/N) Phi^T Phi and gamma = 2 p/lambda_max(H). Along an
-    eigenvector of curvature m, 0 < m < lambda_max(H), steps of gradient descent of 1/(2 p) and of 1/lambda_max(H)
-    shrink a distance by 1 - m/(2 p) and by 1 - m/lambda_max(H), so that one of the latter is worth
+    """Let Phi have N rows of p features bounded by 1. Let H = (2/N) Phi^T Phi, let lambda_max(H) be its largest
+    eigenvalue, and let gamma = 2 p/lambda_max(H). Take an eigenvector of curvature m, where 0 < m < lambda_max(H).
+    Along it, a gradient step of 1/(2 p) multiplies the distance to the minimum by 1 - m/(2 p), and a gradient step of
+    1/lambda_max(H) multiplies it by 1 - m/lambda_max(H). So one step of 1/lambda_max(H) is worth
 
         log(1 - m/lambda_max(H)) / log(1 - m/(2 p)) >= gamma
 
-    of the former, as -log(1 - x)/x grows; and gamma of them in flat directions, as m -> 0.
+    steps of 1/(2 p), because -log(1 - x)/x grows with x. In flat directions, as m -> 0, it is worth gamma of these
+    steps.
     """
 
-    title = "What a step that knows the curvature is worth along an eigenvector"
+    title = "Along an eigenvector, one step of 1/lambda_max(H) is worth gamma steps or more"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtLeast()
-    control = Control("a twentieth more", lambda bound, problem: 1.05 * bound)
+    control = Control("a lower bound that is larger by a twentieth", lambda bound, problem: 1.05 * bound)
     controls = _GAIN
     unexplained = _FINDING
 
@@ -131,24 +136,28 @@ class StepsAlongEigenvectors(Claim[Prompt]):
 
 
 class ObjectiveOfTheStep(Claim[Prompt]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 at N examples with features Phi and H = (2/N) Phi^T Phi. After
-    T proximal gradient steps of 1/lambda_max(H) from 0, for every rho,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1, where Phi holds the features of N examples, y their targets
+    and lambda is the penalty. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Let T proximal
+    gradient steps of 1/lambda_max(H) lead from 0 to rho_T. Then, for every rho,
 
         l(rho_T) - l(rho) <= lambda_max(H) |rho|_2² / (2 T),
 
-    which is Lemma 3 with lambda_max(H)/2 in the place of n + 1. Judged for T = 32, 64 at the minimum; before, the bound
-    is above the objective at the start.
+    which is Lemma 3 of the source with lambda_max(H)/2 in the place of n + 1, the number of features. The bound is
+    tested for T = 32, 64, with the minimiser as rho. For fewer steps it is above the objective at the start.
     """
 
-    title = "The objective with a step that knows the curvature"
+    title = "An upper bound on the Lasso objective after T steps of 1/lambda_max(H)"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = AtMost()
     control = Control(
-        "a quarter of it",
+        "a quarter of this bound",
         lambda bound, problem: bound / 4,
-        loose="the bound is loose by 6 or more: it pays for a minimum along the flattest directions",
+        loose=(
+            "the bound is too large by a factor of at least 6, because it allows for a minimum along the flattest "
+            "directions"
+        ),
     )
     controls = "the objective after T steps"
     unexplained = _FINDING
@@ -177,22 +186,22 @@ class ObjectiveOfTheStep(Claim[Prompt]):
 
 
 class StepsSavedByTheCurvature(Claim[Prompt]):
-    """Let l be the Lasso objective of a prompt with p features bounded by 1, Phi at its N examples, and
-    H = (2/N) Phi^T Phi. Proximal gradient from 0 with the step 1/lambda_max(H) needs fewer steps than with 1/(2 p) to
-    the same objective, by the factor
+    """Let l be the Lasso objective of a prompt with p features bounded by 1, and let Phi be these features at its N
+    examples. Let H = (2/N) Phi^T Phi, and let lambda_max(H) be its largest eigenvalue. Start proximal gradient at 0. To
+    reach the same objective, it needs fewer steps with the step 1/lambda_max(H) than with 1/(2 p), by the factor
 
         gamma = 2 p/lambda_max(H),
 
-    in the directions that are flat enough to matter late. Judged at the objective after 128 steps of 1/(2 p), in which
-    the number of steps is interpolated; momentum would give no more than sqrt(gamma).
+    in the directions that are flat enough to matter late. The objective is taken after 128 steps of 1/(2 p), and the
+    number of steps that reach it is interpolated. Momentum would give a factor of at most sqrt(gamma).
     """
 
-    title = "Steps that knowing the curvature saves at equal objective"
+    title = "The step 1/lambda_max(H) takes gamma times fewer steps to the same objective"
     source = _SOURCE
     stated = Kind.OWN
     population = Prompts(N=64)
     relation = EqualInMean(over="problems", margin=0.02, resolution=0.02)
-    control = Control("the root of it", lambda found, problem: jnp.sqrt(found))
+    control = Control("the square root of this factor", lambda found, problem: jnp.sqrt(found))
     controls = _GAIN
     unexplained = _FINDING
     trials = 128

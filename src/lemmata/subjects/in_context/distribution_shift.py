@@ -1,9 +1,9 @@
-"""Outside the hypotheses: other functions, other noise, another number of examples than the weights were built for.
+"""Outside the hypotheses: other functions, other noise, and weights built for another number of examples.
 
-This theory controls nothing here: the source assumes functions of the class, sub-Gaussian noise and the N that stands
-in the weights. The claims say what happens where one of these fails: the risk grows with the frequency, averages of
-heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It leaves unexplained
-how a model could notice.
+No theorem covers these cases. The source assumes functions of the class, sub-Gaussian noise and the N for which the
+weights are built. The claims say what happens if one of these assumptions fails. The risk grows with the frequency,
+averages of heavy noise fall more slowly than 1/sqrt(N), and predictions are off by the ratio of the two N. It is open
+how a model could notice this.
 """
 
 import dataclasses
@@ -25,19 +25,18 @@ _COUNTS = (64.0, 256.0, 1024.0, 4096.0)
 
 
 class FrequencyOutside(Claim[Prompt]):
-    """On the waves f(x) = cos(w <u, x>), u a unit vector, which leave the class of bumps as w grows, the mean squared
-    error of the transformer that is built for bumps rises with w
-
-    at the same numbers of examples, features and layers, although every wave has the same size: C_f = w is what the
-    bound charges for.
+    """Let f(x) = cos(w <u, x>) be a wave of frequency w, where u is a unit vector. As w grows, these waves leave the
+    class of bumps. Keep the numbers of examples, features and layers fixed. Then the mean squared error of the
+    transformer that is built for bumps rises with w, although every wave has the same size. The bound of the source
+    grows with the Barron parameter, which is C_f = w for a wave.
     """
 
-    title = "Functions outside the class are predicted worse"
+    title = "The error on waves outside the function class rises with their frequency"
     source = Source("li2025incontext", "Theorem 1", note="beyond its class")
     stated = Kind.OWN
     population = Prompts(free=("sigma",), n=64, N=64, T=100, queries=64, penalty=1e-3, accelerated=True)
     relation = Order("w", _FREQUENCIES)
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("the error falls with w", lambda sign, problem: -sign)
     controls = "the risk on functions outside the class"
     unexplained = "at which frequency the prediction becomes useless"
     trials = 48
@@ -57,23 +56,25 @@ class FrequencyOutside(Claim[Prompt]):
 
 
 class NoiseAverages(Claim[NoiseOnFeatures]):
-    """For independent noise z_i with P(|z| > u) = u^(-3/2), of infinite variance, and features phi in [0, 1], the
-    average that the noise adds to the gradient of the Lasso on N examples falls
+    """Let z_i be independent noise with P(|z| > u) = u^(-3/2), which has infinite variance. Let phi be features in [0,
+    1], and let x_i be the inputs of N examples. The noise adds a mean to the gradient of the Lasso. This mean falls
+    like
 
         median |(1/N) sum_i z_i phi(x_i)|_inf ~ N^(-1/3)
 
-    and not like sqrt(log N / N): Lemma 6 needs sub-Gaussian noise.
+    where |.|_inf is the largest absolute entry. It does not fall like sqrt(log N / N), because this rate of Lemma 6
+    needs sub-Gaussian noise.
     """
 
-    title = "Heavy noise averages out more slowly"
+    title = "The mean of noise with infinite variance falls only like N^(-1/3)"
     source = Source("li2025incontext", "Lemma 6", note="without assumption (2)")
     stated = Kind.OWN
     population = HeavyNoise(examples=int(_COUNTS[-1]))
     # The sum of N such numbers over N^(2/3) tends to a stable law of index 3/2; what is left at N = 64 bends the slope.
     relation = Rate("N", _COUNTS, margin=0.05, resolution=0.08)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
+    control = Control("it falls like N^(-1/2)", lambda exponent, problem: exponent - 1 / 6)
     controls = "the noise in the gradient of the Lasso"
-    unexplained = "the loss that would be robust"
+    unexplained = "which loss would be robust"
     trials = 32
     predict = -1 / 3  # 1/1.5 - 1
 
@@ -84,24 +85,25 @@ class NoiseAverages(Claim[NoiseOnFeatures]):
 
 
 class AnotherLength(Claim[Prompt]):
-    """On N examples, the transformer with weights built for 2 N predicts 2 times what it should, up to a relative error
+    """Let a prompt have N examples, and let the transformer have weights built for 2 N examples. Let phi be the
+    features of a query and rho the coefficients that weights built for N examples find. The prediction y_hat is 2 times
+    the correct value <phi, rho>, up to a relative error
 
         |y_hat - 2 <phi, rho>| / |<phi, rho>| ~ 1/N,
 
-    |.| the root mean square over queries, where phi are the features of the query and rho the coefficients that weights
-    for N find. Attn2 carries the N it was
-    built for, attention divides by the prompt's, and the query's own term in Attn1, which Attn2's prediction cancels,
-    is one of N.
+    where |.| is the root mean square over queries. The factor arises because Attn2 contains the N for which it was
+    built, while attention divides by the number of examples in the prompt. The relative error comes from the query's
+    own term in Attn1. This term is one of N, and only the correct prediction of Attn2 cancels it.
     """
 
-    title = "Weights built for another number of examples"
+    title = "Weights built for 2 N examples predict twice the value on N examples"
     source = Source("li2025incontext", "(11)", note="with another N")
     stated = Kind.OWN
     population = Prompts(free=("family",), N=int(_LENGTHS[-1]), T=30, queries=16)
     relation = Rate("N", _LENGTHS, margin=0.05, resolution=0.1)
-    control = Control("the gap falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the relative error falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "predictions on prompts of another length"
-    unexplained = "attention that divides by what it attends to"
+    unexplained = "attention that divides by the number of tokens that it attends to"
     trials = 48
     predict = -1.0
 

@@ -1,13 +1,14 @@
 """A transformer that executes proximal gradient on the Lasso: what its layers compute, row by row.
 
-This theory controls every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
-query as columns, with features in [0, 1]; it leaves unexplained whether training would find such weights.
+The theory covers every row of the tokens of the constructed transformer, layer by layer. It assumes examples and a
+query as columns, with features in [0, 1]. It leaves open whether training would find such weights.
 
 The transformer (`lemmata.networks.InContextTransformer`) reads N examples (x_i, y_i), i = 1, ..., N, and a query
-x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i;
-then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta:
-Attn1 and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention is by logistic
-functions sigma at the temperature tau: a product x becomes g(x) = 4 tau (sigma(x/tau) - sigma(0)), near x.
+x_{N+1}. Its first layer writes p = n + 1 features phi_i = phi(x_i) in [0, 1] (n ramps and a constant 1) into token i.
+Then T blocks of two layers each take a step of proximal gradient on the Lasso of penalty lambda, with step eta. Attn1
+and FF1 move the coefficients rho, and Attn2 writes the prediction y^ of the query. Attention uses logistic functions
+sigma at the temperature tau: in the place of a product x it computes g(x) = 4 tau (sigma(x/tau) - sigma(0)), which is
+near x.
 """
 
 import abc
@@ -41,24 +42,24 @@ def rho_one_step_late(tokens: Array, problem: Prompt) -> Array:
 
 
 class WeightsExecuteTheSteps(AbstractTokens):
-    """The D x D matrices of the constructed transformer, D = d + 2n + 7 for d inputs and n features, applied layer by
-    layer to the tokens H(0) of a prompt, leave in them
+    """Let the constructed transformer have D x D matrices, where D = d + 2n + 7 for d inputs and n features. Apply
+    these matrices layer by layer to the tokens H(0) of a prompt. The tokens then hold
 
         H(1): the features and lambda;   H(2t): rho_t, and 0 as the prediction;   H(2t+1): rho_t and its prediction,
 
-    for t = 1, ..., T, in every column and with all other rows unchanged. rho_t are T steps of proximal gradient on the
-    Lasso of penalty lambda, with logistic functions at temperature tau for products: on one side are matrices, on the
-    other vectors of n + 1 numbers.
+    for t = 1, ..., T, in every column, and all other rows are unchanged. Here rho_t are the results of T steps of
+    proximal gradient on the Lasso of penalty lambda, with logistic functions at temperature tau in the place of
+    products. One side of the comparison computes with the matrices, and the other with vectors of n + 1 numbers.
     """
 
-    title = "The weights of the transformer execute the intended steps"
+    title = "The matrices of the transformer execute the intended steps"
     source = Source(
         "li2025incontext", "Lemma 4, part i", "Lemma 4, part ii", "(106)", "(107a)", "(107b)", "(108)", "(109a)",
         "(109b)", "(110)", "(111)", "(112)",
     )  # fmt: skip
     relation = Equal(block=2)  # every H(l) has entries of 1, and `dense_rounding` is an absolute error beside them
     control = Control(
-        "rho is one step late", rho_one_step_late, loose="the other rows of the tokens hold what the prompt holds"
+        "the coefficients are one step late", rho_one_step_late, loose="all other rows of the tokens stay correct"
     )
 
     def predict(self, problem: Prompt) -> Array:
@@ -72,17 +73,22 @@ class WeightsExecuteTheSteps(AbstractTokens):
 
 
 class FeaturesFromTwoRamps(AbstractTokens):
-    """The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), i = 1, ..., n, a 1 and lambda into token j,
-    for unit vectors u_i, thresholds t_i and a sharpness tau_ff, by
+    """Let u_i be unit vectors and t_i thresholds, for i = 1, ..., n. Let tau_ff be a sharpness, x_j the input of token
+    j, and lambda the penalty. The first layer writes the features phi(tau_ff (<u_i, x_j> - t_i)), a 1 and lambda into
+    token j, by
 
         phi(z) = relu(z + 1/2) - relu(z - 1/2),   1 = relu(1) - relu(-1),   lambda = relu(lambda).
+
+    Here relu(z) is z if z is positive, and 0 otherwise.
     """
 
-    title = "A feed-forward layer computes the features of every token"
+    title = "The first feed-forward layer computes the features of every token"
     source = Source("li2025incontext", "(107a)", "(107b)", "(113)", "(114)", "(115)", "(116)", note="proof of Lemma 4")
     relation = Equal(block=2)  # ramps, at most 1, are differences of numbers up to 3 tau_ff
     control = Control(
-        "1 = relu(1) - relu(1)", lambda found, problem: found.at[-2].set(0.0), loose="of three identities it breaks one"
+        "1 is written as relu(1) - relu(1)",
+        lambda found, problem: found.at[-2].set(0.0),
+        loose="it breaks only one of the three identities",
     )
 
     def predict(self, problem: Prompt) -> Array:
@@ -103,14 +109,15 @@ class FeaturesFromTwoRamps(AbstractTokens):
 
 
 class FeedForwardIsSoftThreshold(AbstractTokens):
-    """The second feed-forward map writes the soft threshold ST(rho) of rho at eta lambda, entry by entry,
+    """Let rho be the coefficients and y^ the prediction in a token. Let eta be the step and lambda the penalty. The
+    second feed-forward map replaces rho by its soft threshold ST(rho) at eta lambda, entry by entry,
 
         ST(z) = sign(z) max(|z| - eta lambda, 0) = z + relu(eta lambda) - relu(z + eta lambda) + relu(z - eta lambda),
 
-    and 0 = y^ - relu(y^) + relu(-y^) as the prediction; eta is the step and lambda the penalty.
+    and replaces the prediction by 0 = y^ - relu(y^) + relu(-y^).
     """
 
-    title = "A feed-forward layer is a soft threshold"
+    title = "The second feed-forward map computes the soft threshold of the coefficients"
     source = Source("li2025incontext", "(109a)", "(109b)", "(121)", "(122)", note="proof of Lemma 4")
     relation = Equal(block=-1)  # terms of the size of the largest coefficient cancel
     control = Control(
@@ -148,23 +155,24 @@ def without_the_query(found: Array, problem: Prompt) -> Array:
 
 
 class GradientStepOfFourHeads(AbstractTokens):
-    """With a fourth head, V_4 = -V_1 and Q_4 = K_4 = 0, Attn1 computes from coefficients rho and a prediction y^ of the
-    query
+    """Let a prompt have N examples with targets y_i, features phi_i and w_i = 1. Let the query be token N + 1, with y =
+    w = 0 and a prediction y^. Let rho be the coefficients and eta the step. Add a fourth head with V_4 = -V_1 and Q_4 =
+    K_4 = 0. Then Attn1 computes
 
         rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i,
 
-    with g(x) = 4 tau (sigma(x/tau) - sigma(0)) for products, step eta, N examples of targets y_i and features phi_i,
-    w_i = 1, and the query as token N + 1 with y = w = 0. Judged for tokens that hold rho_1 and its prediction. Without
-    the fourth head one sigma(0) too many is left over, 4 tau sum_i phi_i / N.
+    where g(x) = 4 tau (sigma(x/tau) - sigma(0)) stands for a product x, by the logistic function sigma at temperature
+    tau. The statement is tested for tokens that hold rho_1 and its prediction. Without the fourth head one sigma(0) too
+    many is left over, which adds 4 tau sum_i phi_i / N.
     """
 
-    title = "Four heads compute a gradient step"
+    title = "With a fourth head, attention computes a gradient step of the Lasso"
     source = Source(
         "li2025incontext", "(118)", "proof of Lemma 4, matrices of Attn1", note="proof of Lemma 4, with the fourth head"
     )
     stated = Kind.REPAIR
     relation = Equal(block=1)  # each entry of rho is what is left of sums of the size of tau
-    control = Control("the prediction of the query is not put back", without_the_query)
+    control = Control("the prediction of the query is not added back", without_the_query)
 
     def predict(self, problem: Prompt) -> Array:
         return step_intended(problem)
@@ -184,7 +192,8 @@ class AbstractPrediction(AbstractTokens):
 
     relation = Equal()
     control = Control(
-        "the mean over N + 1 tokens", lambda found, problem: found * len(problem.y) / (len(problem.y) + 1)
+        "attention takes the mean over N + 1 tokens",
+        lambda found, problem: found * len(problem.y) / (len(problem.y) + 1),
     )
 
     @abc.abstractmethod
@@ -208,16 +217,16 @@ def product_with_rho(problem: Prompt) -> Array:
 
 
 class PredictionAsPrinted(AbstractPrediction):
-    """As printed: with 4 tau (u_{d+1} - u_{d+3}) as the last row of V (u_j are unit vectors), Attn2 writes the
-    prediction
+    """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
+    coefficients, let y^ be the prediction before, and let sigma be a logistic function at temperature tau. As printed,
+    the last row of V is 4 tau (u_{d+1} - u_{d+3}), where u_j are unit vectors. Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
-    for N examples with w_i = 1 and the query with w = 0, features phi_i, coefficients rho, and a logistic function
-    sigma at temperature tau. Attention divides by N, and so the prediction is N times too small.
+    which is false: attention divides by N, and so the prediction is N times too small.
     """
 
-    title = "The attention of the prediction, as printed"
+    title = "Attn2 as printed writes the prediction of the query"
     source = Source("li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4")
     population = DensePasses(as_printed=True)
     passage = Passage(
@@ -236,15 +245,16 @@ class PredictionAsPrinted(AbstractPrediction):
 
 
 class PredictionWithN(AbstractPrediction):
-    """With 4 tau N (u_{d+1} - u_{d+3}) as the last row of V (u_j are unit vectors), Attn2 writes the prediction
+    """Let a prompt have N examples with w_i = 1 and a query with w = 0, with features phi_i. Let rho be the
+    coefficients and y^ the prediction before. Take 4 tau N (u_{d+1} - u_{d+3}) as the last row of V, where u_j are unit
+    vectors. Then Attn2 writes the prediction
 
         y^ + 4 tau sum_{i <= N+1} (1 - w_i) {sigma(phi_i^T rho / tau) - sigma(0)},
 
-    for N examples with w_i = 1 and the query with w = 0, features phi_i, coefficients rho, and a logistic function
-    sigma at temperature tau.
+    where sigma is a logistic function at temperature tau.
     """
 
-    title = "The attention of the prediction, with the factor N"
+    title = "With the factor N in its last row of V, Attn2 writes the prediction of the query"
     source = Source(
         "li2025incontext", "(124)", "proof of Lemma 4, matrices of Attn2", note="proof of Lemma 4, with N in V"
     )
@@ -255,11 +265,12 @@ class PredictionWithN(AbstractPrediction):
 
 
 class PrintedPredictionIsNTimesSmaller(AbstractPrediction):
-    """With the printed V of Attn2, the prediction of the query is 1/N of 4 tau {sigma(phi^T rho / tau) - sigma(0)}, for
-    N examples, its features phi, coefficients rho, and a logistic function sigma at temperature tau.
+    """Let a prompt have N examples and a query with features phi. Let rho be the coefficients, and let sigma be a
+    logistic function at temperature tau. With the printed V of Attn2, the prediction of the query is 1/N of 4 tau
+    {sigma(phi^T rho / tau) - sigma(0)}.
     """
 
-    title = "The printed attention predicts an N-th of the value"
+    title = "With Attn2 as printed, the prediction is N times too small"
     source = Source("li2025incontext", "proof of Lemma 4, matrices of Attn2")
     population = DensePasses(as_printed=True)
     stated = Kind.OWN

@@ -1,9 +1,9 @@
 """Products by logistic functions, 4 tau (sigma(x/tau) - 1/2), in finite precision: truncation, rounding, and reach.
 
-This theory controls the error of one product: truncation falls as tau^-2, rounding grows as eps tau, and their balance
-is the best temperature. It assumes round to nearest and a logistic function that is good to a unit in the last place;
-it leaves unexplained how errors of many products cancel. At the temperature of Lemma 7 the sum of both is the rounding
-alone, and beyond a size that `reachable` gives nothing is left of the product.
+The theory gives the error of one product. Truncation falls as tau^-2, rounding grows as eps tau, and the two balance at
+the best temperature. It assumes rounding to nearest, and a logistic function that is accurate to a unit in the last
+place. It leaves open how errors of many products cancel. At the temperature of Lemma 7, the error is the rounding error
+alone. Beyond a size that `reachable` gives, nothing is left of the product.
 """
 
 import abc
@@ -32,7 +32,7 @@ EPSILONS = tuple(float(jnp.finfo(dtype).eps) for dtype in PRECISIONS)
 INVERSES = tuple(1 / eps for eps in EPSILONS)
 SMALL = (4.0, 8.0, 16.0, 32.0, 64.0)
 LARGE = tuple(2.0**k for k in range(20, 31, 2))
-PRODUCT, CANCEL = "the product that a logistic function stands for", "how the errors of many products cancel"
+PRODUCT, CANCEL = "the product that logistic functions compute", "how the errors of many products cancel"
 
 
 def logistic_product(x: Array, tau: Array) -> Array:
@@ -66,17 +66,19 @@ class AbstractLinearisation(Claim[Products]):
 
 
 class Linearisation(AbstractLinearisation):
-    """For every number x and the logistic function sigma at a temperature tau > 0,
+    """Let x be any number, and let sigma be the logistic function, used at a temperature tau > 0. Then
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= 2 x² / tau.
 
-    The constant 2 could be 0.133, the largest value of |u - 2 tanh(u/2)| / u².
+    The constant 2 could be as small as 0.133, which is the largest value of |u - 2 tanh(u/2)| / u².
     """
 
-    title = "A logistic function is linear up to a square"
+    title = "A product by logistic functions differs from x by at most 2 x² / tau"
     source = Source("li2025incontext", "(119)", "(117)", "(123)", note="proof of Lemma 4")
     control = Control(
-        "the constant 0.13", lambda bound, problem: 0.065 * bound, loose="the best constant is 15 times smaller"
+        "the constant is 0.13",
+        lambda bound, problem: 0.065 * bound,
+        loose="the best constant is 15 times smaller than 2",
     )
 
     def predict(self, problem: Products) -> Array:
@@ -84,36 +86,38 @@ class Linearisation(AbstractLinearisation):
 
 
 class LinearisationOfThirdOrder(AbstractLinearisation):
-    """For every number x and the logistic function sigma at a temperature tau > 0,
+    """Let x be any number, and let sigma be the logistic function, used at a temperature tau > 0. Then
 
         |x - 4 tau (sigma(x/tau) - sigma(0))| <= |x|³ / (12 tau²),
 
-    with equality to lowest order: the second derivative of the logistic function at 0 is 0.
+    with equality to lowest order, because the second derivative of the logistic function at 0 is 0.
     """
 
-    title = "A logistic function is linear up to a cube"
+    title = "A product by logistic functions differs from x by at most |x|³ / (12 tau²)"
     source = Source("li2025incontext", "(119)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("|x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
+    control = Control("the bound |x|³ / (12.5 tau²)", lambda bound, problem: bound * 12 / 12.5)
 
     def predict(self, problem: Products) -> Array:
         return jnp.abs(problem.x) ** 3 / (12 * problem.tau**2)
 
 
 class FormWithoutCancellation(Claim[Products]):
-    """For every number x and the logistic function sigma at a temperature tau > 0,
+    """Let x be any number, and let sigma be the logistic function, used at a temperature tau > 0. Then
 
         4 tau (sigma(x/tau) - 1/2) = 2 tau tanh(x / (2 tau)),
 
-    and the right side has no cancellation: in double precision it is good to 32 eps, eps = 2^-52.
+    and the right side has no cancellation. In double precision it is accurate to 32 eps, where eps = 2^-52.
     """
 
-    title = "Logistic functions without cancellation"
+    title = "A product by logistic functions equals 2 tau tanh(x / (2 tau))"
     source = Source("li2025incontext", "(117)", note="as a hyperbolic tangent")
     population = ProductsAroundTau()
     relation = Equal()
     # Equal to second order.
-    control = Control("tau tanh(x / tau)", lambda found, problem: problem.tau * jnp.tanh(problem.x / problem.tau))
+    control = Control(
+        "the value is tau tanh(x / tau)", lambda found, problem: problem.tau * jnp.tanh(problem.x / problem.tau)
+    )
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -131,19 +135,19 @@ class FormWithoutCancellation(Claim[Products]):
 
 
 class TruncationFalls(Claim[Products]):
-    """In exact arithmetic the error |x - 4 tau (sigma(x/tau) - 1/2)| of a product x of order 1 by the logistic function
-    sigma falls with the temperature tau as
+    """Let a product x of order 1 be computed by the logistic function sigma at temperature tau. In exact arithmetic its
+    error |x - 4 tau (sigma(x/tau) - 1/2)| falls with tau as
 
         C tau^-2;
 
-    inequality (119) of the source would allow tau^-1.
+    here C is a constant. Inequality (119) of the source would allow an error of order tau^-1.
     """
 
-    title = "Truncation falls with the square of the temperature"
+    title = "The truncation error of a product by logistic functions falls like tau^-2"
     source = Source("li2025incontext", "(117)", note="the order of the remainder")
     population = UniformProducts()
     relation = Rate("tau", SMALL)
-    control = Control("as tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("it falls like tau^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -155,19 +159,20 @@ class TruncationFalls(Claim[Products]):
 
 
 class RoundingGrows(Claim[Products]):
-    """In float64 the rounding error of a product 4 tau (sigma(x/tau) - 1/2), for numbers x of order 1, grows with the
-    temperature tau as
+    """Let products 4 tau (sigma(x/tau) - 1/2) stand for numbers x of order 1, where sigma is the logistic function at
+    temperature tau. In float64 the rounding error of such a product grows with tau as
 
         C tau:
 
-    the logistic function sigma is near 1/2, where numbers are a fixed distance apart.
+    here C is a constant. The error grows because sigma is near 1/2, where neighbouring numbers are a fixed distance
+    apart.
     """
 
-    title = "Rounding grows with the temperature"
+    title = "The rounding error of a product by logistic functions grows in proportion to tau"
     source = Source("li2025incontext", "(117)", note="in finite precision")
     population = UniformProducts()
     relation = Rate("tau", LARGE)
-    control = Control("as sqrt(tau)", lambda exponent, problem: exponent - 0.5)
+    control = Control("it grows like sqrt(tau)", lambda exponent, problem: exponent - 0.5)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -195,20 +200,21 @@ def searched(problem: Products) -> tuple[Array, Array]:
 
 
 class BestTemperatureGrows(Claim[Products]):
-    """The temperature tau at which the error of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, is least in a
-    precision eps grows as
+    """Let a product x of order 1 be computed by the logistic function sigma in a precision eps. Let tau be the
+    temperature at which the error |x - 4 tau (sigma(x/tau) - 1/2)| is least. It grows as
 
         C eps^(-1/3)
 
-    from bfloat16 to float64: truncation x³/(12 tau²) and rounding eps tau balance.
+    from bfloat16 to float64, where C is a constant. At this temperature the truncation error x³/(12 tau²) and the
+    rounding error eps tau balance.
     """
 
-    title = "The best temperature is the cube root of the precision"
+    title = "The best temperature grows like eps^(-1/3) in the precision eps"
     source = Source("li2025incontext", "(117)", note="in finite precision, the best temperature")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
     # What (119), an error of x²/tau, would balance.
-    control = Control("as eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("it grows like eps^(-1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -220,20 +226,20 @@ class BestTemperatureGrows(Claim[Products]):
 
 
 class LeastErrorFalls(Claim[Products]):
-    """The least error over all temperatures tau of a product x of order 1, |x - 4 tau (sigma(x/tau) - 1/2)|, in a
-    precision eps falls as
+    """Let a product x of order 1 be computed by the logistic function sigma at a temperature tau, in a precision eps.
+    Take the least error |x - 4 tau (sigma(x/tau) - 1/2)| over all temperatures. It falls as
 
         C eps^(2/3)
 
-    from bfloat16 to float64: a third of the digits is lost.
+    from bfloat16 to float64, where C is a constant. So a third of the digits is lost.
     """
 
-    title = "A third of the digits is lost in every product"
+    title = "The least error of a product by logistic functions falls like eps^(2/3)"
     source = Source("li2025incontext", "(117)", note="in finite precision, the least error")
     population = UniformProducts()
     relation = Rate("1 / eps", INVERSES, resolution=0.08)
     # What (119), an error of x²/tau, would balance.
-    control = Control("as eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
+    control = Control("it falls like eps^(1/2)", lambda exponent, problem: exponent + 1 / 6)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -245,19 +251,21 @@ class LeastErrorFalls(Claim[Products]):
 
 
 class ErrorAtBestTemperature(Claim[Products]):
-    """At the temperature tau = (1 / (6 eps))^(1/3), for |x| <= 1 and in precisions eps of bfloat16, float32 and
-    float64, the product 4 tau (sigma(x/tau) - 1/2) is off x by at most
+    """Let |x| <= 1, and let sigma be the logistic function at the temperature tau = (1 / (6 eps))^(1/3). Here eps is
+    the precision of bfloat16, float32 or float64. In this precision, the product 4 tau (sigma(x/tau) - 1/2) differs
+    from x by at most
 
         1 / (12 tau²) + 2 eps tau + 2 eps:
 
-    truncation, a logistic function sigma within eps/2 (times 4 tau), and the rounding of tau, x/tau and the product.
+    the first term is the truncation error. The others come from a logistic function that is accurate to eps/2 (times 4
+    tau), and from the rounding of tau, x/tau and the product.
     """
 
-    title = "The accuracy of a product"
+    title = "An upper bound on the error of a product at the best temperature"
     source = Source("li2025incontext", "(117)", note="in finite precision, the error")
     population = UniformProducts(low=-1.0)
     relation = AtMost()
-    control = Control("three fifths of it", lambda bound, problem: 0.6 * bound)
+    control = Control("three fifths of this bound", lambda bound, problem: 0.6 * bound)
     controls = PRODUCT
     unexplained = CANCEL
     stated = Kind.OWN
@@ -282,28 +290,29 @@ class ErrorAtBestTemperature(Claim[Products]):
 
 
 class NothingIsLeft(Claim[Prompt]):
-    """At the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7, for n features, L layers, a class of functions with
-    Barron parameter C_F and more examples N than `reachable` gives (13 for n = 8 and L = 41), the transformer in
-    float32 predicts 0 for every prompt: all logistic functions are rounded to 1/2. In exact arithmetic it is close to
-    proximal gradient at this temperature.
+    """Let a transformer have n features, L layers and the temperature tau = N n² (L + n)(N + n) C_F of Lemma 7. Here
+    C_F is the Barron parameter of the class of functions. Let the number of examples N be larger than `reachable` gives
+    (13 for n = 8 and L = 41). The transformer in float32 predicts 0 for every prompt whose targets are at most C_F,
+    because all logistic functions are rounded to 1/2. In exact arithmetic, by contrast, it is close to proximal
+    gradient at this temperature.
     """
 
-    title = "The temperature of the construction in single precision"
+    title = "In float32, at the temperature of Lemma 7, the transformer predicts 0"
     source = Source("li2025incontext", "Lemma 7", note="in finite precision")
     population = ForwardPasses(temperature=0.0, unreached=True)
     relation = Equal()
     control = Control(
-        "the prediction of exact arithmetic",
+        "it predicts the value of exact arithmetic",
         lambda found, problem: problem.model(problem.x, problem.y, problem.queries[:1])[0],
     )
     controls = "the prediction of the transformer in float32"
-    unexplained = "other temperatures, at which float32 has four digits"
+    unexplained = "other temperatures, at which float32 keeps four digits"
     stated = Kind.OWN
     predict = 0.0
 
     def hypotheses(self, problem: Prompt) -> list[Hypothesis]:
         largest = jnp.abs(problem.y).max() / barron_parameter(problem.functions)
-        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "over C_F")]
+        return [Hypothesis("targets are at most C_F", largest, "<=", 1.0, "relative to C_F")]
 
     def measure(self, problem: Prompt, key: Key[Array, ""]) -> Array:
         """The prediction at the query, in float32 and by logistic functions."""
@@ -312,26 +321,28 @@ class NothingIsLeft(Claim[Prompt]):
 
 
 class RoundingOfThePass(Claim[Prompt]):
-    """In float64 (precision eps), at temperature tau = 10^4, the prediction of a transformer of L = 2T + 1 layers with
-    n features is off that without cancellation, 2 tau tanh(x / (2 tau)) for every product, by at most
+    """Let a transformer of L = 2T + 1 layers with n features read N examples at temperature tau = 10^4. Let eps be the
+    precision of float64. Compute its prediction in float64, and compute it also without cancellation, with 2 tau tanh(x
+    / (2 tau)) for every product. The two predictions differ by at most
 
         eps tau (10 T p + 2),   p = n + 1.
 
-    Two products a token are off by 2 eps tau each, which makes 8 eps tau (1 + 1/N) in an entry of the coefficients for
-    N examples; a proximal step does not enlarge distances, and features have |phi| <= sqrt(p).
+    Here p counts the features and the constant 1. Two products a token are off by 2 eps tau each, which makes an error
+    of 8 eps tau (1 + 1/N) in an entry of the coefficients. A proximal step does not enlarge distances, and features
+    have |phi| <= sqrt(p).
     """
 
-    title = "Rounding in a whole forward pass"
+    title = "An upper bound on the rounding error of a whole forward pass"
     source = Source("li2025incontext", "(118)", "(124)", note="in finite precision")
     population = ForwardPasses(temperature=1e4)  # what `construct_transformer` takes by default
     relation = AtMost()
     control = Control(
-        "eps tau: one product",
+        "eps tau, the error of one product",
         lambda bound, problem: float(jnp.finfo(float).eps) * problem.model.temperature,
-        loose="roundings of different tokens cancel: the bound is loose by 1e2 and more",
+        loose=("rounding errors of different tokens cancel, so that the bound is too large by a factor of 1e2 or more"),
     )
-    controls = "rounding of the prediction"
-    unexplained = "how roundings of different tokens cancel"
+    controls = "the rounding error of the prediction"
+    unexplained = "how rounding errors of different tokens cancel"
     stated = Kind.OWN
     condition = 0.0  # the measurement is rounding itself
 

@@ -1,12 +1,12 @@
-"""Linear attention on linear regression: layers that are steps of gradient descent, and the best they can be.
+"""Linear attention on linear regression: layers that are steps of gradient descent, and the least risk they can have.
 
-This theory controls transformers without activation on prompts of a linear function: a layer is a step of
-(preconditioned) gradient descent from 0, and one layer's best preconditioner and risk are known. It assumes normal
-inputs and weights where it speaks of risk; it leaves unexplained what training finds. It is what the chapter's
-transformer is compared with: it stops at linear functions, and at the prompt's own columns.
+The theory covers transformers without activation on prompts of a linear function. A layer is a step of (preconditioned)
+gradient descent from 0, and the best preconditioner and the risk of one layer are known. It assumes normal inputs and
+weights for statements about the risk. It leaves open what training finds. Linear attention is the baseline for the
+transformer of this chapter, because it is limited to linear functions and to the columns of the prompt.
 
-With inputs of covariance S and y = <w, x> + z, w ~ N(0, I), noise of variance sigma²: the squared error of a prediction
-at x ~ N(0, S) is |S^(1/2) (w - w_hat)|².
+Let inputs have covariance S, and let y = <w, x> + z, where w ~ N(0, I) and the noise z has variance sigma². The squared
+error of a prediction at x ~ N(0, S) is then |S^(1/2) (w - w_hat)|².
 """
 
 import equinox as eqx
@@ -149,20 +149,22 @@ def inverse_covariance(found: Array, problem: LinearPrompt) -> Array:
 
 
 class LayersAreDescent(Claim[LinearPrompt]):
-    """T layers of linear attention, H <- H + V H_N (H_N^T (Q^T K) H) / N on tokens (x_i, y_i), i = 1, ..., N, and
-    (query, 0), with Q^T K = eta I on x and V = -1 on y, predict <w_T, query>, w_T being T steps of gradient descent
+    """Let X (N x d) be the inputs x_i and y the targets y_i of N examples. Let the tokens be (x_i, y_i), i = 1, ..., N,
+    and (query, 0). Let a layer of linear attention be H <- H + V H_N (H_N^T (Q^T K) H) / N, where H_N are the tokens of
+    the examples. Let Q^T K = eta I on x and V = -1 on y. Then T such layers predict <w_T, query>, where w_T is the
+    result of T steps of gradient descent
 
         w <- w + (eta/N) X^T (y - X w)
 
-    from 0 on the squared loss of inputs X (N x d) and targets y; the first layer alone is (eta/N) sum_i y_i <x_i,
-    query>. Here eta = 1/2, T = 1 and 5.
+    from 0 on the squared loss. The first layer alone predicts (eta/N) sum_i y_i <x_i, query>. The statement is tested
+    for eta = 1/2 with T = 1 and 5.
     """
 
     title = "A layer of linear attention is a step of gradient descent"
     source = Source("vonoswald2023", "Proposition 1")
     population = LinearPrompts()
     relation = Equal()
-    control = Control("of half the step", lambda found, problem: found / 2)
+    control = Control("half of this prediction", lambda found, problem: found / 2)
     controls = PREDICTION
     unexplained = TRAINING
 
@@ -185,20 +187,22 @@ class LayersAreDescent(Claim[LinearPrompt]):
 
 
 class BestPreconditioner(Claim[LinearPrompt]):
-    """One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>, for N normal inputs X of covariance S
-    with eigenvalues s, targets y = X w + z, w ~ N(0, I), and noise z of variance sigma²; the least risk over all G is
+    """Let N normal inputs X have covariance S with eigenvalues s. Let the targets be y = X w + z, where w ~ N(0, I) and
+    the noise z has variance sigma². One layer of linear attention with Q^T K = G predicts <G X^T y / N, query>. Its
+    least risk over all G is
 
         sum_s s (1 - s g_s),   g_s = 1 / (s (1 + 1/N) + (tr S + sigma²)/N),
 
-    attained at G with the eigenvalues g_s: it is not S^(-1) but damped by the examples and by the noise. Measured are
-    the risk at G, and half of what the risks at 0.9 G and 1.1 G have above it: it is 0.01 sum_s s² g_s.
+    attained at G with the eigenvalues g_s. This G is not S^(-1), because it is damped by the number of examples and by
+    the noise. Two numbers are measured. The first is the risk at G. The second is half of the sum by which the risks at
+    0.9 G and 1.1 G exceed it, which is predicted to be 0.01 sum_s s² g_s.
     """
 
-    title = "The best preconditioner of one linear attention layer"
+    title = "The least risk of one linear attention layer, and its best preconditioner"
     source = Source("ahn2023", "Theorem 1")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.14, over="problems")  # the risk is a mean over prompts
-    control = Control("G = S^-1", inverse_covariance)
+    control = Control("the best preconditioner is G = S^-1", inverse_covariance)
     controls = PREDICTION
     unexplained = TRAINING
     trials = 4000
@@ -222,19 +226,20 @@ def risk_at_the_covariance(found: Array, problem: LinearPrompt) -> Array:
 
 
 class RidgeIsBayes(Claim[LinearPrompt]):
-    """The least risk of any predictor from N examples X, y = X w + z, w ~ N(0, I), with inputs of covariance S and
-    noise of variance sigma², is that of ridge regression with the ridge sigma²,
+    """Let a prompt have N examples with inputs X of covariance S and targets y = X w + z. Here w ~ N(0, I), and the
+    normal noise z has variance sigma². The least risk of any predictor from these examples is the risk of ridge
+    regression with the ridge sigma²,
 
         sigma² E tr S (X^T X + sigma² I)^(-1),
 
-    the posterior mean of w; no number of layers goes below it.
+    because ridge regression gives the posterior mean of w. No number of layers goes below this risk.
     """
 
     title = "No transformer predicts linear functions better than ridge regression"
     source = Source("ahn2023", "Section 2", note="the Bayes-optimal predictor")
     population = LinearPrompts()
     relation = EqualInMean(resolution=0.1, over="problems")  # the risk is a mean over prompts
-    control = Control("X^T X is N S", risk_at_the_covariance)
+    control = Control("X^T X is replaced by N S", risk_at_the_covariance)
     controls = PREDICTION
     unexplained = TRAINING
     trials = 2000

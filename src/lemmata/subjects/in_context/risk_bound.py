@@ -1,9 +1,9 @@
-"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and what is measured.
+"""The risk of the transformer in context: the bound of Theorem 1, its parameter choices, and the measured risk.
 
-This theory controls the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to
-a constant and C_F (C_F + sigma); it assumes a class of finite C_F and inputs in the unit ball. It leaves unexplained
-why the risk is so much smaller: with the constant 1 the bound exceeds the risk of predicting 0 on most classes until N
-is of the order of C_F^4 over the square of the target error.
+The theory bounds the mean squared error of the constructed transformer by sqrt(log N/N) + n/L + log|cover|/n, up to a
+constant and C_F (C_F + sigma). It assumes a class of finite C_F and inputs in the unit ball. It leaves open why the
+risk is so much smaller. With the constant 1, the bound exceeds the risk of predicting 0 on most classes, until N is of
+the order of C_F^4 over the square of the target error.
 """
 
 import math
@@ -42,22 +42,23 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 
 class RiskBelowTheBound(AbstractRiskClaim):
-    """With the hidden constant 1 the mean squared error E (f(x) - y_hat(x))² of the transformer of L layers and n
-    random features, on N examples with noise of standard deviation sigma of a function f in d dimensions, is at most
+    """Let a transformer of L layers and n random features read N examples of a function f in d dimensions, with noise
+    of standard deviation sigma. Let C_F be the Barron parameter of the class of f. With the hidden constant 1, the mean
+    squared error E (f(x) - y_hat(x))² of its prediction y_hat is at most
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n.
 
-    C_F is the Barron parameter of the class of f and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon), which
-    bounds every cover of pairs of an input and a value, epsilon = sqrt(log N/N) + n/L; the penalty of the Lasso that
-    the layers solve is a hundredth of the theory's. At these sizes the bound is hundreds of times the risk.
+    Here epsilon = sqrt(log N/N) + n/L, and log |cover| = d log(1 + 4/epsilon) + log(1 + 2/epsilon). This number bounds
+    every cover of pairs of an input and a value. The layers solve a Lasso whose penalty is a hundredth of the theory's
+    penalty. At these sizes the bound is hundreds of times the risk.
     """
 
-    title = "The risk is below the bound of Theorem 1"
+    title = "The mean squared error is below the bound of Theorem 1 with constant 1"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="with the constant 1")
     population = Prompts(free=("n", "N", "T", "family", "sigma"), T=40, queries=8, of_theory=0.01)
     control = Control(
         "the constant is 1/1000", lambda bound, problem: bound / 1000,
-        loose="the bound is hundreds of times the risk: no near control is refuted",
+        loose="the bound is hundreds of times the risk, so that no nearer control is refuted",
     )  # fmt: skip
     unexplained = "why the risk is so much smaller"
     reading = "the constant hidden in O(.) is 1; the penalty has the constant 1/100"
@@ -71,19 +72,20 @@ class RiskBelowTheBound(AbstractRiskClaim):
 
 
 class RiskAtTheChoices(AbstractRiskClaim):
-    """For a target e the transformer has a mean squared error of at most e with n features, N examples and L layers
+    """Let e be a target error, C_F the Barron parameter of the class, and sigma the standard deviation of the noise.
+    Let log |cover| be the logarithm of the size of a cover of pairs of an input and a value. The transformer has a mean
+    squared error of at most e with n features, N examples and L layers, where
 
         2 n + 7 = C_F² log|cover|/e,   N = C_F² (C_F + sigma)²/e²,   L = (2 n + 7) C_F (C_F + sigma)/e
 
-    and the penalty of the theory, all hidden constants 1. C_F is the Barron parameter of the class, sigma the standard
-    deviation of the noise, log |cover| the logarithm of a cover of pairs of an input and a value. The class is one slow
-    cosine in one dimension; its best constant has a smaller error than e in most trials.
+    if it also has the penalty of the theory, and if all hidden constants are 1. The class is one slow cosine in one
+    dimension. In most trials the best constant prediction already has a smaller error than e.
     """
 
-    title = "The sizes of the theorem reach the target error"
+    title = "The sizes that the theorem chooses reach the target error"
     source = Source("li2025incontext", "(25a)", "(25b)", "(25c)")
     population = ChosenSizes()
-    control = Control("a quarter of the target is reached", lambda error, problem: error / 4)
+    control = Control("the error is at most a quarter of the target", lambda error, problem: error / 4)
     unexplained = "why fewer examples, features and layers do as well"
     reading = "the constants hidden in O(.) are 1"
     expected = Status.VACUOUS

@@ -1,8 +1,8 @@
-"""How the risk in context scales: with examples, layers and features, each alone and all together.
+"""How the risk in context scales with examples, layers and features, each alone and all together.
 
-This theory controls the orders of the three terms of Theorem 1, sqrt(log N/N), n/L and log|cover|/n; they are upper
-bounds, which slower decay alone refutes. It assumes that the other terms are small; it leaves unexplained why the
-risk falls faster.
+The theory gives the orders of the three terms of Theorem 1: sqrt(log N/N), n/L and log|cover|/n. They are upper bounds,
+so only a slower decay refutes them. It assumes that the other terms are small. It leaves open why the risk falls
+faster.
 """
 
 import dataclasses
@@ -64,18 +64,18 @@ class AbstractRiskClaim(Claim[Prompt]):
 
 
 class RiskAgainstExamples(AbstractRiskClaim):
-    """With features and layers enough, the mean squared error of the transformer in context falls at least like
-    sqrt(log N/N) in the number N of examples: the risk over sqrt(log N/N) does not grow. The penalty of the Lasso that
-    its layers solve is a hundredth of the theory's.
+    """Let the transformer have enough features and layers, and let its layers solve a Lasso whose penalty is a
+    hundredth of the theory's penalty. Its mean squared error in context falls at least like sqrt(log N/N) in the number
+    N of examples. So the risk divided by sqrt(log N/N) does not grow.
     """
 
-    title = "The risk falls like sqrt(log N/N)"
+    title = "The risk falls at least like sqrt(log N/N) in the number N of examples"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in N")
     population = Prompts(
         free=("n", "T", "family", "sigma"), N=int(_EXAMPLES[-1]), T=100, family="networks", sigma=0.5, queries=8
     )
     relation = Rate("N", _EXAMPLES, upper=True)
-    control = Control("like (log N/N)^(1/2)/sqrt(N)", lambda exponent, problem: exponent - 0.5)
+    control = Control("it falls like (log N/N)^(1/2)/sqrt(N)", lambda exponent, problem: exponent - 0.5)
     predict = 0.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
@@ -87,22 +87,22 @@ class RiskAgainstExamples(AbstractRiskClaim):
 
 
 class RiskAgainstLayers(AbstractRiskClaim):
-    """What a finite number L of layers adds to the predictions y_L of the transformer in context falls at least like
-    1/L,
+    """Let y_L be the predictions of a transformer of L layers in context, and let y_infinity be the predictions of the
+    Lasso that its layers solve. A finite number L of layers adds an error that falls at least like 1/L,
 
         E (y_L - y_infinity)² = O(1/L),
 
-    where y_infinity are the predictions of the Lasso that the layers solve.
+    where E is the mean over queries.
     """
 
-    title = "What a finite depth adds to the risk falls like 1/L"
+    title = "The error that a finite depth L adds falls at least like 1/L"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in L")
     population = Prompts(N=64, T=(int(_LAYERS[-1]) - 1) // 2, queries=4)
     relation = Rate("L", _LAYERS, upper=True)
     control = Control(
-        "like 1/L²",
+        "it falls like 1/L²",
         lambda exponent, problem: exponent - 1,
-        loose="single prompts converge linearly: the mean slope is near -1.4",
+        loose="single prompts converge linearly, so that the mean slope is near -1.4",
     )
     trials = 64
     predict = -1.0
@@ -117,19 +117,18 @@ class RiskAgainstLayers(AbstractRiskClaim):
 
 
 class RiskAgainstFeatures(AbstractRiskClaim):
-    """Where examples have no noise and layers are enough, the mean squared error of the transformer in context falls at
-    least like 1/n in the number n of random universal features. The transformer is the one with momentum, so that 100
-    steps are enough.
+    """Let examples have no noise, and let the transformer have enough layers and n random universal features. Its mean
+    squared error in context falls at least like 1/n. The transformer uses momentum, so that 100 steps are enough.
     """
 
-    title = "The risk falls like 1/n in the number of features"
+    title = "The risk falls at least like 1/n in the number n of features"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="the order in n")
     population = Prompts(
         free=("N", "T", "family"), n=int(_NUMBERS[-1]), N=96, T=100, family="networks", sigma=0.0, queries=8,
         penalty=1e-4, accelerated=True,
     )  # fmt: skip
     relation = Rate("n", _NUMBERS, upper=True)
-    control = Control("like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("it falls like n^(-3/2)", lambda exponent, problem: exponent - 0.5)
     predict = -1.0
 
     def measure_at(self, problem: Prompt, key: Key[Array, ""], rung: float) -> Array:
@@ -137,16 +136,18 @@ class RiskAgainstFeatures(AbstractRiskClaim):
 
 
 class RiskAlongTheChoices(AbstractRiskClaim):
-    """With N = 16 s² examples, n = 8 s features and L = 32 s² + 1 layers, the orders that the theorem chooses for an
-    error of 1/s, the mean squared error of the transformer in context falls at least like the bound
+    """Let N = 16 s² be the number of examples, n = 8 s the number of features and L = 32 s² + 1 the number of layers.
+    These are the orders that the theorem chooses for an error of 1/s. The penalty is a hundredth of the theory's
+    penalty. The mean squared error of the transformer in context falls at least like the bound
 
         (sqrt(log N/N) + n/L) C_F (C_F + sigma) + C_F² log|cover|/n:
 
-    risk over bound does not grow with s. C_F is the Barron parameter of the class, sigma the noise, |cover| the size of
-    a cover of pairs of an input and a value at distance 1/s.
+    the risk divided by the bound does not grow with s. Here C_F is the Barron parameter of the class, and sigma is the
+    standard deviation of the noise. The number |cover| is the size of a cover of pairs of an input and a value at
+    distance 1/s.
     """
 
-    title = "The risk falls like the bound as all sizes grow"
+    title = "The risk falls at least like the bound when all sizes grow together"
     source = Source("li2025incontext", "Theorem 1", "(24)", "(66)", note="with the choices (25)")
     population = Prompts(
         free=("family", "sigma"), N=_sizes(_SCALES[-1])[0], n=_sizes(_SCALES[-1])[1], T=_sizes(_SCALES[-1])[2] // 2,
@@ -154,7 +155,7 @@ class RiskAlongTheChoices(AbstractRiskClaim):
     )  # fmt: skip
     relation = Rate("s", _SCALES, upper=True)
     control = Control(
-        "like the bound over s^(3/2)",
+        "it falls like the bound over s^(3/2)",
         lambda exponent, problem: exponent - 1.5,
         loose="the risk falls faster than the bound, like the bound over s^(3/4)",
     )

@@ -1,9 +1,10 @@
-"""The errors of steps that logistic attention takes in the place of products, and the temperature that bounds them.
+"""The errors of steps that use logistic attention in the place of products, and the temperature that bounds them.
 
-This theory controls how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
-rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`); it
-leaves unexplained why the temperature that is asked for is far above the one that suffices. All bounds have explicit
-constants; those with tau in the place of tau² come from a bound on the second derivative, which is 0 where it matters.
+The theory bounds how far a step of the transformer is from a step of proximal gradient, by eta, tau and the size of
+rho. It assumes features in [0, 1], the fourth head of Attn1 and the factor N in Attn2 (`in_context.emulation`). It
+leaves open why the temperature of the construction is far above the least temperature that suffices. All bounds have
+explicit constants. Bounds with tau in the place of tau² come from a bound on the second derivative, which is 0 where it
+matters.
 """
 
 import abc
@@ -38,7 +39,7 @@ from ._passes import exact_update, path_of
 ABOUT = {"tool": "approximation theory", "architecture": "transformer in context", "object": "construction"}
 LADDER = tuple(2.0**k for k in range(-8, 9))
 SHARE = 1 / 32  # of the lambda that the theory asks for: at 1, rho stays 0 at these sizes
-READING = "O(.) is 1, and lambda is 1/32 of its order, whose constant the source calls large"
+READING = "the constants in O(.) are 1, and lambda is 1/32 of its order (the source calls its constant large)"
 
 
 class AbstractErrorBound(Claim[Prompt]):
@@ -71,22 +72,24 @@ class AbstractGradientError(AbstractErrorBound):
 
 
 class GradientError(AbstractGradientError):
-    """The gradient step by attention, rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i)
-    y^)} phi_i with g(x) = 4 tau (sigma(x/tau) - 1/2), is off rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i by
+    """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
+    N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
+    (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. It differs by e from
+    the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i, where
 
         |e|_inf <= (4 eta² / (N tau)) {sum_{i <= N} y_i² + sum_{i <= N+1} (phi_i^T rho)² + y^²}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step: N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1), the query as token N + 1
-    with y = w = 0 and the prediction y^, step eta, temperature tau.
+    at every step, and |e|_inf is the largest absolute entry of e.
     """
 
-    title = "The error of a gradient step by attention"
+    title = "A bound of order 1/tau on the error of a gradient step by attention"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, first line")
     control = Control(
-        "the query alone makes errors",
+        "only the query contributes an error",
         lambda bound, problem: 2 * problem.model.step / len(problem.y) * query_gaps(problem),
-        loose="the bound is loose by 1e3 and more: errors have the third order",
+        loose="the bound is too large by a factor of 1e3 or more, because errors are of third order",
     )
 
     def predict(self, problem: Prompt) -> Array:
@@ -96,21 +99,23 @@ class GradientError(AbstractGradientError):
 
 
 class GradientErrorOfThirdOrder(AbstractGradientError):
-    """The second derivative of the logistic function sigma is 0 at 0, and so the gradient step by attention, rho +
-    (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i with g(x) = 4 tau (sigma(x/tau) -
-    1/2), is off rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i by
+    """Let a prompt have N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1). Let the query be token
+    N + 1, with y = w = 0 and the prediction y^. Let rho be the coefficients and eta the step, and let g(x) = 4 tau
+    (sigma(x/tau) - 1/2), where sigma is the logistic function and tau the temperature. The gradient step by attention
+    is rho + (2/N) sum_{i <= N+1} {g(eta y_i) - g(eta phi_i^T rho) + g(eta (1 - w_i) y^)} phi_i. It differs by e from
+    the exact step rho + (2 eta/N) sum_{i <= N} (y_i - phi_i^T rho) phi_i. Because the second derivative of sigma is 0
+    at 0,
 
         |e|_inf <= (eta³ / (6 N tau²)) {sum_{i <= N} |y_i|³ + sum_{i <= N+1} |phi_i^T rho|³ + |y^|³}
                    + (2 eta / N) |y^ - phi_{N+1}^T rho|,
 
-    at every step: N examples with targets y_i, w_i = 1 and features phi_i in [0, 1]^(n+1), the query as token N + 1
-    with y = w = 0 and the prediction y^, step eta, temperature tau.
+    at every step, where |e|_inf is the largest absolute entry of e.
     """
 
-    title = "The error of a gradient step by attention, to third order"
+    title = "A bound of order 1/tau² on the error of a gradient step by attention"
     source = Source("li2025incontext", "(120)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("four fifths of the bound are enough", lambda bound, problem: 0.8 * bound)
+    control = Control("four fifths of this bound", lambda bound, problem: 0.8 * bound)
 
     def predict(self, problem: Prompt) -> Array:
         step, count = problem.model.step, len(problem.y)
@@ -119,18 +124,19 @@ class GradientErrorOfThirdOrder(AbstractGradientError):
 
 
 class PredictionError(AbstractErrorBound):
-    """The prediction y^ = 4 tau (sigma(phi^T rho / tau) - 1/2) that attention writes at temperature tau, for the
-    features phi of the query and coefficients rho, is off their product by
+    """Let phi be the features of the query, rho the coefficients, and sigma the logistic function at temperature tau.
+    Attention writes the prediction y^ = 4 tau (sigma(phi^T rho / tau) - 1/2). It differs from the product of phi and
+    rho by
 
         |y^ - phi^T rho| <= |phi^T rho|³ / (12 tau²),
 
-    at every step. The source has 2 (phi^T rho)² / tau, which is larger wherever |phi^T rho| <= 24 tau.
+    at every step. The source has 2 (phi^T rho)² / tau, which is larger if |phi^T rho| <= 24 tau.
     """
 
-    title = "The error of the prediction by attention"
+    title = "A bound of order 1/tau² on the error of the prediction by attention"
     source = Source("li2025incontext", "(125)", note="proof of Lemma 4, with the third derivative")
     # x - 2 tau tanh(x / (2 tau)) is x³/(12 tau²) to lowest order.
-    control = Control("1/14 in the place of 1/12", lambda bound, problem: bound * 12 / 14)
+    control = Control("1/14 takes the place of 1/12", lambda bound, problem: bound * 12 / 14)
     stated = Kind.OWN
 
     def predict(self, problem: Prompt) -> Array:
@@ -171,22 +177,23 @@ class AbstractStepError(AbstractErrorBound):
 
 
 class StepError(AbstractStepError):
-    """A step of the transformer, rho_{t-1} to rho_t, is off the proximal step from rho_{t-1} on the Lasso by |e_t|_inf
-    at most
+    """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
+    temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
+    proximal step from rho_{t-1} on the Lasso. Its largest absolute entry |e_t|_inf is at most
 
         (4 eta² / tau) {mean y² + (1 + 1/N) R² + (2 R² + 8 R^4 / tau²) / N} + 4 eta R² / (N tau),   R = |rho_{t-1}|_1,
 
-    for N examples with targets y and features in [0, 1], step eta and temperature tau. The source has C_F² + sigma² for
-    the mean of y², and hides the constants.
+    where |.|_1 is the sum of absolute entries. In the place of the mean of y², the source has C_F² + sigma², where C_F
+    is the Barron parameter of the class and sigma the standard deviation of the noise. It hides the constants.
     """
 
-    title = "The error of a proximal step by attention"
+    title = "A bound of order 1/tau on the error of a proximal step by attention"
     source = Source("li2025incontext", "(127)", "(128)", note="proof of Lemma 4, with constants")
-    reading = "O(.) is what (120) and (125) make of it"
+    reading = "the constants in O(.) are those that (120) and (125) give"
     control = Control(
-        "targets make no errors",
+        "the targets contribute no error",
         lambda bound, problem: bound - 4 * problem.model.step**2 / problem.model.temperature * jnp.mean(problem.y**2),
-        loose="the bound is loose by 4e3 and more: errors have the third order",
+        loose="the bound is too large by a factor of 4e3 or more, because errors are of third order",
     )
 
     def predict(self, problem: Prompt) -> Array:
@@ -197,19 +204,20 @@ class StepError(AbstractStepError):
 
 
 class StepErrorOfThirdOrder(AbstractStepError):
-    """To third order a step of the transformer, rho_{t-1} to rho_t, is off the proximal step from rho_{t-1} on the
-    Lasso by |e_t|_inf at most
+    """Let a prompt have N examples with targets y and features in [0, 1]. Let the transformer with step eta and
+    temperature tau move the coefficients from rho_{t-1} to rho_t. Let e_t be the difference between rho_t and the
+    proximal step from rho_{t-1} on the Lasso. To third order, its largest absolute entry |e_t|_inf is at most
 
         (eta³ / (6 tau²)) {mean |y|³ + (1 + 2/N) R³} + eta R³ / (6 N tau²),   R = |rho_{t-1}|_1,
 
-    for N examples with targets y and features in [0, 1], step eta and temperature tau, since |4 tau (sigma(x/tau) -
-    1/2)| <= |x| bounds the prediction of the query by R.
+    because |4 tau (sigma(x/tau) - 1/2)| <= |x| for the logistic function sigma, which bounds the prediction of the
+    query by R.
     """
 
-    title = "The error of a proximal step by attention, to third order"
+    title = "A bound of order 1/tau² on the error of a proximal step by attention"
     source = Source("li2025incontext", "(128)", note="proof of Lemma 4, with the third derivative")
     stated = Kind.OWN
-    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
+    control = Control("half of this bound", lambda bound, problem: bound / 2)
 
     def predict(self, problem: Prompt) -> Array:
         eta, tau, count = problem.model.step, problem.model.temperature, len(problem.y)
@@ -219,17 +227,19 @@ class StepErrorOfThirdOrder(AbstractStepError):
 
 
 class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
-    """At the temperature tau = N n² (L + n)(N + n) C_F, and in all steps t = 1, ..., T of the L = 2T + 1 layers,
+    """Let a transformer of L = 2T + 1 layers with n features read N examples of a function of a class with Barron
+    parameter C_F. Let rho_t be the coefficients after step t, and let e_t be the error of this proximal step. Let phi
+    be the features of the query and y^ its prediction. At the temperature tau = N n² (L + n)(N + n) C_F, and in all
+    steps t = 1, ..., T,
 
         |e_t|_1 <= C_F / ((L + n) n N),   |rho_t|_1 <= n sqrt(N) C_F,   (phi^T rho_T - y^)² <= sqrt(log N / N) C_F²,
 
-    for N examples of a function of a class with Barron parameter C_F, n features, the coefficients rho_t of the pass,
-    the error e_t of a proximal step, the query's features phi and its prediction y^. lambda is 1/32 of sqrt(log N / N)
-    (C_F + sigma) + eps_dis² / C_F, for noise of standard deviation sigma and a discretisation error eps_dis. The pass
-    is computed without cancellation.
+    where |.|_1 is the sum of absolute entries. The penalty lambda is 1/32 of sqrt(log N / N) (C_F + sigma) + eps_dis² /
+    C_F, where sigma is the standard deviation of the noise and eps_dis a discretisation error. The pass is computed
+    without cancellation.
     """
 
-    title = "Errors and norms at the temperature of the construction"
+    title = "Bounds on errors and coefficients at the temperature of Lemma 7"
     source = Source(
         "li2025incontext", "Lemma 7", "(130)", "(131)", "Lemma 4, part ii", "(58b)", "Lemma 4, part iii", "(59b)"
     )
@@ -237,7 +247,7 @@ class ErrorsAtTheTemperatureAsked(AbstractErrorBound):
     control = Control(
         "|rho_t|_1 <= C_F / sqrt(N)",
         lambda bound, problem: bound.at[1].divide(sizes_of(problem)[0] * sizes_of(problem)[1]),
-        loose="the bounds are loose by 1e3, 1e12 and 1e33: no near control",
+        loose="the bounds are too large by factors of 1e3, 1e12 and 1e33, so that no nearer control is refuted",
     )
     reading = READING
     expected = Status.VACUOUS
@@ -265,9 +275,12 @@ class AbstractSufficientTemperature(AbstractErrorBound):
 
     population = ForwardPasses(of_inputs=SHARE)
     control = Control(
-        "tau = C_F / 32",
+        "the temperature C_F / 32 suffices",
         lambda tau, problem: barron_parameter(problem.functions) / 32,
-        loose="the temperature is above the least that suffices by 1e4 and more, as (59b) and |rho_t|_1 are loose",
+        loose=(
+            "the temperature is at least 1e4 times the least that suffices, because (59b) and the bound on |rho_t|_1 "
+            "are loose"
+        ),
     )
     controls = "the temperature that the construction needs"
     reading = READING
@@ -283,17 +296,18 @@ class AbstractSufficientTemperature(AbstractErrorBound):
 
 
 class TemperatureAsked(AbstractSufficientTemperature):
-    """A temperature of
+    """Let a transformer of L = 2T + 1 layers with n features read N examples of a function of a class with Barron
+    parameter C_F. Let rho_t be the coefficients after step t, and let e_t be the error of this proximal step. Let phi
+    be the features of the query and y^ its prediction. A temperature of
 
         tau = N n² (L + n)(N + n) C_F
 
     suffices for |e_t|_1 <= C_F / ((L + n) n N), |rho_t|_1 <= n sqrt(N) C_F and (phi^T rho_T - y^)² <= sqrt(log N / N)
-    C_F² in all T steps of L = 2T + 1 layers, for N examples of a function of a class with Barron parameter C_F, n
-    features, the coefficients rho_t, the error e_t of a proximal step, the query's features phi and prediction y^.
-    Measured is the least power of 2 that suffices; the slack says how many orders it is below.
+    C_F² in all T steps. The measured value is the least power of 2 that suffices. The slack says by how many orders of
+    magnitude it is smaller.
     """
 
-    title = "The temperature that is asked for"
+    title = "The temperature of Lemma 7 suffices for its inequalities"
     source = Source("li2025incontext", "Lemma 7", note="the temperature")
 
     def predict(self, problem: Prompt) -> Array:
@@ -302,17 +316,18 @@ class TemperatureAsked(AbstractSufficientTemperature):
 
 
 class TemperatureOfThirdOrder(AbstractSufficientTemperature):
-    """The error of third order makes the root of an expression suffice,
+    """Let a transformer of L layers with n features and the step eta = 1/(2(n+1)) read N examples with targets y of a
+    function of a class with Barron parameter C_F. Because the errors are of third order, the temperature tau may be the
+    square root of an expression,
 
         tau² = ((L + n) n N / (6 C_F)) {(max |y|³ + (1 + 2/N) R³) / (8 (n+1)²) + R³ / (2 N)},   R = n sqrt(N) C_F,
 
-    for N examples with targets y of a function of a class with Barron parameter C_F, n features, L layers and the step
-    eta = 1/(2(n+1)): then the error e_t of a proximal step has (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as the
-    coefficients before it have |rho_{t-1}|_1 <= R. Measured is the least power of 2 at which the three inequalities of
-    Lemma 7 hold.
+    so that the error e_t of a proximal step has (n + 1)|e_t|_inf <= C_F / ((L + n) n N) as long as the coefficients
+    rho_{t-1} before it have |rho_{t-1}|_1 <= R. The measured value is the least power of 2 at which the three
+    inequalities of Lemma 7 hold.
     """
 
-    title = "A lower temperature, by the third order of errors"
+    title = "A lower temperature suffices, because errors are of third order"
     source = Source("li2025incontext", "Lemma 7", note="the temperature, with the third derivative")
     stated = Kind.OWN
 
@@ -330,21 +345,26 @@ def square_of_the_sizes(bound: Array, problem: Prompt) -> Array:
 
 
 class ObjectiveAtTheEnd(AbstractErrorBound):
-    """At the end of the pass the objective of the Lasso, mean squares plus lambda |rho|_1, is above the least of all,
-    and so above that of any rho*, by at most
+    """Let a transformer of L layers with n features read N examples of a function of a class with Barron parameter C_F,
+    with noise of standard deviation sigma. Let the objective of the Lasso be the mean of squares plus lambda |rho|_1,
+    where rho are the coefficients and lambda is the penalty. At the end of the pass this objective exceeds its least
+    value, and so its value at any rho*, by at most
 
         sqrt(log N / N) C_F (sigma + C_F) + eps_dis² + n C_F² / L,
 
-    for N examples of a function of a class with Barron parameter C_F and noise of standard deviation sigma, n features,
-    L layers, and the discrepancy at the inputs for the discretisation error eps_dis.
+    where the discretisation error eps_dis is taken as the discrepancy at the inputs.
     """
 
-    title = "The objective that the transformer reaches"
+    title = "A bound on the excess objective of the Lasso at the end of the pass"
     source = Source("li2025incontext", "Lemma 4, part iii", "(59a)", "(129)")
     population = ForwardPasses(layers=5, of_inputs=SHARE)  # few layers, so that something is left
-    control = Control("at most C_F² / (n L)²", square_of_the_sizes, loose="the bound is loose by 1e3 and more")
+    control = Control(
+        "the excess is at most C_F² / (n L)²",
+        square_of_the_sizes,
+        loose="the bound is too large by a factor of 1e3 or more",
+    )
     controls = "the objective of the Lasso at the end of the pass"
-    unexplained = "how much smaller it is: C_F is many times the length of the coefficients"
+    unexplained = "how much smaller it is, since C_F is many times the length of the coefficients"
     reading = READING
     expected = Status.VACUOUS
 
@@ -375,20 +395,21 @@ def with_less_penalty(found: Array, problem: Prompt) -> Array:
 
 
 class PenaltyOfTheConstruction(Claim[Prompt]):
-    """With lambda as in (58a), a discretisation error of 0 and 1 in the place of the hidden constant, the transformer
-    predicts 0 on the prompts of this chapter with bumps and cosines, 64 examples, n = 8 features and L = 41 layers, and
-    from half to twice of these: lambda is above max_j |(2/N) sum_i phi_ij y_i|, so 0 is the Lasso. Functions of a small
-    Barron parameter can come through, as logistic networks do.
+    """Let the penalty lambda be as in (58a), with a discretisation error of 0 and with 1 in the place of the hidden
+    constant. Let prompts be drawn from bumps and cosines, with 64 examples, n = 8 features and L = 41 layers, or with
+    half to twice these sizes. On these prompts the transformer predicts 0. The reason is that lambda is above max_j
+    |(2/N) sum_i phi_ij y_i|, where phi_ij are the features and y_i the targets of N examples. So 0 is the solution of
+    the Lasso. Classes of a small Barron parameter, such as logistic networks, can have other predictions.
     """
 
-    title = "The penalty of the construction at small sizes"
+    title = "At small sizes, the penalty of the construction makes every prediction 0"
     source = Source("li2025incontext", "Lemma 4, part ii", "(58a)", "(58c)")
     population = ForwardPasses(of_theory=1.0, families=("bumps", "cosines"))
     relation = Equal()
-    control = Control("as with a constant of 1/32", with_less_penalty)
+    control = Control("the values at a constant of 1/32", with_less_penalty)
     controls = "the coefficients and the prediction of the transformer"
-    unexplained = "sizes at which (58a) lets anything through, and how small its constant may be"
-    reading = "O(.) is 1"
+    unexplained = "sizes at which (58a) allows coefficients other than 0, and how small its constant may be"
+    reading = "the constant in O(.) is 1"
     stated = Kind.OWN
     predict = (0.0, 0.0)
 

@@ -59,12 +59,12 @@ class DeployedRows(Population[Trained]):
     def settings(self) -> Space:
         return Space(
             n=Integer(self.rows, 20, 2000, "training rows"),
-            used=Integer(self.used, 20, 2000, "rows in use", corners=(self.used, 2 * self.used)),
+            used=Integer(self.used, 20, 2000, "deployment rows", corners=(self.used, 2 * self.used)),
             d=Integer(self.features, 1, 50, "features"),
             hidden=Integer(
                 self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=(self.hidden, self.hidden)
             ),
-            moved=Real(self.moved, 0.0, 5.0, "how far rows in use are moved", corners=(self.moved, self.moved)),
+            moved=Real(self.moved, 0.0, 5.0, "how far deployment rows are moved", corners=(self.moved, self.moved)),
             relabelled=Real(
                 self.relabelled, 0.0, 1.0, "share of relabelled rows in use", corners=(self.relabelled, self.relabelled)
             ),
@@ -96,6 +96,6 @@ class DeployedRows(Population[Trained]):
         share = copied(reference_rows(problem)[1], problem.deployed)
         return [
             Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
-            Hypothesis("share of rows in use that are copies of rows they are compared with", share, "<=", 0.05,
-                       "they were not drawn beside them"),
+            Hypothesis("share of deployment rows that duplicate a row with which they are compared", share, "<=", 0.05,
+                       "duplicates are not independent of those rows"),
         ]  # fmt: skip

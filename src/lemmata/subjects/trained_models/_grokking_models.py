@@ -43,9 +43,9 @@ class GrokkingModels(Population[Trained]):
     settings = Space(
         n=Integer(80, 20, 500, "training rows", corners=(60, 100)),
         d=Integer(200, 20, 1000, "features", corners=(180, 240)),
-        start=Real(4.0, 0.0, 100.0, "size of the weights that training begins with", corners=(3.0, 6.0)),
+        start=Real(4.0, 0.0, 100.0, "size of the weights at the start of training", corners=(3.0, 6.0)),
         decay=Real(0.004, 1e-4, 1.0, "decay of the weights", corners=(0.003, 0.006)),
-        noise=Real(0.0, 0.0, 1.0, "share of classes at random", corners=(0.0, 1.0)),
+        noise=Real(0.0, 0.0, 1.0, "share of classes drawn at random", corners=(0.0, 1.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -72,7 +72,7 @@ class GrokkingModels(Population[Trained]):
         earlier = float(len(problem.checkpoints))
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 2.0, "--checkpoint, or checkpoints="),
             enough_held_out(held),
         ]

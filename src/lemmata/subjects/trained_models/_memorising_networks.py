@@ -24,7 +24,7 @@ class MemorisingNetworks(Population[Trained]):
             d=Integer(15, 1, 100, "features", corners=(15, 25)),
             hidden=Integer(12, 0, 100, "hidden units", corners=(10, 16)),
             decay=Real(0.02, 1e-4, 1.0, "decay of the weights", corners=(0.01, 0.02)),
-            noise=Real(self.noise, 0.0, 1.0, "share of classes at random"),
+            noise=Real(self.noise, 0.0, 1.0, "share of classes drawn at random"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:

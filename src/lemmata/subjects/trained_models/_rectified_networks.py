@@ -92,7 +92,7 @@ class RectifiedNetworks(Population[Trained]):
             hidden=Integer(self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=self.widths),
             decay=Real(self.decay, 1e-4, 1.0, "decay of the weights"),
             distance=Real(self.distance, 0.0, 100.0, "distance of the centres"),
-            noise=Real(self.noise, 0.0, 1.0, "share of classes at random"),
+            noise=Real(self.noise, 0.0, 1.0, "share of classes drawn at random"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:

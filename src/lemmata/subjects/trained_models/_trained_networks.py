@@ -20,7 +20,7 @@ CLASSES = 3
 _HELD = 200
 _RATE = 0.2
 _FEWEST = 20
-_UNFIXED = "else nothing fixes them: rows alone fix those of a linear model with more rows than weights"
+_UNFIXED = "without decay nothing determines them, except in a linear model with more rows than weights"
 _BENT = 0.2  # 0.12 at most on digits, permuted classes included; layers that undo the size of their weights have 0.35
 
 
@@ -111,7 +111,7 @@ class TrainedNetworks(Population[Trained]):
             d=Integer(4, 1, 50, "features"),
             hidden=Integer(self.hidden, 0, 100, "hidden units; 0 is a linear model", corners=self.widths),
             decay=Real(self.decay, 1e-4, 1.0, "decay of the weights"),
-            noise=Real(self.noise, 0.0, 1.0, "share of classes at random"),
+            noise=Real(self.noise, 0.0, 1.0, "share of classes drawn at random"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -146,17 +146,17 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
     if not decay > 0 and not rows_fix_weights(problem):
         return [Hypothesis("the decay of the weights", decay, ">", 0.0, _UNFIXED)]
     if len(problem.x) < _FEWEST:
-        return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing")]
+        return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing")]
     left_out = rows_left_out(problem)
     return [
-        Hypothesis("how far a Newton step would still move the outputs", left_out.movement, "<=", movement,
-                   "leaving a row out starts from a stationary point"),
+        Hypothesis("relative change of the outputs by one more Newton step", left_out.movement, "<=", movement,
+                   "the Newton step of leaving a row out needs a stationary point"),
         Hypothesis("how far steps without a row are from their linearisation", left_out.bend, "<=", _BENT,
-                   "they are not small: layers that undo the size of their weights have no stationary point"),
-        Hypothesis("share of predictions that polishing changed", changed_by_polishing(problem), "<=", 0.1,
-                   "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two copies out changes nothing"),
+                   "the steps are not small; a layer that cancels the size of its weights has no stationary point"),
+        Hypothesis("share of predictions that differ in the converged copy", changed_by_polishing(problem), "<=", 0.1,
+                   "otherwise the copy is a different model"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                   "leaving one of two duplicates out changes nothing"),
         Hypothesis("largest leverage", float(left_out.leverage.max()), "<", 0.999,
-                   "a row that nothing else fixes has no prediction"),
+                   "a row that no other row determines cannot be predicted"),
     ]  # fmt: skip

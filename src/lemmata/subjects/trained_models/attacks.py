@@ -1,7 +1,7 @@
-"""Attacks: how far an input must move until the model calls it something else.
+"""Attacks: how far an input must move until the model assigns it to another class.
 
-This theory controls the distance to the boundary to first order. It asks for outputs that are nearly linear on the way;
-it leaves unexplained why the boundary is where it is, and inputs that no small change makes.
+The theory gives the distance to the boundary to first order. It assumes outputs that are nearly linear on the way. It
+leaves open why the boundary is where it is, and it does not cover inputs that no small change makes.
 """
 
 from typing import ClassVar
@@ -131,25 +131,27 @@ class _NearlyStraight(TrainedNetworks):
 
 
 class SmallestAttack(AbstractGauge):
-    """To first order the Euclidean distance from an input x of class y to where a model calls it something else is
+    """Let f be the outputs of a model, and let x be an input of class y. To first order, the Euclidean distance from x
+    to the nearest input that the model assigns to another class is
 
         min_j (f_y(x) - f_j(x)) / |grad (f_y - f_j)(x)|,
 
-    over the other classes j. Let s be the step of that length along the gradient, and m = f_y - f_j for the class j
-    that s leads to. If the median over 32 rows of |m(x + s/2)/m(x) - 1/2| is at most 0.1, then the median of the
-    smallest radii at which projected gradient steps change the class of these rows is within a factor 2 of the median
-    of the first-order distances, in at least nine of ten models.
+    where j runs over the other classes. Let s be the step of this length along the gradient, and let m = f_y - f_j for
+    the class j to which s leads. Attack 32 rows that the model predicts correctly by projected gradient steps, and find
+    the smallest radius at which the class of each row changes. If the median over these rows of |m(x + s/2)/m(x) - 1/2|
+    is at most 0.1, the median of these radii is within a factor 2 of the median of the first-order distances. This
+    holds in at least nine of ten models.
     """
 
-    title = "Radius of a smallest attack"
+    title = "Radius of the smallest attack, predicted to first order"
     source = Source("hein2017", note="the distance to first order, against attacks by projected gradients")
     stated = Kind.OWN
     population = _NearlyStraight(unseen=False)
     relation = Estimate()
     ends = "quartiles of rows"
-    control = Control("a third of that radius", lambda interval, problem: interval / 3)
-    controls = "how far an input is from where the model calls it something else"
-    unexplained = "why it is so near; changes that leave an input the same for people and are not small"
+    control = Control("a third of this radius", lambda interval, problem: interval / 3)
+    controls = "how far an input is from the nearest input that the model assigns to another class"
+    unexplained = "why the boundary is so near; large changes that leave the meaning of an input as it is"
     traced = False
     trials = 96
 
@@ -158,11 +160,11 @@ class SmallestAttack(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
         found = float(len(attacked(problem)[0]))
-        enough = Hypothesis("rows that the model gets right", found, ">=", 16.0, "attacked rows")
+        enough = Hypothesis("rows that the model predicts correctly", found, ">=", 16.0, "these rows are attacked")
         if not enough.holds:
             return [enough]
         off, why = departure_from_a_line(problem), "outputs must be nearly linear on the way to the boundary"

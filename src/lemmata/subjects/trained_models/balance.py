@@ -1,7 +1,7 @@
-"""Balance: what gradient descent conserves, and how a layer's largest singular value comes from how far it moved.
+"""Balance: what gradient descent conserves, and how a layer's largest singular value follows from how far it moved.
 
-This theory controls the weights that descent can reach from a given start. It asks for the start, and for balance the
-rate, all rows in every step, no decay and units that can be rescaled; it leaves unexplained what the weights compute.
+The theory limits the weights that descent can reach from a given start. It needs the start. For balance it also needs
+the rate, all rows in every step, no decay and units that can be rescaled. It leaves open what the weights compute.
 """
 
 import dataclasses
@@ -41,26 +41,27 @@ def _loss(problem: Trained) -> float:
 
 
 class UnitsStayBalanced(AbstractGauge):
-    """Let a layer have units that can be rescaled: multiplying what goes into unit k, its constant included, and
-    dividing what leaves it by the same number changes no output, as for rectified units. Gradient flow on the loss
-    conserves q_k = |what goes into k|² - |what leaves k|². One step of descent on all rows at the rate eta changes it
-    by eta² (|gradient of what goes in|² - |gradient of what leaves|²) exactly, and lowers the loss by at least eta/2
-    times the squared gradient where eta times the curvature on the way is at most 1. Hence, in training without decay,
+    """Let a layer have units that can be rescaled, such as rectified units. This means that no output changes if the
+    weights into a unit k, its constant included, are multiplied by a number and the weights out of it are divided by
+    this number. Let q_k = |what goes into k|² - |what leaves k|² be the difference of their squared lengths. Gradient
+    flow on the loss conserves q_k. One step of gradient descent on all rows at the rate eta changes q_k by exactly eta²
+    (|gradient of what goes in|² - |gradient of what leaves|²). If eta times the curvature on the way is at most 1, the
+    step also lowers the loss by at least eta/2 times the squared gradient. Hence, in training without decay,
 
         sum_k |q_k - q_k at the start| <= 2 eta (loss at the start - loss) m,
 
-    summed over all such layers, m = 1, or 2 where an array leaves one such layer and enters another. The curvature is
-    looked at where training began and where it ended.
+    where the sum is over all such layers. Here m = 1, or m = 2 if an array leaves one such layer and enters another.
+    The curvature is measured where training began and where it ended.
     """
 
-    title = "Balance of units under gradient descent"
-    source = Source("du2018balanced", "Theorem 2.1", note="for flow; here with the drift of descent at a rate")
+    title = "An upper bound on how far gradient descent moves units out of balance"
+    source = Source("du2018balanced", "Theorem 2.1", note="for gradient flow; here for descent, with its drift")
     stated = Kind.OWN
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)
-    control = Control("a quarter of that drift", lambda bound, problem: bound / 4)
-    controls = "how the squared weights before and behind each unit move together during training"
-    unexplained = "batches, momentum and decay, which break the balance; which balanced weights are reached"
+    control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
+    controls = "how much the squared weights into and out of each unit move together in training"
+    unexplained = "batches, momentum and decay, which break the balance; which of the balanced weights training reaches"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -71,11 +72,13 @@ class UnitsStayBalanced(AbstractGauge):
         if not _all_hold(found):
             return found
         count = float(len(_units(problem)))
-        found.append(Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "rectified units can"))
+        found.append(
+            Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "for example, rectified units")
+        )
         assert problem.rate is not None
         first = dataclasses.replace(problem, model=at_start(problem))
         steepest = max(sharpness(problem)[0], sharpness(first)[0])
-        why = "else a step may lower the loss by less; looked at where training began and ended"
+        why = "otherwise a step may lower the loss by less; measured where training began and ended"
         return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
 
     def predict(self, problem: Trained) -> Array:
@@ -120,22 +123,24 @@ def outlier(change: float, spread: float, shape: tuple[int, int]) -> float:
 
 
 class LargestSingularValueFromTheChange(AbstractGauge):
-    """Let W be the largest weight array of a model, N x M, that training began at independent entries W0 of standard
-    deviation s, whose largest singular value is near the edge s (sqrt N + sqrt M) of their bulk; and let c be the
-    largest singular value of W - W0. As if the change were of rank one and independent of the start, the largest
-    singular value of W is within a factor 1.25 of
+    """Let W be the largest weight array of a model, an N x M matrix. Its training began at independent entries W0 of
+    standard deviation s, where the largest singular value of W0 is near the edge s (sqrt N + sqrt M) of their bulk. Let
+    c be the largest singular value of W - W0. The largest singular value of W is within a factor 1.25 of
 
         sqrt((c² + s² N) (c² + s² M)) / c   where c > s (N M)^1/4, and of the edge where it is not,
 
-    in at least nine of ten models. An untrained layer has nothing above the edge.
+    in at least nine of ten models. This is the value for a change of rank one that is independent of the start. An
+    untrained layer has no singular value above the edge.
     """
 
-    title = "Largest singular value of a layer"
-    source = Source("benaych2012singular", "Theorem 2.8", note="for independent noise and a large matrix; here a layer")
+    title = "Largest singular value of a layer, predicted from the change of its weights"
+    source = Source(
+        "benaych2012singular", "Theorem 2.8", note="for independent noise and a large matrix; here for a layer"
+    )
     stated = Kind.OWN
     population = DescendedNetworks(rows=60, features=20, hidden=24, steps=400, spread=1.5, noise=0.2)
     relation = Estimate()
-    control = Control("the edge of the start's bulk", lambda interval, problem: _edges(problem))
+    control = Control("the edge of the bulk at the start", lambda interval, problem: _edges(problem))
     controls = "the largest singular value of the largest weight array"
     unexplained = "the other singular values; what the direction of the largest one means; error on new rows"
     traced = False
@@ -149,12 +154,12 @@ class LargestSingularValueFromTheChange(AbstractGauge):
             return found
         _, start = largest_matrix(problem)
         short = Hypothesis("shorter side of the array", float(min(start.shape)), ">=", float(_SMALLEST),
-                           "smaller ones have no bulk")  # fmt: skip
+                           "a smaller array has no bulk of singular values")  # fmt: skip
         edge = float(_edges(problem)[1])
         apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
-        why = "else its entries were not independent with one standard deviation"
-        return [*found, short, Hypothesis("distance of the start's largest singular value from its edge, of it", apart,
-                                          "<=", _EDGE, why)]  # fmt: skip
+        why = "otherwise its entries were not independent with one standard deviation"
+        return [*found, short, Hypothesis("relative distance of the start's largest singular value from its edge",
+                                          apart, "<=", _EDGE, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         now, start = largest_matrix(problem)

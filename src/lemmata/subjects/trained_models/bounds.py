@@ -1,7 +1,7 @@
 """Bounds: how large the error of a trained model on new rows can be, from held-out rows or from training rows alone.
 
-This theory controls the error of one model at a declared probability. It asks for rows that are independent draws of
-one law; it leaves unexplained models whose shortest description has more nats than there are rows.
+The theory bounds the error of one model at a stated probability. It assumes that rows are independent draws from one
+distribution. It says nothing about models whose shortest description has more nats than there are rows.
 """
 
 import dataclasses
@@ -44,7 +44,7 @@ def most_frequent(problem: Trained) -> Array:
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
     """That outputs are of classes: errors of values have no bound."""
-    return [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    return [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
 
 
 def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:
@@ -92,20 +92,21 @@ def _half(problem: Trained, which: int) -> tuple[int, int]:
 
 
 class HeldOutBound(AbstractGauge):
-    """Where k of m rows that a model has not seen are wrong, its error on new rows is at most the p at which k or fewer
-    of m are wrong with probability 1/20, with probability at least 19/20 over the rows (the limit of Clopper and
-    Pearson). Here m is half of the held-out rows; what sampling alone makes of the other half is not held against it:
-    the limit of the same level from below on them is above the bound in at most one of ten models.
+    """Let k of m rows that a model has not seen be wrong. Let p be the error at which k or fewer of m rows are wrong
+    with probability 1/20; this is the limit of Clopper and Pearson. With probability at least 19/20 over the rows, the
+    error of the model on new rows is at most p. Here m is half of the held-out rows, and the other half judges the
+    bound. Its own sampling error does not count against the bound: the lower limit of the same level on the other half
+    is above the bound in at most one of ten models.
     """
 
-    title = "Held-out bound"
+    title = "An upper limit on the error on new rows, from held-out rows"
     source = Source("clopper1934", note="the exact limits; judged on other rows")
     stated = Kind.OWN
     population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
     relation = AtMost(delta=0.1)
-    control = Control("half of that bound", lambda bound, problem: bound / 2)
-    controls = "the error of a trained model on new rows of the same law"
-    unexplained = "why the model has this error; rows of another law"
+    control = Control("half of this bound", lambda bound, problem: bound / 2)
+    controls = "the error of a trained model on new rows from the same distribution"
+    unexplained = "why the model has this error; rows from another distribution"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -186,22 +187,22 @@ def least_word(found: list[Described], rows: float | int) -> float:
 
 
 class ShortDescription(AbstractGauge):
-    """Keep the largest weights of a model and round them, to one of 2^b values in each array. With B bits that say
-    which are kept, the largest value of each array and the value of each weight, in one of 30 codes, and r the error of
-    this smaller model on n training rows, its error R on new rows respects
+    """Keep the largest weights of a model, and round them to one of 2^b values in each array. Let B be the number of
+    bits that say which weights are kept, the largest value of each array and the value of each weight, in one of 30
+    codes. Let r be the error of this smaller model on n training rows, and let R be its error on new rows. Then
 
         kl(r || R) <= ( B ln 2 + ln(1/delta) ) / n
 
-    with probability at least 19/20, delta = 1/20. The least bound of the codes is above its error on held-out rows in
-    at least nine of ten models.
+    with probability at least 19/20, where delta = 1/20 and kl is the Kullback-Leibler divergence of two shares. In at
+    least nine of ten models, the least bound of the codes is above the error of the smaller model on held-out rows.
     """
 
-    title = "Bits of the weights, pruned and rounded"
+    title = "A bound on the error of a pruned and rounded model, from its bits"
     source = Source("zhou2019compression", note="the bound of a description; the code is the simplest one")
     stated = Kind.OWN
     population = RectifiedNetworks(rows=600, hidden=0, widths=(0, 4))
     relation = AtMost(delta=0.1)
-    control = Control("half of that bound", lambda bound, problem: bound / 2)
+    control = Control("half of this bound", lambda bound, problem: bound / 2)
     controls = "the error on new rows of a model that fits into few bits"
     unexplained = "the error of the model as it is; why it should fit into few bits"
     traced = False

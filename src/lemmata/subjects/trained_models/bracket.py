@@ -1,7 +1,7 @@
-"""The bracket: what training rows alone say about new rows where a model is far from a stationary point.
+"""The bracket: what training rows alone say about new rows if a model is far from a stationary point.
 
-This theory controls the error on new rows of models that stopped early. It asks for a stated decay and rows that are
-not copies of each other; it leaves unexplained where between its ends the error lies.
+The theory gives an interval for the error on new rows of models that stopped early. It needs a stated decay, and rows
+that are not duplicates of each other. It leaves open where in the interval the error lies.
 """
 
 import jax.numpy as jnp
@@ -27,26 +27,28 @@ _FEWEST = 20
 
 
 class HeldOutErrorBracket(AbstractGauge):
-    """A model that stopped before a stationary point of mean log loss plus (delta/2) |theta|² has no one error of
-    leaving rows out: it has not seen enough of each row, so that leaving it out by a Newton step from where the model
-    is takes away too much. The error on training rows is too small, and the error of leaving out too large, even at the
-    damping that maximises Laplace's evidence of the weights where they are,
+    """Let a model with parameters theta be trained on n rows, with mean log loss plus (delta/2) |theta|² as its
+    objective, and let it have stopped before a stationary point. Such a model does not have one leave-one-out error: it
+    has not learned enough from each row, so that a Newton step from its weights removes too much. Its error on training
+    rows is too small. Its leave-one-out error is too large, even at the damping that maximises Laplace's evidence of
+    the weights as they are,
 
         -(n delta/2) |theta|² - (1/2) sum_i log(1 + lambda_i/(n delta)),
 
-    lambda_i the eigenvalues of the Gauss-Newton matrix; at smaller dampings it is larger still. The interval from the
-    lower limit of the one to the upper limit of the other, limits of the beta-binomial law that each share implies for
-    new rows at 97 %, holds the share of wrong classes among them in at least nine of ten models.
+    where lambda_i are the eigenvalues of the Gauss-Newton matrix. At smaller dampings it is larger still. Each of these
+    two errors implies a beta-binomial distribution for new rows, with limits at 97 %. In at least nine of ten models,
+    the share of wrong classes among new rows lies between the lower limit from the first error and the upper limit from
+    the second.
     """
 
-    title = "Held-out error where training stopped early"
+    title = "Interval for the held-out error of a model that stopped training early"
     source = Source("mackay1992evidence", note="the evidence; here for one end of an interval")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.002, noise=0.3, rows=50, hidden=8, widths=(6, 10), steps=50)
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error on new rows of a model that is at no stationary point"
-    unexplained = "where in the bracket the error lies; rows of another law"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the error on new rows of a model that is not at a stationary point"
+    unexplained = "where in the interval the error lies; rows from another distribution"
     traced = False
     shared = (polished_copy, rows_left_out)
 
@@ -59,21 +61,21 @@ class HeldOutErrorBracket(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """The model's own conditions, and that the sharper prediction from a stationary point cannot be made."""
         found = [
-            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
                 "the decay of the weights",
                 objective_of(problem).decay,
                 ">",
                 0.0,
-                "else nothing says what is stationary",
+                "without decay no stationary point is known",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        copies = Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                            "leaving one of two copies out changes nothing")  # fmt: skip
-        why = "else polishing gives one number instead of two; in units of what it may change"
+        copies = Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                            "leaving one of two duplicates out changes nothing")  # fmt: skip
+        why = "otherwise a converged copy gives one number instead of two; in units of the allowed distance"
         return [
             *found,
             copies,

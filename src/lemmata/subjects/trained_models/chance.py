@@ -1,7 +1,7 @@
-"""Chance: what the same training makes of classes that the inputs say nothing about.
+"""Chance: what the same training makes of classes that do not depend on the inputs.
 
-This theory controls how a model looks that has learned nothing but its rows. It asks for a program that trains afresh;
-it leaves unexplained what the model itself has learned, beside which this stands as the null.
+The theory describes a model that has learned nothing but its rows. It needs a program that trains afresh. It leaves
+open what the model itself has learned, for which this is the null value.
 """
 
 import jax.numpy as jnp
@@ -36,25 +36,26 @@ def _passes(problem: Trained) -> float:
 
 
 class ClassesByChanceAreGuessed(AbstractGauge):
-    """Train a model afresh on n classes that are drawn independently of the inputs, class c with probability pi_c. What
-    it says about a row that was left out is then independent of that row's class, so that it errs there with a
-    probability between 1 - max pi_c and 1 - min pi_c, 1 - sum pi_c² where it gives classes as often as they are drawn.
-    Errors at two rows are not independent, since what ties i to j ties j to i: a sum over ordered pairs has twice the
-    variance that independent rows would give it. The share of rows that one Newton step of leaving out calls wrong is
-    between the 2.5 % quantile of a binomial law of n/2 rows with the first probability and the 97.5 % quantile with the
-    second (95 %), in at least nine of ten models.
+    """Train a model afresh on n classes that are drawn independently of the inputs, where class c has probability pi_c.
+    Its prediction for a row that was left out is then independent of the class of this row. So its error there has a
+    probability between 1 - max pi_c and 1 - min pi_c, which is 1 - sum pi_c² if it predicts classes as often as they
+    are drawn. Errors at two rows are not independent, because rows i and j influence each other in both directions. A
+    sum over ordered pairs therefore has twice the variance of a sum over independent rows. Leave each row out by one
+    Newton step. In at least nine of ten models, the share of wrong rows lies between two quantiles (at level 95 %): the
+    2.5 % quantile of a binomial distribution of n/2 rows with the first probability, and the 97.5 % quantile with the
+    second.
     """
 
-    title = "Leaving out of classes by chance"
-    source = Source("zhang2017", note="randomised labels; judged by leaving out instead of on new rows")
+    title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"
+    source = Source("zhang2017", note="randomised labels; judged by leaving rows out instead of on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error that leaving out finds where there is nothing to learn"
-    unexplained = "the error of the model itself, beside which this is the null"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the leave-one-out error when there is nothing to learn"
+    unexplained = "the error of the model itself, for which this is the null value"
     traced = False
     trivial = 1.0  # an error is at most 1
 
@@ -78,26 +79,25 @@ class ClassesByChanceAreGuessed(AbstractGauge):
 
 
 class MembershipOfClassesByChance(AbstractGauge):
-    """Train a model afresh on classes that are drawn independently of the inputs: all that it can know of a row's class
-    is the row itself. The area under the curve of the attack that calls rows of small loss members is then predicted by
-    putting the losses of training rows left out, one Newton step each, in the place of those of new rows. The interval
-    adds the variances of means over rows, that of rows left out twice, since what ties row i to j ties j to i. At 95 %
-    of the normal law it holds the area that is measured against new rows, with classes drawn by the same law, in at
-    least nine of ten models.
+    """Train a model afresh on classes that are drawn independently of the inputs. All that it can learn about the class
+    of a row is then the row itself. An attack calls rows of small loss members, which means training rows. To predict
+    the area under its ROC curve, put the losses of left-out training rows, one Newton step each, in the place of the
+    losses of new rows. The interval adds the variances of means over rows. It counts the variance of left-out rows
+    twice, because rows i and j influence each other in both directions. At 95 % of the normal distribution, it contains
+    the measured area in at least nine of ten models. This area is measured against new rows, with classes drawn from
+    the same distribution.
     """
 
-    title = "Membership attack on classes by chance"
-    source = Source("shokri2017membership", note="the attack by the loss, where all that is learned is the rows")
+    title = "Success of a membership attack on random classes, predicted by leaving rows out"
+    source = Source("shokri2017membership", note="the attack by the loss, if nothing but the rows is learned")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control(
-        "the advantage over guessing is a quarter of that", lambda interval, problem: 0.5 + (interval - 0.5) / 4
-    )
-    controls = "how much a training of this kind remembers of a row about which nothing else can be known"
-    unexplained = "what the model itself remembers; attacks that know more than one loss"
+    control = Control("a quarter of this advantage over guessing", lambda interval, problem: 0.5 + (interval - 0.5) / 4)
+    controls = "how much training of this kind remembers of a row whose class is drawn at random"
+    unexplained = "what the model itself remembers; attacks that see more than one loss"
     traced = False
     trivial = 0.5  # the area of guessing
 

@@ -1,7 +1,7 @@
-"""Checkpoints: what the way of a training says about where it leads.
+"""Checkpoints: what the course of a training says about where it ends.
 
-This theory controls the error on new rows of a model whose training goes on after all training rows are right. It asks
-for earlier parameters and a decay that training obeys; it leaves unexplained how long the way is.
+The theory predicts the error on new rows of a model whose training goes on after all training rows are right. It needs
+earlier parameters, and a decay that was used in training. It leaves open how long the training takes.
 """
 
 import dataclasses
@@ -45,12 +45,12 @@ def _length(problem: Trained) -> float:
 def memorising(problem: Trained) -> list[Hypothesis]:
     """That the training rows are right at a checkpoint, and that the weights grow shorter from there."""
     early = memorised(problem)
-    known = Hypothesis("a checkpoint gets every training row right", float(early is not None), ">=", 1.0)
+    known = Hypothesis("a checkpoint predicts every training row correctly", float(early is not None), ">=", 1.0)
     if early is None:
         return [known]
     ratio = _length(problem) / max(_length(early), 1e-300)
-    return [known, Hypothesis("length of the weights over that at the checkpoint", ratio, "<", 1.0,
-                              "decay is still at work there")]  # fmt: skip
+    return [known, Hypothesis("length of the weights, relative to the checkpoint", ratio, "<", 1.0,
+                              "decay still shortens the weights")]  # fmt: skip
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
@@ -71,22 +71,25 @@ def _foretold(wrong: np.ndarray, new: int) -> Array:
 
 
 class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
-    """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
-    first checkpoint at which the rows are right is brought to a stationary point of the same objective; one Newton step
-    of leaving each of n rows out there gives a share of wrong classes. The central 97 % of the beta-binomial law that
-    this share implies as of n/2 independent rows (what ties row i to j ties j to i) hold the error of the last model on
-    rows that it has not seen, in at least nine of ten trainings: where that error is still to fall long after the
-    training error, and where it will never fall.
+    """Let a training with decay go on after all n training rows are right, while its weights grow shorter. Take the
+    first checkpoint at which the rows are right, and bring a copy of it to a stationary point of the same objective.
+    Leave each row out there by one Newton step, which gives a share of wrong classes. This share implies a
+    beta-binomial distribution for new rows. The distribution is that of a share of n/2 independent rows, because rows i
+    and j influence each other in both directions. In at least nine of ten trainings, the central 97 % of this
+    distribution contain the error of the last model on rows that it has not seen. This holds if the error still falls
+    long after the training error, and also if it never falls.
     """
 
-    title = "Later error from a checkpoint that has memorised"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by leaving out")
+    title = "Later held-out error, predicted from a checkpoint that fits all rows"
+    source = Source(
+        "power2022grokking", note="generalisation long after the rows are right; predicted by leaving rows out"
+    )
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what held-out error a training will come to that gets its rows right already"
-    unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the held-out error that a training will reach after it fits its rows"
+    unexplained = "how long this takes; trainings that leave the basin in which descent from the checkpoint ends"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -101,8 +104,8 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         if early is None:
             return found
         if objective_of(problem).decay > 0:
-            name = "how far polishing moves the last model, of its length"
-            why = "else training has not come to where it leads"
+            name = "relative distance of the last model from its converged copy"
+            why = "otherwise training has not yet converged"
             found.append(Hypothesis(name, polished_copy(problem).moved, "<=", _NEAR, why))
         return [*found, *stationary(early)]
 

@@ -1,7 +1,8 @@
-"""Claimed privacy: whether what losses tell about membership contradicts the privacy that a training is said to have.
+"""Claimed privacy: whether the losses of members and other rows contradict the privacy that is claimed for a training.
 
-This theory controls from below how private a training was. It asks for training rows and held-out rows that chance
-alone has parted; it leaves unexplained how far a weak attack stays below, which says nothing in favour of a training.
+The theory gives a lower limit on the eps of a training. It assumes that training rows and held-out rows were separated
+by chance alone. It leaves open how far a weak attack stays below the true eps, so a small limit is no evidence for
+privacy.
 """
 
 import importlib.util
@@ -47,8 +48,8 @@ class ReleasedMemberships(Population[Trained]):
     """
 
     settings = Space(
-        n=Integer(300, 50, 2000, "training rows, and held-out ones", corners=(200, 400)),
-        eps=Real(1.5, 0.01, 20.0, "privacy of the release", corners=(1.0, 2.0)),
+        n=Integer(300, 50, 2000, "training rows, and as many held-out rows", corners=(200, 400)),
+        eps=Real(1.5, 0.01, 20.0, "eps of the release", corners=(1.0, 2.0)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -67,9 +68,10 @@ class ReleasedMemberships(Population[Trained]):
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
             enough_held_out(held),
-            Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
-            Hypothesis.unchecked("chance alone parted training rows and held-out ones",
-                                 "else the attack sees the difference between their laws"),
+            Hypothesis("training rows without a duplicate", own, ">=", 20.0,
+                       "privacy protects one row, and a duplicate is there twice"),
+            Hypothesis.unchecked("training rows and held-out rows were separated by chance alone",
+                                 "otherwise the attack sees the difference between their distributions"),
         ]  # fmt: skip
 
 
@@ -88,7 +90,7 @@ class NoisedTrainings(Population[Trained]):
     settings = Space(
         noise=Real(4.0, 0.1, 1000.0, "noise in units of the clipping norm", corners=(2.0, 8.0)),
         steps=Integer(20, 1, 10_000, "steps", corners=(10, 40)),
-        delta=Real(1e-5, 1e-12, 0.1, "delta of the privacy", corners=(5e-6, 2e-5)),
+        delta=Real(1e-5, 1e-12, 0.1, "delta of the claimed privacy", corners=(5e-6, 2e-5)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -114,15 +116,25 @@ class NoisedTrainings(Population[Trained]):
                        "--epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:
-            found.append(Hypothesis("delta of the claim", problem.claimed[1], ">", 0.0, "normal noise has no other"))
+            found.append(
+                Hypothesis("claimed delta", problem.claimed[1], ">", 0.0, "normal noise cannot give a delta of 0")
+            )
         if known and problem.noised is not None and problem.noised[0] < 1:
             there = float(importlib.util.find_spec("dp_accounting") is not None)
             remedy = "pip install 'lemmata[privacy]'"
-            found.append(Hypothesis(f"dp-accounting is installed ({remedy})", there, ">=", 1.0, "rows are sampled"))
+            found.append(
+                Hypothesis(
+                    f"dp-accounting is installed ({remedy})",
+                    there,
+                    ">=",
+                    1.0,
+                    "the accountant for sampled rows needs it",
+                )
+            )
         return [
             *found,
-            Hypothesis.unchecked("each row took part by a coin of its own, and its gradient was clipped",
-                                 "batches of a fixed size, or shuffled ones, have other budgets"),
+            Hypothesis.unchecked("each row took part independently at random, and its gradient was clipped",
+                                 "batches of a fixed size and shuffled batches spend a different eps"),
         ]  # fmt: skip
 
 
@@ -149,25 +161,25 @@ def loss_attack(problem: Trained) -> ThresholdAttack:
 
 
 class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
-    """A training is (eps, delta)-differentially private for a row more or less, and of independent rows each was a
-    training row or a held-out one by a coin of its own. An attack calls rows members where the loss of the trained
-    model is on one side of a threshold, which half of the rows has chosen. On the other half let p be the lower exact
-    (Clopper-Pearson) limit of the share of one kind that is called so, and q the upper limit of the share of the other
-    kind, each at alpha/2. Then
+    """Let a training be (eps, delta)-differentially private for adding or removing a row. For each of a set of
+    independent rows, a coin decides whether it is a training row or a held-out row. An attack calls a row a member if
+    the loss of the trained model is on one side of a threshold, which half of the rows has chosen. On the other half,
+    let p be the lower exact (Clopper-Pearson) limit of the share of one kind of rows that is called members. Let q be
+    the upper limit of the share of the other kind, where each limit has the level alpha/2. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, alpha = 1/20: where it is not so, one model refutes the privacy.
+    with probability at least 1 - alpha, where alpha = 1/20. If this inequality fails, one model refutes the privacy.
     """
 
-    title = "Claimed privacy against an attack by the loss"
-    source = Source("jagielski2020", note="the limits of many trainings, here of the many rows of one")
+    title = "The eps that a loss attack shows is at most the claimed eps"
+    source = Source("jagielski2020", note="limits from many trainings; here from the many rows of one training")
     stated = Kind.OWN
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)
-    control = Control("it stays below half of the claimed eps", lambda eps, problem: eps / 2)
-    controls = "the lower limit of eps that losses of one model show"
-    unexplained = "attacks that know more than one loss, or plant rows of their own: they may show more"
+    control = Control("it is at most half of the claimed eps", lambda eps, problem: eps / 2)
+    controls = "the lower limit of eps that the losses of one model show"
+    unexplained = "attacks that see more than one loss or plant rows of their own, which may show a larger eps"
     traced = False  # the limits are SciPy's
     trivial = "a privacy budget may be infinite"
 
@@ -179,9 +191,9 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
-        why = "so few rows cannot refute it, whatever their losses are"
-        return [Hypothesis("claimed eps over the largest that these rows could show", problem.claimed[0] / most
-                           if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
+        why = "so few rows cannot refute the claim, whatever their losses are"
+        return [Hypothesis("claimed eps, relative to the largest eps that these rows could show",
+                           problem.claimed[0] / most if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         assert problem.claimed is not None
@@ -193,22 +205,23 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
 
 
 class ClaimCoversItsSteps(AbstractGauge):
-    """T steps in which each of the rows takes part with probability q, and whose sum of gradients clipped to a norm
-    gets normal noise of sigma times that norm, spend an eps at delta that an accountant bounds from above: the exact
-    Gaussian curve at q = 1, the law of the privacy loss below. A claim of eps that comes from a looser accountant,
+    """Let a training have T steps, in each of which a row takes part with probability q. In each step the gradients are
+    clipped to a norm, and their sum gets normal noise of sigma times that norm. At delta, these steps spend an eps that
+    an accountant bounds from above. The accountant is the exact Gaussian curve if q = 1, and the distribution of the
+    privacy loss if q is smaller. A looser accountant of zero-concentrated privacy gives, at q = 1, the eps
 
         rho + 2 (rho log 1/delta)^1/2,   rho = T/(2 sigma²),
 
-    at q = 1 (zero-concentrated privacy), is at least that.
+    and a claim of this eps is at least the eps that the steps spend.
     """
 
-    title = "Claimed privacy against the steps that should give it"
+    title = "A claimed eps is at least the eps that the noisy steps spend"
     source = Source("bun2016concentrated", "Proposition 1.3", note="with rho of T Gaussian releases")
     population = NoisedTrainings()
     relation = AtMost()
-    control = Control("at least that of half the eps", lambda eps, problem: eps / 2)
-    controls = "the eps that noisy steps spend, beside the one that is claimed of them"
-    unexplained = "whether the program does what it states; an attack on its losses may tell"
+    control = Control("half of the claimed eps is at least that", lambda eps, problem: eps / 2)
+    controls = "the eps that noisy steps spend, compared with the claimed eps"
+    unexplained = "whether the program does what it states, which an attack on its losses may show"
     traced = False  # the accountants are SciPy's and dp-accounting's
     trivial = "a privacy budget may be infinite"
 

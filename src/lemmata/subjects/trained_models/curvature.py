@@ -1,7 +1,7 @@
 """Curvature: how long a step of gradient descent may be before a small move away from the weights grows.
 
-This theory controls full-batch gradient descent near where the model is. It asks for a loss that is smooth there and
-all rows in every step; it leaves unexplained descent on batches, and whether sharpness tells anything about new rows.
+The theory describes full-batch gradient descent near the weights of the model. It assumes a loss that is smooth there,
+and all rows in every step. It leaves open descent on batches, and whether sharpness says anything about new rows.
 """
 
 import dataclasses
@@ -133,19 +133,20 @@ class Moves:
 
 
 class LargestStableStep(AbstractGauge):
-    """Small moves away from the weights of a trained model come to alternate in sign and grow under gradient descent on
-    all training rows where its rate is above 2/lambda, and not below, lambda the largest eigenvalue of the Hessian of
-    the objective at the weights. The slope at the weights themselves is taken off, so that they need be no stationary
-    point. The rate at which moves begin to grow is within a factor 1.1 of 2/lambda in at least nine of ten models.
+    """Let lambda be the largest eigenvalue of the Hessian of the objective at the weights of a trained model. Move the
+    weights a little, and follow gradient descent on all training rows. The slope at the weights themselves is
+    subtracted, so that they need not be a stationary point. The small move comes to alternate in sign and grow if the
+    rate is above 2/lambda, and it does not if the rate is below. In at least nine of ten models, the rate at which
+    moves begin to grow is within a factor 1.1 of 2/lambda.
     """
 
-    title = "Largest stable step of gradient descent"
+    title = "Largest stable rate of gradient descent, predicted as 2/lambda"
     source = Source("cohen2021edge", note="the linear stability of descent on all rows")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False)
     relation = Estimate()
     ends = "rates that were tried"
-    control = Control("three quarters of that rate", lambda interval, problem: 0.75 * interval)
+    control = Control("three quarters of this rate", lambda interval, problem: 0.75 * interval)
     controls = "the rate at which descent on all rows becomes unstable"
     unexplained = "batches; momentum; whether a flat minimum is a good one"
     of_losses = True
@@ -159,7 +160,7 @@ class LargestStableStep(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         value, _ = sharpness(problem)
-        return [Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "else no step is too long")]
+        return [Hypothesis("largest eigenvalue of the Hessian", value, ">", 0.0, "otherwise no step is too long")]
 
     def predict(self, problem: Trained) -> Array:
         value, _ = sharpness(problem)

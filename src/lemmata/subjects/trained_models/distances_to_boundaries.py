@@ -1,7 +1,7 @@
-"""Margins: how clearly a model tells its training rows apart for the size of its weights, and what weights do so best.
+"""Margins: how clearly a model separates its training rows for the size of its weights, and which weights do so best.
 
-This theory controls the direction in which descent takes the weights once every training row is told apart. It asks for
-a homogeneous model, or for a program that trains afresh; it leaves unexplained the error on new rows.
+The theory gives the direction in which descent moves the weights after every training row is right. It needs a
+homogeneous model, or a program that trains afresh. It leaves open the error on new rows.
 """
 
 import jax.numpy as jnp
@@ -38,22 +38,26 @@ def normalised_margin(problem: Trained) -> float:
 
 
 class MarginAboveChance(AbstractGauge):
-    """Normalise the margin of a training row, the output of its class less the largest of the others, by the product of
-    the largest singular values of the weight arrays. Where inputs tell classes apart, the 10 % quantile of these
-    margins in a model that is right on at least nine tenths of at least four rows an input is at least 1.5 times that
-    of the same model trained afresh on classes drawn whatever the input, in at least nine of ten models. Where it is
-    not, the model looks as if its inputs told it nothing; where classes by chance are not fitted, their margin is no
-    more than 0: silence.
+    """Let the margin of a training row be the output of its class minus the largest of the other outputs. Normalise it
+    by the product of the largest singular values of the weight arrays. Let a model be right on at least nine tenths of
+    its training rows, of which it has at least four per input, and let its inputs tell the classes apart. Train the
+    same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the 10 % quantile of
+    the model's normalised margins is at least 1.5 times the same quantile on the random classes. If it is smaller, the
+    inputs seem to tell the model nothing about the classes. If the random classes are not fitted, their margin is at
+    most 0, and the claim says nothing.
     """
 
-    title = "Normalised margin against classes by chance"
+    title = "A lower bound on the normalised margin, from classes drawn at random"
     source = Source("bartlett2017spectral", note="Figure 1: margins on true and on random labels; here as a number")
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtLeast(delta=0.1)
-    control = Control("four times that", lambda bound, problem: 4 * bound)
-    controls = "whether a model fits its rows with less weight than rows with classes by chance would take"
-    unexplained = "the error on new rows, which no margin tells; networks of other shapes, with which none compares"
+    control = Control("four times this bound", lambda bound, problem: 4 * bound)
+    controls = "whether a model fits its rows with smaller weights than randomly drawn classes would take"
+    unexplained = (
+        "the error on new rows, which a margin does not give; networks of other shapes, whose margins cannot be "
+        "compared"
+    )
     traced = False
     trivial = 0.0  # the margin of a row that is just right
 
@@ -68,8 +72,14 @@ class MarginAboveChance(AbstractGauge):
         rows = len(problem.x) / np.prod(problem.x.shape[1:])
         return [
             *found,
-            Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0"),
-            Hypothesis("training rows an input", float(rows), ">=", _ROWS, "fewer are as separable by chance"),
+            Hypothesis("error on training rows", error, "<=", _QUANTILE, "otherwise the quantile is below 0"),
+            Hypothesis(
+                "training rows per input",
+                float(rows),
+                ">=",
+                _ROWS,
+                "with fewer rows, random classes can be separated as well",
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:
@@ -106,21 +116,22 @@ class RunsToSmallLoss(Population[Trained]):
 
 
 class WeightsAlongMaximalMargin(AbstractGauge):
-    """A homogeneous model, f(c theta) = c^L f(theta), that descent without decay has brought to a log loss below 1/n on
-    n rows goes on to grow along a direction that meets the conditions of Karush, Kuhn and Tucker for the largest
-    margin at a given length of theta: theta becomes a combination of the gradients of margins f_y - f_j, j any other
-    class than y, with coefficients at least 0. Its cosine with the best combination of the 200 smallest margins is at
-    least 0.8 in at least nine of ten models with up to 32 units a layer. Weights whose entries have changed places
-    within each array have their own, much smaller cosine, the null.
+    """Let a model with parameters theta be homogeneous, f(c theta) = c^L f(theta). Let gradient descent without decay
+    have brought its log loss on n rows below 1/n. Then theta goes on to grow along a direction that meets the
+    conditions of Karush, Kuhn and Tucker for the largest margin at a given length of theta. So theta becomes a
+    combination, with coefficients at least 0, of the gradients of margins f_y - f_j, where y is the class of a row and
+    j is any other class. In at least nine of ten models with up to 32 units a layer, its cosine with the best
+    combination of the 200 smallest margins is at least 0.8. The null value is the cosine of weights whose entries were
+    permuted within each array. It is much smaller.
     """
 
-    title = "Direction of the largest margin"
+    title = "A lower bound on the cosine of the weights with the direction of largest margin"
     source = Source("lyu2020margin", note="main result for descent; here at a loss of 1/n")
     stated = Kind.OWN
     population = RunsToSmallLoss()
     relation = AtLeast(delta=0.1)
-    control = Control("a third of that angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
-    controls = "which of the weights that fit all rows descent ends at"
+    control = Control("a third of this angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
+    controls = "which of the weights that fit all rows descent reaches"
     unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
     traced = False
     losses = (LOG,)
@@ -133,7 +144,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         return 8 * 3 * _PAIRS * len(problem.model.theta)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        classes = Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)
+        classes = Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)
         found = [classes, *without_decay(problem)]
         if not all(bool(own.holds) for own in found):
             return found
@@ -141,7 +152,13 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         own, apart = degree(problem)
         return [
             *found,
-            Hypothesis("distance of J theta from a multiple of f", apart, "<=", _ROUNDING, "else not homogeneous"),
+            Hypothesis(
+                "distance of J theta from a multiple of f",
+                apart,
+                "<=",
+                _ROUNDING,
+                "otherwise the model is not homogeneous",
+            ),
             Hypothesis("degree of homogeneity", own, ">", 0.0),
             Hypothesis("log loss times the number of rows", float(losses.sum()), "<", 1.0, f"mean below 1/{n}"),
         ]

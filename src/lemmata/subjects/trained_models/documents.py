@@ -1,7 +1,7 @@
-"""Documents: what the losses of a language model on its training documents say about documents that it has not seen.
+"""Documents: what a language model's losses on its training documents say about documents that it has not seen.
 
-This theory controls losses, one a document. It asks for documents that are drawn independently of each other, and for
-a stationary point where training documents alone predict; it leaves unexplained which tokens cost how much.
+The theory predicts losses, one per document. It assumes documents that are drawn independently of each other. To
+predict from training documents alone, it also needs a stationary point. It leaves open which tokens have a large loss.
 """
 
 import dataclasses
@@ -76,7 +76,7 @@ class LanguageModels(Population[Trained]):
     def settings(self) -> Space:
         return Space(
             n=Integer(40, 30, 1000, "training documents"),
-            width=Integer(3, 1, 50, "of the embedding", corners=(2, 6)),
+            width=Integer(3, 1, 50, "width of the embedding", corners=(2, 6)),
             decay=Real(self.decay, 1e-3, 1.0, "decay of the weights"),
         )
 
@@ -104,20 +104,21 @@ _WIDER = float(stats.norm.ppf(0.995) / stats.norm.ppf(0.975)) ** 2
 
 
 class LimitOnDocumentLosses(AbstractGauge):
-    """A language model gives each document a number, its loss in nats a token. The k-th smallest of those of n
-    exchangeable calibration documents, k = ceil((n + 1) 9/10), is a limit that a new document's loss does not exceed
-    with probability at least 9/10. With losses without ties the number of m new documents below it is beta-binomial
-    with the parameters k and n + 1 - k, whatever the model; its central 95 % interval holds that number.
+    """Let a language model give each document a number, its loss in nats per token. Let n calibration documents be
+    exchangeable with new documents, and let k = ceil((n + 1) 9/10). The k-th smallest loss of the calibration documents
+    is a limit: the loss of a new document does not exceed it with probability at least 9/10. If there are no ties, the
+    number of m new documents below the limit is beta-binomial with the parameters k and n + 1 - k, whatever the model.
+    The central 95 % interval of this distribution contains the number.
     """
 
-    title = "Coverage of a 90 % limit on the loss of a document"
-    source = Source("vovk2005conformal", note="main result, in the form of a split; the score is the loss")
+    title = "Coverage of a 90 % limit on document losses, predicted as beta-binomial"
+    source = Source("vovk2005conformal", note="main result, for split conformal prediction with the loss as score")
     stated = Kind.OWN
     population = LanguageModels(steps=0)
     relation = Estimate()
-    control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
+    control = Control("nine tenths of this coverage", lambda interval, problem: 0.9 * interval)
     controls = "how often the loss of a new document is below a limit"
-    unexplained = "documents of another law; why some documents cost more than others"
+    unexplained = "documents from another distribution; why some documents have a larger loss than others"
     of_losses = True
     traced = False
     trials = 320
@@ -143,18 +144,20 @@ class LimitOnDocumentLosses(AbstractGauge):
 
 def left_out(problem: Trained) -> list[Hypothesis]:
     """The conditions under which leaving a document out is one Newton step from where the model is."""
-    decay = Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them")
+    decay = Hypothesis(
+        "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay nothing determines them"
+    )
     if not bool(decay.holds):
         return [decay]
     return [
-        Hypothesis("residual of the polished copy", polished_copy(problem).residual, "<=", 0.05,
-                   "leaving a document out starts from a stationary point"),
-        Hypothesis("change of losses by polishing, of their spread", changed_by_polishing(problem), "<=", 0.1,
-                   "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.1,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("residual of the converged copy", polished_copy(problem).residual, "<=", 0.05,
+                   "the Newton step of leaving a document out needs a stationary point"),
+        Hypothesis("difference of the losses in the converged copy, relative to their spread",
+                   changed_by_polishing(problem), "<=", 0.1, "otherwise the copy is a different model"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.1,
+                   "leaving one of two duplicates out changes nothing"),
         Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
-                   "else the step is not known"),
+                   "otherwise the step is not known"),
     ]  # fmt: skip
 
 
@@ -171,24 +174,26 @@ def _a_token(problem: Trained) -> Float[np.ndarray, " k"]:
 
 
 class HeldOutLossFromTrainingDocuments(AbstractGauge):
-    """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|². The loss of document i
-    in the model without it is that at theta + d_i, one Newton step,
+    """Let theta be a stationary point of the mean loss of n documents plus (delta/2) |theta|², where theta are the
+    parameters and delta is the decay. Let l_i be the loss of document i, and let G_j be the Gauss-Newton matrix of
+    document j in the logits of its tokens. In the model without document i, its loss is taken to be the loss at theta +
+    d_i. Here d_i is one Newton step,
 
         (sum_{j != i} G_j + n delta) d_i = grad l_i,
 
-    G_j the Gauss-Newton matrix of document j in the logits of its tokens. The mean of these losses over at most 32
-    training documents, in nats a token, predicts the mean over documents that the model has not seen: normal limits of
-    99 % for both samples hold it in at least nine of ten models.
+    where grad is the gradient at theta. The mean of these losses over at most 32 training documents, in nats per token,
+    predicts the mean loss of documents that the model has not seen. In at least nine of ten models, normal limits of 99
+    % for both samples contain it.
     """
 
-    title = "Held-out loss of documents from training documents alone"
+    title = "Held-out loss of documents, predicted from training documents alone"
     source = Source("rad2020alo", note="main result; here a row is a document, and its loss a sum over tokens")
     stated = Kind.OWN
     population = LanguageModels(decay=0.1)
     relation = Estimate()
-    control = Control("half of that loss", lambda interval, problem: interval / 2)
+    control = Control("half of this loss", lambda interval, problem: interval / 2)
     controls = "the loss of a language model on documents that it has not seen"
-    unexplained = "documents of another law, or copied in part; why this model has this loss"
+    unexplained = "documents from another distribution, or partly copied; why this model has this loss"
     of_losses = True
     traced = False
     trials = 320
@@ -219,21 +224,21 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
 
 
 class MembershipOfDocuments(AbstractGauge):
-    """An attacker who sees the loss of a document, in nats a token, guesses that the model has seen it where the loss
-    is small. The area under the curve of that attack is predicted by putting the losses of at most 32 training
-    documents left out, one Newton step each from a stationary point with the Gauss-Newton matrix of the others, in the
-    place of those of new documents. The interval adds the variances of means over documents and holds the measured
-    area in at least nine of ten models.
+    """Let an attacker see the loss of a document, in nats per token. The attacker guesses that the model has seen the
+    document if the loss is small. Leave out each of at most 32 training documents, by one Newton step from a stationary
+    point with the Gauss-Newton matrix of the others. To predict the area under the ROC curve of the attack, put the
+    losses of these documents in the place of the losses of new documents. The interval adds the variances of means over
+    documents. It contains the measured area in at least nine of ten models.
     """
 
-    title = "Membership attack by the loss of a document"
+    title = "Success of a loss attack on documents, predicted by leaving documents out"
     source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving documents out")
     stated = Kind.OWN
     population = LanguageModels()
     relation = Estimate()
-    control = Control("an attacker who is worse than guessing by as much", lambda area, problem: 1 - area[..., ::-1])
-    controls = "what the loss of a document tells about whether the model has seen it"
-    unexplained = "attacks that know more than one loss, or look for words that stand nowhere else"
+    control = Control("the attack is worse than guessing by as much", lambda area, problem: 1 - area[..., ::-1])
+    controls = "how well the loss of a document shows whether the model has seen it"
+    unexplained = "attacks that see more than one loss, or look for words that occur nowhere else"
     of_losses = True
     traced = False
     trivial = 0.5  # the area of guessing

@@ -1,7 +1,7 @@
-"""The edge of stability: how sharp the objective may be where descent at a stated rate has ended.
+"""The edge of stability: how sharp the objective may be at the weights where descent at a stated rate has ended.
 
-This theory controls the largest curvature that full-batch descent can live with. It asks for the rate, all rows in
-every step and no momentum; it leaves unexplained why descent sharpens the objective until it gets there, and batches.
+The theory gives the largest curvature at which full-batch descent is stable. It needs the rate, all rows in every step
+and no momentum. It leaves open why descent raises the sharpness up to this value, and it does not cover batches.
 """
 
 import dataclasses
@@ -46,23 +46,25 @@ def sharpness_along(problem: Trained, steps: tuple[int, ...] = _PLACES) -> Float
 
 
 class SharpnessBelowTheEdge(AbstractGauge):
-    """Where descent on all training rows at the rate eta has trained a model, it has stayed near its minimum, which a
-    sharpness (the largest eigenvalue of the Hessian of the objective) above 2/eta for many steps would not have let
-    it do. Sharpness may be above 2/eta for a few steps, and then falls: the least of its values at the weights and
-    after 1, 2, 3, 5, 8, 13 and 21 more steps at that rate is at most 1.3 times 2/eta, in at least nine of ten models.
+    """Let gradient descent on all training rows at the rate eta have trained a model. Sharpness is the largest
+    eigenvalue of the Hessian of the objective. Descent has stayed near its minimum, which is impossible if the
+    sharpness is above 2/eta for many steps. It may be above 2/eta for a few steps, after which it falls. Take the
+    sharpness at the weights and after 1, 2, 3, 5, 8, 13 and 21 more steps at this rate. In at least nine of ten models,
+    the least of these values is at most 1.3 times 2/eta.
     """
 
-    title = "Sharpness at the edge of stability"
+    title = "An upper bound on the sharpness after descent at a stated rate"
     source = Source("cohen2021edge", note="main result; the least of several values instead of one")
     stated = Kind.OWN
     population = DescendedNetworks(
         activation="tanh", rows=60, features=4, spread=1.4, noise=0.4, rate=1.0, steps=800, scale=1.0
     )
     relation = AtMost(delta=0.1)
-    control = Control("half of that", lambda bound, problem: bound / 2)
-    controls = "the sharpness where descent on all rows at a stated rate has ended"
+    control = Control("half of this bound", lambda bound, problem: bound / 2)
+    controls = "the sharpness at the weights where descent on all rows at a stated rate has ended"
     unexplained = (
-        "why training sharpens until it gets there; batches, momentum; what sharpness says of new rows: nothing"
+        "why training raises the sharpness up to this bound; batches and momentum; the error on new rows, about which"
+        " sharpness says nothing"
     )
     trivial = "no sharpness is known without the rate"
     traced = False

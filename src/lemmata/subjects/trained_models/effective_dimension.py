@@ -1,7 +1,7 @@
-"""Effective dimension: in how many directions the training rows, and not the decay, fix the weights.
+"""Effective dimension: in how many directions the training rows, and not the decay, determine the weights.
 
-This theory controls the curvature of the objective as a whole. It asks for a decay; it leaves unexplained the curvature
-that comes from that of the outputs, and what the dimension means for new rows.
+The theory describes the curvature of the objective as a whole. It needs a decay. It leaves open the curvature that
+comes from the curvature of the outputs, and what the dimension means for new rows.
 """
 
 import functools
@@ -38,7 +38,9 @@ def decayed(problem: Trained) -> list[Hypothesis]:
         problem: the model with its rows.
     """
     return [
-        Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else every direction counts")
+        Hypothesis(
+            "the decay of the weights", objective_of(problem).decay, ">", 0.0, "without decay every direction counts"
+        )
     ]
 
 
@@ -52,19 +54,21 @@ def _estimated(problem: Trained) -> DimensionEstimate:
 
 
 class DimensionFromProducts(AbstractGauge):
-    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows, brought to a stationary
-    point of mean loss plus (delta/2) |theta|², J_i the Jacobian of the outputs at row i and Lambda_i the Hessian of its
-    loss in them. The effective dimension tr M (M + n delta)^-1 follows from products with M alone: with at most 30
-    steps of Lanczos' method from each of 10 vectors of random signs, the interval from the lower end of Student's 98 %
-    interval over Radau's rules to the upper end of that over Gauss' rules holds it in at least nine of ten models.
+    """Let M = sum_i J_i' Lambda_i J_i be the Gauss-Newton matrix of a model on n training rows. Here J_i is the
+    Jacobian of the outputs at row i, and Lambda_i is the Hessian of its loss in the outputs. The model is brought to a
+    stationary point of mean loss plus (delta/2) |theta|², where theta are the parameters and delta is the decay. The
+    effective dimension tr M (M + n delta)^-1 is estimated from products with M alone, by at most 30 steps of Lanczos'
+    method from each of 10 vectors of random signs. The interval reaches from the lower end of Student's 98 % interval
+    over Radau's rules to the upper end of Student's 98 % interval over Gauss' rules. It contains the effective
+    dimension in at least nine of ten models.
     """
 
-    title = "Effective dimension from products"
+    title = "Effective dimension, estimated from products with the Gauss-Newton matrix"
     source = Source("mackay1992evidence", note="the number of well-determined parameters; from products alone")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, unseen=False, widths=(4, 8))
     relation = Estimate()
-    control = Control("half of that dimension", lambda interval, problem: interval / 2)
+    control = Control("half of this dimension", lambda interval, problem: interval / 2)
     controls = "in how many directions the training rows fix the weights"
     unexplained = "curvature of the outputs themselves; what the dimension means for new rows"
     trials = 320  # two of a hundred miss by the level of the interval alone
@@ -81,8 +85,8 @@ class DimensionFromProducts(AbstractGauge):
         most = float(min(problem.y.size, len(problem.model.theta)))
         return [
             *decayed(problem),
-            Hypothesis("outputs on all rows, or parameters where these are fewer", most, ">=", _FEWEST,
-                       "of fewer directions ten random vectors say too little"),
+            Hypothesis("number of outputs on all rows, or of parameters if there are fewer", most, ">=", _FEWEST,
+                       "with fewer directions, ten random vectors say too little"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -101,21 +105,22 @@ class DimensionFromProducts(AbstractGauge):
 
 class FewerDimensionsThanByChance(AbstractGauge):
     """Let M be the Gauss-Newton matrix of a model on n training rows, brought to a stationary point of its objective
-    with decay delta. A model that gives the class of its rows a probability of at least 1/2 on average, and whose
-    inputs tell classes apart, is sure of most rows, and sure rows have little curvature: its effective dimension
-    tr M (M + n delta)^-1 is at most nine tenths of that of the same model trained afresh on classes drawn whatever the
-    input, in at least nine of ten models. Where it is not, the model looks as if its inputs told it nothing.
+    with decay delta. Let the model give the class of its rows a probability of at least 1/2 on average, and let its
+    inputs tell the classes apart. Such a model is sure of most rows, and these rows have little curvature. Train the
+    same model afresh on classes drawn independently of the inputs. In at least nine of ten models, the effective
+    dimension tr M (M + n delta)^-1 is at most nine tenths of the effective dimension on the random classes. If it is
+    larger, the inputs seem to tell the model nothing about the classes.
     """
 
-    title = "Effective dimension against classes by chance"
-    source = Source("mackay1992evidence", note="the number of well-determined parameters, beside a null")
+    title = "An upper bound on the effective dimension, from classes drawn at random"
+    source = Source("mackay1992evidence", note="the number of well-determined parameters; here against random classes")
     stated = Kind.OWN
     population = SeparatedNetworks()
     relation = AtMost(delta=0.1)
-    control = Control("a third of that", lambda bound, problem: bound / 3)
-    controls = "whether the rows fix fewer directions than rows with classes by chance would"
-    unexplained = "the error on new rows; models of other shapes or decays, with which no dimension compares"
-    trivial = "the dimension of classes by chance is the null itself"
+    control = Control("a third of this bound", lambda bound, problem: bound / 3)
+    controls = "whether the rows fix fewer directions of the weights than rows with random classes would"
+    unexplained = "the error on new rows; models of other shapes or decays, whose dimensions cannot be compared"
+    trivial = "the dimension on random classes is itself the null value"
     shared = (polished_copy, rows_left_out)
     traced = False
 
@@ -130,7 +135,13 @@ class FewerDimensionsThanByChance(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         sure = float((problem.task.means(training_outputs(problem)) * problem.y).sum(1).mean())
-        own = Hypothesis("mean probability of a training row's class", sure, ">=", _SURE, "unsure rows have curvature")
+        own = Hypothesis(
+            "mean probability of a training row's class",
+            sure,
+            ">=",
+            _SURE,
+            "rows of which the model is unsure have curvature",
+        )
         return [*found, own, *decayed(by_chance(problem))]
 
     def predict(self, problem: Trained) -> Array:

@@ -1,7 +1,7 @@
-"""Falling losses: whether the loss at the last checkpoint lies on the law of the earlier ones.
+"""Falling losses: whether the loss at the last checkpoint lies on the power law of the earlier checkpoints.
 
-This theory controls the loss a short way ahead, where it falls to a floor like a power of time. It asks for equally
-spaced checkpoints; it leaves unexplained the exponent, and sudden falls.
+The theory predicts the loss a short way ahead, if it falls to a limit like a power of time. It needs equally spaced
+checkpoints. It leaves open the exponent, and it does not cover sudden falls.
 """
 
 import jax
@@ -37,8 +37,8 @@ class FallingLosses(Population[Trained]):
         n=Integer(300, 100, 5000, "training rows", corners=(250, 400)),
         d=Integer(80, 2, 1000, "features", corners=(60, 100)),
         fall=Real(1.2, 0.1, 4.0, "exponent at which variances of features fall", corners=(0.9, 1.5)),
-        checkpoints=Integer(8, 5, 100, "checkpoints, the last model among them", corners=(6, 10)),
-        steps=Integer(20, 1, 1000, "steps between them", corners=(10, 40)),
+        checkpoints=Integer(8, 5, 100, "checkpoints, including the last model", corners=(6, 10)),
+        steps=Integer(20, 1, 1000, "steps between checkpoints", corners=(10, 40)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -60,10 +60,10 @@ class FallingLosses(Population[Trained]):
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         earlier = float(len(problem.checkpoints))
         return [
-            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "a law has three constants"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants"),
             enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first",
-                                 "a power law in time asks for times"),
+                                 "a power law in time needs the times"),
         ]  # fmt: skip
 
 
@@ -85,17 +85,18 @@ def earlier_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 
 class LossOnTheLawOfCheckpoints(AbstractGauge):
-    """The mean loss on held-out rows at the k-th of equally spaced checkpoints is close to E + A k^-alpha over a few
-    of them. Fitted to the five checkpoints before the last model (four at least), with the limits of level 0.95 that
-    the residuals give, this law holds the loss of the last model on the same rows in at least nine of ten trainings.
+    """Take the mean loss on held-out rows at the k-th of equally spaced checkpoints of a training. Over a few
+    checkpoints it is close to the power law E + A k^-alpha, where E, A and alpha are constants. Fit this law to the
+    five checkpoints before the last model (four at least), with the limits of level 0.95 that the residuals give. In at
+    least nine of ten trainings, these limits contain the loss of the last model on the same rows.
     """
 
-    title = "Loss of the model from its earlier checkpoints"
-    source = Source("hoffmann2022", note="the form of the law, here in the time of one training")
+    title = "Loss of the last model, predicted from its earlier checkpoints"
+    source = Source("hoffmann2022", note="the form of the power law; here in the time of one training")
     stated = Kind.OWN
     population = FallingLosses()
     relation = Estimate()
-    control = Control("half of that loss", lambda interval, problem: interval / 2)
+    control = Control("half of this loss", lambda interval, problem: interval / 2)
     controls = "the loss of a training one checkpoint ahead"
     unexplained = "the exponent; sudden falls, and losses that begin to rise"
     traced = False
@@ -107,11 +108,22 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
         if problem.held is None or not fresh_rows(problem).any():
             return []
         times, losses = earlier_losses(problem)
-        positive = Hypothesis("least loss of the checkpoints", float(losses.min()), ">", 0.0, "logarithms are fitted")
+        positive = Hypothesis(
+            "least loss of the checkpoints", float(losses.min()), ">", 0.0, "the power law is fitted to logarithms"
+        )
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(times), np.log(losses), 1)[0])
-        return [positive, Hypothesis("slope of the loss in logarithms", slope, "<", -_ROUNDING, "a law that falls")]
+        return [
+            positive,
+            Hypothesis(
+                "slope of the logarithm of the loss in the logarithm of time",
+                slope,
+                "<",
+                -_ROUNDING,
+                "the power law must fall",
+            ),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         times, losses = earlier_losses(problem)

@@ -1,7 +1,7 @@
-"""Grokking: what a model that only knows its rows will come to, where no step without a row can be small.
+"""Grokking: what a model that has only memorised its rows will reach, if no step without a row can be small.
 
-This theory controls the later error of a training that goes on after its rows are right, and learns other features on
-its way. It asks for a checkpoint that has memorised and a decay; it leaves unexplained when the features come.
+The theory predicts the later error of a training that goes on after its rows are right, and that learns other features
+on its way. It needs a checkpoint that has memorised the rows, and a decay. It leaves open when the features appear.
 """
 
 import functools
@@ -53,25 +53,26 @@ def errors_of_refits(early: Trained) -> Float[np.ndarray, " k"]:
 
 
 class LaterErrorFromRefittedRows(AbstractGauge):
-    """A training with decay goes on after all its training rows are right, and its weights grow shorter. A copy of the
-    first checkpoint at which the rows are right is brought to a stationary point of the same objective, and from there
-    once more without each of 32 of the n rows. The share e of these rows that are then wrong is, as of
-    32/(1 + (32/n) e/c) rows with c the error of always saying the most frequent class, what the last model gets wrong
-    of rows that it has not seen: the central 97 % of the beta-binomial law hold it in at least nine of ten trainings.
-    One Newton step a row says the same where leverages are small; where features were learned they are not, and the
-    step says too little.
+    """Let a training with decay go on after all n training rows are right, while its weights grow shorter. Take the
+    first checkpoint at which the rows are right, and bring a copy of it to a stationary point of the same objective.
+    From there, descend once more without each of 32 of the n rows. Let e be the share of these rows that are then
+    wrong, and let c be the error of always predicting the most frequent class. This share counts as if it came from
+    32/(1 + (32/n) e/c) independent rows, and implies a beta-binomial distribution for new rows. In at least nine of ten
+    trainings, the central 97 % of this distribution contain the error of the last model on rows that it has not seen.
+    One Newton step per row gives the same result if leverages are small. If features were learned, leverages are not
+    small, and the step predicts too small an error.
     """
 
-    title = "Later error from descents without a row"
-    source = Source("power2022grokking", note="generalisation long after the rows are right; foretold by refits")
+    title = "Later held-out error, predicted by descents without single rows"
+    source = Source("power2022grokking", note="generalisation long after the rows are right; predicted by refits")
     stated = Kind.OWN
     population = GrokkingModels()
     relation = Estimate()
     level = 0.97
     ends = LIMITS
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what held-out error a training will come to that gets its rows right already, features included"
-    unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the held-out error that a training will reach after it fits its rows, with the features it still learns"
+    unexplained = "how long this takes; trainings that leave the basin in which descent from the checkpoint ends"
     traced = False
     trials = 320
 
@@ -86,20 +87,24 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         if early is None:
             return found
         decay = objective_of(early).decay
-        found.append(Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing says where it leads"))
+        found.append(
+            Hypothesis(
+                "the decay of the weights", decay, ">", 0.0, "without decay, nothing determines where training ends"
+            )
+        )
         if not decay > 0:
             return found
         changed = changed_by_polishing(early)
         return [
             *found,
-            Hypothesis("how far polishing moves the last model, of its length", polished_copy(problem).moved, "<=", 0.3,
-                       "else training has not come to where it leads"),
-            Hypothesis("residual of the polished checkpoint", polished_copy(early).residual, "<=", _RESIDUAL,
-                       "descents without a row begin there"),
-            Hypothesis("share of predictions on training rows that polishing changed", changed, "<=", _CHANGED,
-                       "else the rows are no longer right"),
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
+            Hypothesis("relative distance of the last model from its converged copy", polished_copy(problem).moved,
+                       "<=", 0.3, "otherwise training has not yet converged"),
+            Hypothesis("residual of the converged copy of the checkpoint", polished_copy(early).residual, "<=",
+                       _RESIDUAL, "descents without a row start there"),
+            Hypothesis("share of predictions on training rows that differ in the converged copy", changed, "<=",
+                       _CHANGED, "otherwise its training rows are no longer right"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving one of two duplicates out changes nothing"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

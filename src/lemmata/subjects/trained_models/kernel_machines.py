@@ -1,7 +1,8 @@
-"""The tangent kernel: what ridge regression with the gradients of a model makes of the same rows.
+"""The tangent kernel: how well ridge regression with the gradients of a model predicts from the same rows.
 
-This theory controls the error of a kernel machine, at the start and at the trained weights. It asks for few rows, and
-for the start the parameters that training began with; it leaves unexplained by how much the model differs from it.
+The theory predicts the error of a kernel machine, at the start and at the trained weights. It needs few rows. For the
+kernel at the start it also needs the parameters that training began with. It leaves open by how much the model differs
+from the machine.
 """
 
 from collections.abc import Callable
@@ -37,9 +38,9 @@ _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewe
 def few_rows(problem: Trained) -> list[Hypothesis]:
     """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
     return [
-        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "a kernel has all pairs of them"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "the kernel has all pairs of rows"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                   "leaving one of two duplicates out changes nothing"),
     ]  # fmt: skip
 
 
@@ -81,21 +82,22 @@ class ErrorOfTheStartKernel(AbstractGauge):
 
         K(x, z) = (1/C) sum_c <df_c(theta0, x)/dtheta, df_c(theta0, z)/dtheta>,
 
-    and the kernel machine ridge regression of the targets with K and a constant, the ridge being the one of 29 whose
-    squared error of leaving one row out is least. The share of training rows that it calls wrong when they are left
-    out, which is exact and costs one eigensystem, predicts its error on rows that it has not seen: the central 97 % of
-    the beta-binomial law that half of the rows imply hold their number in at least nine of ten models. For values the
-    mean squared distance is predicted, with normal limits.
+    where f_c is the c-th of C outputs. The kernel machine is ridge regression of the targets with K and a constant. Its
+    ridge is the one of 29 values that has the least squared leave-one-out error. Leave each training row out, which is
+    exact and costs one eigensystem. The share of rows that are then wrong predicts the error of the machine on rows
+    that it has not seen. It implies a beta-binomial distribution for them, computed as if the share came from half as
+    many independent rows. In at least nine of ten models, the central 97 % of this distribution contain the number of
+    wrong new rows. For real-valued targets the mean squared distance is predicted, with normal limits.
     """
 
-    title = "Error of the tangent kernel at the start"
+    title = "Error of the tangent kernel at the start, predicted by leaving rows out"
     source = Source("jacot2018", note="the kernel; its own error by leaving out, which is exact for ridge regression")
     stated = Kind.OWN
     population = TrainedNetworks(steps=5)
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
+    control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error that training would reach if the model stayed linear in its parameters"
-    unexplained = "what the model gains or loses by leaving the tangent"
+    unexplained = "what the model gains or loses when it leaves the linear regime"
     traced = False
     losses = _REGRESSED
     shared = (start_kernel,)
@@ -122,20 +124,21 @@ class ErrorOfTheStartKernel(AbstractGauge):
 
 
 class EndKernelKnowsItsRows(Claim[Trained]):
-    """Each row's class has shaped the tangent kernel of a model at its *trained* parameters, also where the row is left
-    out of ridge regression with this kernel. Of networks trained on classes drawn at random the share of rows that are
-    called wrong when left out is at most the share of wrong ones among new rows, in at least nine of ten models. It is
-    no measure of this machine's error, as it is of the kernel at the start.
+    """Take the tangent kernel of a network at its *trained* parameters, and ridge regression with this kernel. The
+    class of each row has shaped the kernel, even if the row is left out of the regression. Let the networks be trained
+    on classes drawn at random. In at least nine of ten models, the share of rows that are wrong when they are left out
+    is at most the share of wrong rows among new rows. So leaving rows out does not measure the error of this machine,
+    although it does for the kernel at the start.
     """
 
-    title = "The trained tangent kernel knows the rows that are left out"
+    title = "Leaving rows out of the trained tangent kernel gives too small an error"
     source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
-    control = Control("half of it", lambda share, problem: share / 2)
-    controls = "how far leaving out is from the error of the kernel machine at the trained weights"
-    unexplained = "by how much, which grows with the parameters"
+    control = Control("half of this share", lambda share, problem: share / 2)
+    controls = "how far the leave-one-out error is from the error of the kernel machine at the trained weights"
+    unexplained = "how large the difference is, which grows with the number of parameters"
     of_data = False
     traced = False
     trivial = 1.0  # a share is at most 1
@@ -150,20 +153,21 @@ class EndKernelKnowsItsRows(Claim[Trained]):
 
 
 class ErrorOfTheEndKernel(AbstractGauge):
-    """Ridge regression with the tangent kernel of a model at its trained parameters errs on new rows as the model does:
-    its error there is predicted by leaving one row out of the *model*, by one Newton step each, which takes the row out
-    of the kernel too. The central 97 % of the beta-binomial law that half of the rows imply hold the number of wrong
-    new rows in at least nine of ten models, also where many classes are drawn at random; for values, normal limits of
-    the mean squared distance.
+    """Take ridge regression with the tangent kernel of a model at its trained parameters. On new rows it errs as the
+    model does. To predict its error there, leave each row out of the *model* by one Newton step, which removes the row
+    from the kernel too. The share of rows that are then wrong implies a beta-binomial distribution for new rows,
+    computed as if the share came from half as many independent rows. In at least nine of ten models, the central 97 %
+    of this distribution contain the number of wrong new rows, even if many classes are drawn at random. For real-valued
+    targets the mean squared distance is predicted, with normal limits.
     """
 
-    title = "Error of the tangent kernel at the trained weights"
+    title = "Error of the trained tangent kernel, predicted by leaving rows out of the model"
     source = Source("fort2020", note="the kernel after training")
     stated = Kind.OWN
     population = MemorisingNetworks(noise=0.4)
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "whether the model is worth more than ridge regression with its own gradients"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "whether the model is better than ridge regression with its own gradients"
     unexplained = "how training found these gradients"
     traced = False
     losses = _REGRESSED

@@ -1,7 +1,7 @@
-"""Last features: how training gathers them by class and into few directions, beside the features that it began with.
+"""Last features: how training gathers them by class and into few directions, compared with the features at the start.
 
-This theory controls what the readout sees. It asks for the start, which is the null, and for classes that were learned;
-it leaves unexplained the error on new rows, of which neither number says anything.
+The theory describes the inputs of the readout. It needs the start, which gives the null value, and classes that were
+learned. It leaves open the error on new rows, about which neither number says anything.
 """
 
 import functools
@@ -71,7 +71,7 @@ class AbstractLastFeatures(AbstractGauge):
     population = _NETWORKS
     relation = AtMost(delta=0.1)
     trials = 320  # one of twenty-five misses
-    unexplained = "the error on new rows; whether features of another start would look the same"
+    unexplained = "the error on new rows; whether features from another start would look the same"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -81,18 +81,24 @@ class AbstractLastFeatures(AbstractGauge):
 
 def learned_features(problem: Trained) -> list[Hypothesis]:
     """The conditions under which last features may be compared with those of the start."""
-    found = [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    found = [Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0)]
     found += begun(problem)
     if not all(bool(own.holds) for own in found):
         return found
     error = float(
         problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
     )
-    learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
+    learned = Hypothesis(
+        "error on training rows, over that of guessing", error, "<=", _LEARNED, "otherwise the classes were not learned"
+    )
     seen = both_features(problem)
     name = f"a last matrix of 2 to {_MOST} features that training has changed"
     changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
-    return [*found, learned, Hypothesis(name, float(changed), ">=", 1.0, "a linear model has its inputs")]
+    return [
+        *found,
+        learned,
+        Hypothesis(name, float(changed), ">=", 1.0, "the features of a linear model are its inputs"),
+    ]
 
 
 def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
@@ -102,17 +108,17 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 
 class FeaturesGatherByClass(AbstractLastFeatures):
-    """Let r be the mean squared distance of the last features of training rows from the mean of their class, over that
-    of the means of classes from their own mean. A network that has brought its training error to at most half of that
-    of guessing has r at most nine tenths of what it was at the parameters that training began with, in at least nine of
-    ten models.
+    """Let r be the mean squared distance of the last features of training rows from the mean of their class, divided by
+    the mean squared distance of class means from their own mean. Let a network have brought its training error to at
+    most half of the error of guessing. In at least nine of ten models, r is at most nine tenths of its value at the
+    parameters that training began with.
     """
 
-    title = "Spread of the last features within classes"
-    source = Source("papyan2020collapse", note="the collapse of features within classes; here beside its null")
-    control = Control("at most three tenths of it", lambda bound, problem: bound / 3)
-    controls = "how far training gathers the last features by class"
-    trivial = "the spread at the start is the null itself"
+    title = "An upper bound on the spread of the last features within classes"
+    source = Source("papyan2020collapse", note="the collapse of features within classes; here against the start")
+    control = Control("at most three tenths of its value at the start", lambda bound, problem: bound / 3)
+    controls = "how much training gathers the last features by class"
+    trivial = "the spread at the start is itself the null value"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return learned_features(problem)
@@ -140,22 +146,22 @@ class DecayedNetworks(Population[Trained]):
 
 
 class FeaturesFillFewerDirections(AbstractLastFeatures):
-    """Let d = (sum_j s_j)² / sum_j s_j² be the participation ratio of the eigenvalues s of the covariance of the last
-    features over training rows: in how many directions they vary. A network of one layer of hyperbolic tangents,
-    trained with a decay of the weights of at least 0.005 on classes of which none is drawn at random, that has brought
-    its training error to at most half of that of guessing has d at most 0.95 times what it was at the parameters that
-    training began with, in at least nine of ten models.
+    """Let s be the eigenvalues of the covariance of the last features over training rows. Their participation ratio d =
+    (sum_j s_j)² / sum_j s_j² says in how many directions the features vary. Let a network of one layer of hyperbolic
+    tangents be trained with a decay of the weights of at least 0.005, on classes of which none is drawn at random. Let
+    it have brought its training error to at most half of the error of guessing. In at least nine of ten models, d is at
+    most 0.95 times its value at the parameters that training began with.
     """
 
-    title = "Directions of the last features"
+    title = "An upper bound on the number of directions of the last features"
     population = DecayedNetworks()
-    source = Source("papyan2020collapse", note="means of classes span few directions; here a ratio beside its null")
-    control = Control("at most half of that", lambda bound, problem: bound / 2)
+    source = Source("papyan2020collapse", note="means of classes span few directions; here against the start")
+    control = Control("at most half of this bound", lambda bound, problem: bound / 2)
     controls = "in how many directions the last features vary"
-    trivial = "the directions at the start are the null itself"
+    trivial = "the number of directions at the start is itself the null value"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        why = "with less of it, features of some networks turn to more directions than they began with"
+        why = "with less decay, the features of some networks spread into more directions than at the start"
         decayed = Hypothesis("the decay of the weights", objective_of(problem).decay, ">=", _DECAYED, why)
         return [*learned_features(problem), decayed]
 

@@ -1,7 +1,8 @@
-"""The last layer: what goes wrong when rows are left out of the readout alone.
+"""The last layer: what goes wrong if rows are left out of the readout alone.
 
-This theory controls nothing about new rows, which is the point: the features have seen the row that is left out. It
-asks for a readout in which the outputs are linear; it leaves unexplained how much each layer has taken from the rows.
+Leaving rows out of the readout does not predict the error on new rows, because the features have seen the row that is
+left out. The claims show this, and how leaving rows out of all layers repairs it. They need a readout in which the
+outputs are linear. They leave open how much each layer has learned from the rows.
 """
 
 import jax.numpy as jnp
@@ -31,27 +32,29 @@ def from_the_last_layer(problem: Trained) -> Array:
 
 def _rests_on(problem: Trained) -> list[Hypothesis]:
     share = float(linear_parameters(problem).mean())
-    readout = Hypothesis("share of parameters in which the outputs are linear", share, ">", 0.0, "the readout")
-    below = Hypothesis("the same share, of a network", share, "<", 1.0, "there are features below the readout")
+    readout = Hypothesis(
+        "share of parameters in which the outputs are linear", share, ">", 0.0, "this share is the readout"
+    )
+    below = Hypothesis("this share, for a network", share, "<", 1.0, "a network has features below the readout")
     found = [readout, below]
     return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
 
 class LastLayerKnowsItsRows(Claim[Trained]):
-    """With the features of a trained network taken as given, one Newton step of leaving a row out of the last layer, a
-    convex problem, says far too little of the error on rows that the network has not seen: of networks trained on
-    classes drawn at random it calls at most a tenth as many rows wrong as the network does of new ones, in at least
-    nine of ten models.
+    """Let a network be trained on classes drawn at random, and take its features as given. Leave each row out of the
+    last layer alone, which is a convex problem, by one Newton step. This predicts far too small an error on rows that
+    the network has not seen. In at least nine of ten models, the share of left-out rows that are wrong is at most a
+    tenth of the share of new rows that the network gets wrong.
     """
 
-    title = "The last layer knows the rows that are left out of it"
+    title = "Leaving rows out of the last layer alone gives far too small an error"
     source = Source("rad2020alo", note="the step for a linear model, taken on the features of a network")
     stated = Kind.OWN
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
-    control = Control("at most a fortieth as many", lambda share, problem: share / 4)
-    controls = "how far leaving out of the readout alone is from the error of a network"
-    unexplained = "features that are worth more than their rows"
+    control = Control("at most a fortieth of this share", lambda share, problem: share / 4)
+    controls = "how far leaving rows out of the readout alone is from the error of a network"
+    unexplained = "features that have learned more than their rows"
     of_data = False
     traced = False
     trivial = 1.0  # a share is at most 1
@@ -70,18 +73,19 @@ class LastLayerKnowsItsRows(Claim[Trained]):
 
 
 class LeavingOutOfAllLayers(Claim[Trained]):
-    """The same step in the parameters of all layers predicts the error on rows that a network has not seen where that
-    in the last layer alone does not: of networks that know nothing but their rows, trained on classes drawn at random,
-    the central 97 % of the beta-binomial law that half of the rows imply hold the number of wrong new rows in at least
-    nine of ten models.
+    """Let a network be trained on classes drawn at random, so that it knows nothing but its rows. Leave each row out by
+    one Newton step in the parameters of all layers. Unlike the step in the last layer alone, this predicts the error on
+    rows that the network has not seen. The share of rows that are then wrong implies a beta-binomial distribution for
+    new rows, computed as if the share came from half as many independent rows. In at least nine of ten models, the
+    central 97 % of this distribution contain the number of wrong new rows.
     """
 
-    title = "Leaving rows out of all layers"
+    title = "Held-out error of a network, predicted by leaving rows out of all layers"
     source = Source("rad2020alo", note="the step for a linear model, taken in all parameters of a network")
     stated = Kind.OWN
     population = MemorisingNetworks()
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
+    control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a network on new rows, features included"
     unexplained = "what training from another start would find"
     of_data = False

@@ -1,7 +1,7 @@
 """Leaving out: what training rows alone say about rows that the model has not seen.
 
-This theory controls the error of a model on new rows of the same law. It asks for a stationary point of a known
-objective, and rows that are not copies of each other; it leaves unexplained why the model is as good as it is.
+The theory predicts the error of a model on new rows from the same distribution. It needs a stationary point of a known
+objective, and rows that are not duplicates of each other. It leaves open why the model has this error.
 """
 
 import jax.numpy as jnp
@@ -95,31 +95,36 @@ def _unseen(problem: Trained) -> int:
 
 
 class HeldOutErrorFromTrainingRows(AbstractGauge):
-    """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|². One Newton step of leaving a
-    row out, with the curvature H = sum_i J_i' Lambda_i J_i + n delta of Gauss and Newton, J_i the Jacobian of the
-    outputs at row i and Lambda_i = diag p_i - p_i p_i', changes the outputs there to
+    """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
+    parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
+    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i J_i' Lambda_i J_i
+    + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out changes the outputs there to
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 
-    The share e of rows whose class is then wrong predicts the share among rows that the model has not seen: the central
-    97 % of the beta-binomial law that it implies for them hold their number in at least nine of ten models. What ties
-    row i to j ties j to i, so that n rows count as n/(1 + e/c), c the error of always saying the most frequent class.
-    The step speaks of a stationary point. Where the model is not there, a copy is brought there; on the share u of rows
-    as far from training rows as these are from each other the two give different classes, and what their errors on new
-    rows differ by is taken uniform between -u and u. For values and squared loss Lambda_i is the identity, and the mean
-    squared distance is predicted, with normal limits for both samples, at the same level.
+    Let e be the share of rows whose class is then wrong. It predicts the share of wrong rows among rows that the model
+    has not seen, and implies a beta-binomial distribution for them. In at least nine of ten models, the central 97 % of
+    this distribution contain the number of wrong new rows. The n rows count as n/(1 + e/c) independent rows, where c is
+    the error of always predicting the most frequent class, because rows i and j influence each other in both
+    directions.
+
+    The step needs a stationary point. If the model is not at one, a copy is brought there. Consider rows that are as
+    far from training rows as these are from each other, and let u be the share of them to which model and copy assign
+    different classes. The difference between the errors of the two on new rows is taken as uniform between -u and u.
+    For real-valued targets and squared loss, Lambda_i is the identity. The mean squared distance is then predicted,
+    with normal limits for both samples, at the same level.
     """
 
-    title = "Held-out error from training rows alone"
+    title = "Held-out error, predicted from training rows alone"
     source = Source("rad2020alo", note="main result; here for any model with derivatives")
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
     level = 0.97  # held 315 of 320 counts of the population
     ends = LIMITS
-    control = Control("half of that error", lambda interval, problem: interval / 2)
+    control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a trained model on rows that it has not seen"
-    unexplained = "rows of another law; copies among the rows; why this model has this error"
+    unexplained = "rows from another distribution; duplicates among the rows; why this model has this error"
     traced = False
     trials = 320
     shared = (polished_copy, rows_left_out)
@@ -173,25 +178,23 @@ def attack_area(members: Float[np.ndarray, " n"], others: Float[np.ndarray, " m"
 
 
 class MembershipFromTrainingRows(AbstractGauge):
-    """An attacker who sees the log loss of a row guesses that the model has seen it where the loss is small. The area
-    under the curve of that attack, the probability that a training row has a smaller loss than a new one, is predicted
-    by putting the losses of training rows left out (one Newton step each, from a stationary point) in the place of
-    those of new rows. The interval adds the variances of the two areas' means over rows; at 95 % of the normal law it
-    holds the measured area in at least nine of ten models.
+    """Let an attacker see the log loss of a row. The attacker guesses that the model has seen the row if the loss is
+    small. The area under the ROC curve of this attack is the probability that a training row has a smaller loss than a
+    new row. To predict it, leave each training row out by one Newton step from a stationary point, and put its loss in
+    the place of the loss of a new row. The interval adds the variances of the means over rows of the two areas. At 95 %
+    of the normal distribution, it contains the measured area in at least nine of ten models.
     """
 
-    title = "Membership attack by the loss"
-    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving out")
+    title = "Success of a membership attack by the loss, predicted from training rows"
+    source = Source("shokri2017membership", note="the attack by the loss; predicted by leaving rows out")
     stated = Kind.OWN
     population = TrainedNetworks()
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control(
-        "the advantage over guessing is a quarter of that", lambda interval, problem: 0.5 + (interval - 0.5) / 4
-    )
-    controls = "what the loss of a row tells about whether the model has seen it"
-    unexplained = "attacks that know more than one loss, or train models of their own"
+    control = Control("a quarter of this advantage over guessing", lambda interval, problem: 0.5 + (interval - 0.5) / 4)
+    controls = "how well the loss of a row shows whether the model has seen it"
+    unexplained = "attacks that see more than one loss, or train models of their own"
     traced = False
     trials = 160
     shared = (polished_copy, rows_left_out)

@@ -1,7 +1,7 @@
-"""Membership: how many training rows an attack finds that is hardly ever wrong about other rows.
+"""Membership: how many training rows are found by an attack that is hardly ever wrong about other rows.
 
-This theory controls what the loss of a row tells about membership at a false positive rate of 1 %, where the area under
-the curve says little. It asks for a stationary point of a known objective; it leaves unexplained stronger attacks.
+The theory predicts how well the loss of a row shows membership at a false positive rate of 1 %, where the area under
+the ROC curve says little. It needs a stationary point of a known objective. It does not cover stronger attacks.
 """
 
 import jax.numpy as jnp
@@ -52,24 +52,26 @@ def found_members(seen: Float[np.ndarray, " n"], left_out: Float[np.ndarray, " n
 
 
 class MembersFoundAtOnePercent(AbstractGauge):
-    """An attacker calls rows members where their log loss is at most the k-th smallest loss of m rows that the model
-    has not seen, k = m/100 rounded down and at least 1: about 1 % of other rows are called so. Were the losses of n
-    training rows left out (one Newton step each, from a stationary point) exchangeable with those of the m rows, the
-    number of them below the threshold would be beta-binomial with parameters n, k, m - k + 1. The shares of training
-    rows whose own losses are at most the losses left out at its central 97 % hold the share of training rows that the
-    attack finds, in at least nine of ten models.
+    """Let m rows be unseen by the model, and let k = m/100, rounded down and at least 1. An attacker calls a row a
+    member if its log loss is at most the k-th smallest loss of the m rows, so that about 1 % of other rows are called
+    members. Leave each of n training rows out by one Newton step from a stationary point. If the losses of left-out
+    rows were exchangeable with the losses of the m rows, the number of them below the threshold would be beta-binomial
+    with parameters n, k, m - k + 1. The central 97 % of this distribution mark two of the left-out losses, as a low and
+    a high threshold. The predicted interval runs from the share of training rows whose own losses are at most the low
+    threshold to the share at most the high threshold. In at least nine of ten models, it contains the share of training
+    rows that the attack finds.
     """
 
-    title = "Members found at 1 % false positives"
+    title = "Share of training rows that a loss attack finds at 1 % false positives"
     source = Source(
-        "shokri2017membership", note="the attack by the loss; its rare certainties, predicted by leaving out"
+        "shokri2017membership", note="the attack by the loss at few false positives; predicted by leaving out"
     )
     stated = Kind.OWN
     population = TrainedNetworks(rows=150, decay=0.003, hidden=8, widths=(4, 12), held=1000)
     relation = Estimate()
-    control = Control("a third of that share", lambda interval, problem: interval / 3)
-    controls = "how many training rows one loss gives away, where the attacker must hardly ever be wrong"
-    unexplained = "attacks that know more than one loss, or train models of their own"
+    control = Control("a third of this share", lambda interval, problem: interval / 3)
+    controls = "how many training rows one loss identifies, for an attacker who is hardly ever wrong about other rows"
+    unexplained = "attacks that see more than one loss, or train models of their own"
     traced = False
     shared = (polished_copy, rows_left_out)
     trivial = 1.0  # all of them

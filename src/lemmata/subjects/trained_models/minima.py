@@ -1,7 +1,7 @@
-"""Minima: whether the weights are at one, which Laplace's approximation asks for, and with which curvature rows leave.
+"""Minima: whether the weights are at a minimum, which Laplace's approximation needs, and how to leave rows out there.
 
-This theory controls the curvature where training ends. It asks for a decay and a copy at a stationary point; it leaves
-unexplained which of the minima training found, and what the curvature says about new rows.
+The theory describes the curvature where training ends. It needs a decay, and a copy of the model at a stationary point.
+It leaves open which of the minima training found, and what the curvature says about new rows.
 """
 
 import dataclasses
@@ -37,21 +37,21 @@ def lowest(problem: Trained) -> SmallestCurvature:
 
 
 class DecayOutweighsNegativeCurvature(AbstractGauge):
-    """Where steps of L-BFGS on mean loss plus (delta/2) |theta|² end, from the weights of a trained model, all
-    eigenvalues of the Hessian of this objective are at least 0: the loss alone may have negative curvature, but no more
-    of it than delta. Laplace's approximation, of which the curvature of Gauss and Newton is a part, asks for no less.
-    So -lambda/delta is at most 1, lambda the smallest eigenvalue of the Hessian of the loss, in at least nine of ten
-    models.
+    """Let steps of L-BFGS on mean loss plus (delta/2) |theta|² start from the weights of a trained model, where theta
+    are the parameters and delta is the decay. Where they end, all eigenvalues of the Hessian of this objective are at
+    least 0. So the loss alone may have negative curvature, but not more than delta. Laplace's approximation, of which
+    the curvature of Gauss and Newton is a part, needs this. Let lambda be the smallest eigenvalue of the Hessian of the
+    loss. In at least nine of ten models, -lambda/delta is at most 1.
     """
 
-    title = "Negative curvature of the loss, in units of the decay"
-    source = Source("mackay1992evidence", note="the minimum that the approximation is around; here for a polished copy")
+    title = "Negative curvature of the loss, at most the decay"
+    source = Source("mackay1992evidence", note="the minimum around which one approximates; here of a converged copy")
     stated = Kind.OWN
     population = TrainedNetworks(unseen=False, widths=(4, 12))
     relation = AtMost(delta=0.1)
     control = Control("at most half of the decay", lambda share, problem: share / 2)
-    controls = "whether the polished copy is at a minimum, with its margin, and no saddle"
-    unexplained = "weights that stopped early, which are at none; other minima"
+    controls = "whether the converged copy of the model is at a minimum, by which margin, and not at a saddle"
+    unexplained = "weights that stopped early, which are not at a minimum; other minima"
     trivial = "the curvature of a loss may be anything"
     traced = False
     predict = 1.0
@@ -64,15 +64,19 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         decay = objective_of(problem).decay
-        found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
+        found = [
+            Hypothesis(
+                "the decay of the weights", decay, ">", 0.0, "without decay nothing outweighs negative curvature"
+            )
+        ]
         if bool(found[-1].holds):
             residual = polished_copy(problem).residual
-            why = "a stationary point; descent ends before one where units have kinks"
-            found.append(Hypothesis("residual of the polished copy", residual, "<=", _AT_REST, why))
+            why = "a stationary point is needed; if units have kinks, descent ends before it"
+            found.append(Hypothesis("residual of the converged copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
-            why = "else the smallest eigenvalue is not known"
-            found.append(Hypothesis("residual of the eigenvector, over the decay", residual, "<=", _KNOWN, why))
+            why = "otherwise the smallest eigenvalue is not known"
+            found.append(Hypothesis("residual of the eigenvector, relative to the decay", residual, "<=", _KNOWN, why))
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -86,7 +90,7 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
     stated = Kind.OWN
     population = TrainedNetworks(hidden=12, decay=0.001, noise=0.3, rows=80, widths=(8, 16))
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
+    control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error of a network with a small decay on rows that it has not seen"
     of_data = False
     traced = False
@@ -104,14 +108,17 @@ class AbstractCurvatureOfLeavingOut(Claim[Trained]):
 
 
 class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
-    """In networks with a small decay f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with S_i = J_i H^-1 J_i' and the
-    curvature of Gauss and Newton, H = sum_i J_i' Lambda_i J_i + n delta, predicts the share of new rows whose class is
-    wrong: the central 97 % of the beta-binomial law that it implies hold their number in at least nine of ten models.
+    """Let a network be trained with a small decay delta on n rows. For row i, let f_i be the outputs, p_i the predicted
+    probabilities, y_i the target, J_i the Jacobian of the outputs and Lambda_i the Hessian of the loss in the outputs.
+    Let H = sum_i J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. Leaving row i out changes its
+    outputs to f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i) with S_i = J_i H^-1 J_i'. The share of rows whose class is
+    then wrong predicts the share of wrong classes among new rows. In at least nine of ten models, the central 97 % of
+    the beta-binomial distribution that this share implies contain the number of wrong new rows.
     """
 
-    title = "Leaving rows out by Gauss and Newton's curvature"
+    title = "Held-out error with a small decay, predicted with the Gauss-Newton curvature"
     source = Source("rad2020alo", note="the step with the curvature of Gauss and Newton")
-    unexplained = "what the Hessian would say in its place, which has the curvature of the outputs, too"
+    unexplained = "what the Hessian would predict instead, which also has the curvature of the outputs"
 
     def predict(self, problem: Trained) -> Array:
         found = leave_one_out(

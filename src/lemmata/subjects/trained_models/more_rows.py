@@ -1,7 +1,7 @@
 """More rows: the error that the same training would reach with more rows than there are.
 
-This theory controls how much collecting rows would pay. It asks for a program that trains afresh, and continues the
-errors of refits on fewer rows by a learning curve; it leaves unexplained curves unlike those that it was learned from.
+The theory predicts how much it helps to collect more rows. It needs a program that trains afresh, and continues the
+errors of models on fewer rows by a learning curve. It does not cover curves unlike those from which it was learned.
 """
 
 import dataclasses
@@ -110,21 +110,21 @@ def wider_errors(problem: Trained) -> Float[np.ndarray, " m"]:
 
 
 class ErrorWithMoreRows(AbstractGauge):
-    """The errors of models that a program trains on a quarter, half and three quarters of n rows, on the rest of them,
-    continued by a learning curve learned from many measured ones, and with the binomial law of the rows that it is
-    scored on, predict the error with more rows than there are: n and half of the held-out rows, at most 2n in all. The
-    central 90 % hold the error of two such models, each on the other half of the held-out rows, in at least nine of ten
-    trainings.
+    """Let a program train models on a quarter, half and three quarters of n rows, and measure their errors on the rest
+    of these rows. Continue these errors by a learning curve that was learned from many measured curves, and add the
+    binomial distribution of the rows on which an error is measured. This predicts the error with more rows than there
+    are: n plus half of the held-out rows, at most 2n in all. Train two such models, and measure each on the other half
+    of the held-out rows. In at least nine of ten trainings, the central 90 % of the prediction contain their error.
     """
 
-    title = "Error with more rows"
+    title = "Error with more rows, predicted by a learning curve"
     source = Source("mohr2022", note="the measured curves from which the continuation is learned")
     stated = Kind.OWN
     population = TrainedNetworks(rows=60, decay=0.05, hidden=3, widths=(0, 6))
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what more rows of the same law would buy, before they are collected"
-    unexplained = "why the curve falls as it does; rows of another law"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "how much more rows from the same distribution would lower the error, before they are collected"
+    unexplained = "why the curve falls as it does; rows from another distribution"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -135,11 +135,15 @@ class ErrorWithMoreRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
-        factor, why = 1 + added_rows(problem) / n, "else nothing is learned about more"
+        factor, why = 1 + added_rows(problem) / n, "otherwise nothing is learned about more rows"
         return [
             *trainable(problem),
-            Hypothesis("training rows", float(n), ">=", float(_FEWEST), "a quarter of them trains a model"),
-            Hypothesis("rows with half of the held-out ones, to training rows", factor, ">=", _GAIN, why),
+            Hypothesis(
+                "training rows", float(n), ">=", float(_FEWEST), "one model is trained on a quarter of the rows"
+            ),
+            Hypothesis(
+                "training rows with half of the held-out rows, relative to training rows", factor, ">=", _GAIN, why
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:

@@ -1,6 +1,6 @@
-"""Near copies of documents: how alike a document and an edited copy stay, and that no pair so alike is missed.
+"""Near duplicates of documents: how similar a document and an edited copy stay, and that no such pair is missed.
 
-This theory controls which documents count as copies of each other. It asks for the tokens alone; it leaves unexplained
+The theory decides which documents count as duplicates of each other. It needs the tokens alone. It does not cover
 documents that say the same in other words.
 """
 
@@ -33,7 +33,7 @@ class EditedDocuments(Population[Edited]):
 
     settings = Space(
         n=Integer(20, 2, 1000, "documents"),
-        length=Integer(120, 10, 2000, "tokens of each", corners=(80, 200)),
+        length=Integer(120, 10, 2000, "tokens per document", corners=(80, 200)),
         vocabulary=Integer(50, 2, 100_000, "different tokens", corners=(30, 500)),
     )
 
@@ -52,23 +52,23 @@ class EditedDocuments(Population[Edited]):
 
 
 class SimilarityOfAnEditedCopy(Claim[Edited]):
-    """Let a document have m different shingles, a shingle being five tokens in a row. A copy of it in which s tokens
-    were replaced has with it, by Jaccard's similarity |A and B| / |A or B| of their sets of shingles, at least
+    """Let a document have m different shingles, where a shingle is five tokens in a row. Replace s tokens in a copy of
+    it. Jaccard's similarity of two sets A and B is |A and B| / |A or B|. For the two sets of shingles it is at least
 
         (m - 5 s) / (m + 5 s)
 
-    in common, or 0 where that is below 0: each token is in at most five shingles, which are lost, and at most as many
-    are new. So copies with at most m/45 tokens replaced are alike to 0.8.
+    or 0 if this number is below 0. The reason is that each token is in at most five shingles, which are lost, and that
+    at most as many shingles are new. So a copy with at most m/45 tokens replaced has a similarity of at least 0.8.
     """
 
-    title = "Similarity of a document and its edited copy"
-    source = Source("broder1997resemblance", note="resemblance by shingles, with what replaced tokens cost it")
+    title = "A lower bound on the similarity of a document and its edited copy"
+    source = Source("broder1997resemblance", note="resemblance by shingles, with the cost of replaced tokens")
     stated = Kind.OWN
     population = EditedDocuments()
     relation = AtLeast()
-    control = Control("a token costs half as much", lambda kept, problem: _kept(problem, 0.5))
-    controls = "how many edits a near copy may have and still be found"
-    unexplained = "tokens that were moved, added or left out; other words for the same"
+    control = Control("a replaced token costs half as much", lambda kept, problem: _kept(problem, 0.5))
+    controls = "how many edits a near duplicate may have and still be found"
+    unexplained = "tokens that were moved, added or left out; the same content in other words"
     traced = False
 
     def predict(self, problem: Edited) -> Array:
@@ -107,19 +107,23 @@ def _alike(documents: np.ndarray) -> Float[np.ndarray, "m m"]:
 
 
 class NearDocumentsAreAllFound(Claim[Edited]):
-    """Of two sets whose similarity by Jaccard is at least 0.8 each shares one of its first m - ceil(0.8 m) + 1 of m
-    elements, in one order of all elements, with as many of the other. So comparing only documents that share one of
-    their rarest shingles finds all documents that have such a near copy, as comparing all pairs does.
+    """Put all elements in one order, and let the prefix of a set of m elements be its first m - ceil(0.8 m) + 1
+    elements. If two sets have a similarity by Jaccard of at least 0.8, their prefixes share an element. Let the sets be
+    the shingles of documents, the rarest first. Then it is enough to compare documents that share one of their rarest
+    shingles. This finds all documents that have such a near duplicate, as comparing all pairs does.
     """
 
-    title = "Near copies are all found by their rarest shingles"
+    title = "Comparing documents that share a rare shingle finds all near duplicates"
     source = Source("chaudhuri2006joins", note="the filter by prefixes in an order of rarity")
     stated = Kind.OWN
     population = EditedDocuments()
     relation = Equal()
-    control = Control("as many as documents with a copy", lambda count, problem: jnp.asarray(len(problem.documents)))
-    controls = "which documents are withdrawn from what is said of unseen ones"
-    unexplained = "how many comparisons it takes where many documents are alike"
+    control = Control(
+        "all documents with a copy are found, however it was edited",
+        lambda count, problem: jnp.asarray(len(problem.documents)),
+    )
+    controls = "which documents do not count as unseen"
+    unexplained = "how many comparisons are needed if many documents are alike"
     traced = False
 
     def predict(self, problem: Edited) -> Array:

@@ -1,8 +1,8 @@
-"""Noise on the weights: how large the error of a model can be whose weights the training has not moved too far.
+"""Noise on the weights: a bound on the error of a model whose weights training has not moved too far.
 
-This theory controls the error of a model with noise on its weights by their distance from weights that owe nothing to
-the rows. It asks for these weights, the start or those of half of the rows; it leaves unexplained models that are many
-nats away from them, on which it says nothing, and the error without the noise.
+The theory bounds the error of a model with noise on its weights, by their distance from weights that do not depend on
+the rows. It needs these weights: the start, or the weights from half of the rows. It says nothing about models that are
+many nats away from them, and it leaves open the error without the noise.
 """
 
 import dataclasses
@@ -113,29 +113,30 @@ def from_start(problem: Trained) -> Posterior:
 
 
 class PacBayesFromTheStart(AbstractGauge):
-    """Let a model be trained from theta0 to theta on n independent rows. Draw weights for every row from N(theta, s²),
-    the noise of each array of weights in units of the root mean square of the array in theta0. With probability at
-    least 19/20 over the rows and 250 draws, the error R of this noisy model on new rows respects
+    """Let a model be trained from theta0 to theta on n independent rows. For every row, draw weights from N(theta, s²),
+    where the noise of each array of weights is in units of the root mean square of the array in theta0. Let R be the
+    error of this noisy model on new rows. Let r be its error on the training rows, as an upper limit from the draws, at
+    a tenth of delta. Then, with probability at least 19/20 over the rows and 250 draws,
 
         kl(r || R) <= ( |theta - theta0|² / (2 s²) + ln(E J / delta) ) / n,
 
-    r its error on the training rows (its upper limit from the draws, at a tenth of delta), J = 10 scales s that share
-    delta, and E = E exp(n kl(k/n || p)) for binomial k. The least bound of the ten is the prediction; it is above the
-    error on held-out rows in at least nine of ten models.
+    where kl is the Kullback-Leibler divergence of two shares. Here J = 10 scales s share delta, and E = E exp(n kl(k/n
+    || p)) for binomial k. The prediction is the least of the ten bounds. In at least nine of ten models, it is above
+    the error of the noisy model on held-out rows.
     """
 
-    title = "PAC-Bayes from the start, with noise on the weights"
+    title = "A PAC-Bayes bound on the error with noisy weights, from the start"
     source = Source(
         "dziugaite2017", note="Gaussians around the weights and the start; the moment of Maurer (maurer2004)"
     )
     stated = Kind.OWN
     population = RectifiedNetworks(rows=512, hidden=0, widths=(0, 4), steps=20, distance=4.0)
     relation = AtMost(delta=0.1)
-    control = Control("a third of that bound", lambda bound, problem: bound / 3)
+    control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
     unexplained = (
-        "the error of the model without the noise; starts that are far from where training ends; "
-        "why the bound without its divergence holds on these models, too"
+        "the error of the model without the noise; starts that are far from where training ends; why the bound "
+        "without its divergence term also holds on these models"
     )
     traced = False
 
@@ -176,24 +177,25 @@ def from_half(problem: Trained) -> Posterior:
 
 
 class PacBayesFromHalf(AbstractGauge):
-    """Train afresh on a random half of the rows, to theta1, and let the examined model have theta. Draw weights for
-    every row from N(theta, s²), the noise of each array in units of its root mean square in theta1. On the m rows that
-    theta1 has not seen, as in the bound from the start,
+    """Train a model afresh on a random half of the rows, which gives the weights theta1, and let the examined model
+    have the weights theta. For every row, draw weights from N(theta, s²), where the noise of each array is in units of
+    its root mean square in theta1. Take the m rows that theta1 has not seen, with the error r of the noisy model on
+    them and its error R on new rows. With all other symbols as in the bound from the start,
 
         kl(r || R) <= ( |theta - theta1|² / (2 s²) + ln(E J / delta) ) / m
 
-    with probability at least 19/20. The least bound of J = 10 scales is above the error on held-out rows in at least
-    nine of ten models.
+    with probability at least 19/20. In at least nine of ten models, the least bound of J = 10 scales is above the error
+    on held-out rows.
     """
 
-    title = "PAC-Bayes from half of the rows, with noise on the weights"
+    title = "A PAC-Bayes bound on the error with noisy weights, from half of the rows"
     source = Source("dziugaite2017", note="the same bound; here the prior is trained on rows of its own")
     stated = Kind.OWN
     population = RectifiedNetworks(rows=400, hidden=0, widths=(0, 0), decay=0.05)
     relation = AtMost(delta=0.1)
-    control = Control("a third of that bound", lambda bound, problem: bound / 3)
+    control = Control("a third of this bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
-    unexplained = "the error without the noise; models that another training ends far away from"
+    unexplained = "the error without the noise; models from which another training ends far away"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -207,8 +209,8 @@ class PacBayesFromHalf(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         moved = from_half(problem).rules.distance
-        return [*found, Hypothesis("distance of the weights from those of half of the rows", moved, ">", 0.0,
-                                   "fit that returns the same weights on any rows has seen them all")]  # fmt: skip
+        return [*found, Hypothesis("distance of the weights from the weights of half of the rows", moved, ">", 0.0,
+                                   "a fit that returns the same weights on any rows has seen all rows")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())

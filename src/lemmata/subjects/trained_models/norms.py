@@ -1,8 +1,8 @@
-"""Norms of the layers: what the product of the maps' norms and the margin say about new rows and moved inputs.
+"""Norms of the layers: what their product and the margin say about new rows and about moved inputs.
 
-This theory controls error and attacks by one number a layer and the margins of the rows. It asks for a chain of affine
-maps and activations of slope at most 1; it leaves unexplained networks that use far less than the product of their
-norms, as trained ones do.
+The theory bounds the error and attacks by one number per layer and by the margins of the rows. It needs a chain of
+affine maps and activations of slope at most 1. It does not explain trained networks, which use far less than the
+product of their norms.
 """
 
 import math
@@ -98,9 +98,10 @@ def spectral_bound(problem: Trained, rows: float | int) -> float:
 
 
 class SpectralMarginBound(AbstractGauge):
-    """A chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0, trained on n independent rows
-    x_i. With |X|² = sum_i |x_i|², W the largest width, |A| the largest singular value and |A|_* the sum of the lengths
-    of the rows of A, and
+    """Let a network be a chain of L affine maps A_i with activations of slope at most 1 that are 0 at 0, trained on n
+    independent rows x_i. Let |X|² = sum_i |x_i|², and let W be the largest width. Let |A| be the largest singular value
+    of A, and let |A|_* be the sum of the lengths of the rows of A. The margin of a row is f_y, the output of its class,
+    minus the largest other output, and ramp falls linearly from 1 at 0 to 0 at 1. With
 
         C = sqrt(2) / gamma  |X| sqrt(ln 2W²)  prod_i |A_i|  ( sum_i (|A_i|_* / |A_i|)^(2/3) )^(3/2),
 
@@ -108,13 +109,14 @@ class SpectralMarginBound(AbstractGauge):
 
         mean ramp(margin / gamma) + 24 C / n (1 + ln(n / 3C)) + 3 sqrt((ln(2/delta) + c) / 2n)
 
-    with probability at least 19/20, for every gamma, where the margin is f_y less the largest other output, delta is
-    1/20 and c is what it costs to let gamma and the norms depend on the rows: all are rounded to powers of 2^(1/4) or
-    finer, of weight 1/(1 + |j|)². (Covering numbers as in the source, Dudley's integral from 3C/sqrt(n), biases as
-    maps of a constant 1.) It is 1 on all rows that can be sampled here: it takes a hundred million rows, or many more.
+    with probability at least 19/20, for every gamma. Here delta is 1/20, and c is the cost of letting gamma and the
+    norms depend on the rows. For this, all of them are rounded to powers of 2^(1/4) or finer, of weight 1/(1 + |j|)²
+    for the j-th power. The constants come from covering numbers as in the source, from Dudley's integral from
+    3C/sqrt(n), and from biases as maps of a constant 1. With as many rows as can be sampled here, the bound is 1. It
+    needs a hundred million rows, or many more.
     """
 
-    title = "Margin over the norms of the maps"
+    title = "A margin bound on the error on new rows, from the norms of the layers"
     source = Source(
         "bartlett2017spectral", "Theorem 3.3", note="with constants of our own where the main bound has none"
     )
@@ -122,9 +124,12 @@ class SpectralMarginBound(AbstractGauge):
     reading = "the constants that the main bound leaves out are those of Dudley's integral"
     population = RectifiedNetworks(steps=60, distance=6.0, noise=0.0)
     relation = AtMost(delta=0.1)
-    control = Control("half of that bound", lambda bound, problem: bound / 2,
-                      loose="it is 1 in every trial, and no error of a trained model is above a half")  # fmt: skip
-    controls = "the error on new rows of every network of these norms and margins at once"
+    control = Control(
+        "half of this bound",
+        lambda bound, problem: bound / 2,
+        loose="the bound is 1 in every trial, and no trained model has an error above a half",
+    )
+    controls = "the error on new rows of all networks with these norms and margins at once"
     unexplained = "why trained networks err less by orders of magnitude"
     traced = False
     expected = Status.VACUOUS
@@ -178,28 +183,32 @@ def linear_bound(problem: Trained, rows: float | int) -> float:
 
 
 class LinearRademacherBound(AbstractGauge):
-    """A linear model W x + b of k classes, trained on n independent rows. Let B be the root of the sum of squares of
-    (W, b) less its mean over classes. Ramps of its margins over gamma have a Rademacher complexity of at most
+    """Let a linear model W x + b of k classes be trained on n independent rows x_i. Let B be the root of the sum of
+    squares of (W, b) minus its mean over classes. The margin of a row is the output of its class minus the largest
+    other output, and ramp falls linearly from 1 at 0 to 0 at 1. Ramps of the margins over gamma have a Rademacher
+    complexity of at most
 
         R = 2 sqrt(k - 1) B sqrt(sum_i (|x_i|² + 1)) / (gamma n)
 
-    (sqrt(2) in the place of 2 where k = 2), and the error on new rows is at most
+    (sqrt(2) in the place of 2 if k = 2). The error on new rows is at most
 
         mean ramp(margin / gamma) + 2 R + 3 sqrt((ln(2/delta) + c) / 2n)
 
-    with probability at least 19/20, for every gamma, delta = 1/20 and c what it costs to let gamma and B depend on the
-    rows: both are rounded to powers of 2^(1/4), of weight 1/(1 + |j|)². It is above the error on held-out rows in at
-    least nine of ten models.
+    with probability at least 19/20, for every gamma. Here delta = 1/20, and c is the cost of letting gamma and B depend
+    on the rows. For this, both are rounded to powers of 2^(1/4), of weight 1/(1 + |j|)² for the j-th power. In at least
+    nine of ten models, the bound is above the error on held-out rows.
     """
 
-    title = "Margin and length of a linear model"
+    title = "A margin bound on the error of a linear model, from the length of its weights"
     source = Source("maurer2016", note="contraction of vectors; the ball's complexity as in bartlett2002rademacher")
     stated = Kind.OWN
     population = RectifiedNetworks(rows=2000, hidden=0, widths=(0, 0), distance=16.0, noise=0.25, decay=0.05)
     relation = AtMost(delta=0.1)
-    control = Control("a quarter of that bound", lambda bound, problem: bound / 4)
-    controls = "the error on new rows of every linear model of this length and these margins at once"
-    unexplained = "classes that overlap, on which it says nothing; networks; why the bound without R holds here, too"
+    control = Control("a quarter of this bound", lambda bound, problem: bound / 4)
+    controls = "the error on new rows of all linear models with this length and these margins at once"
+    unexplained = (
+        "overlapping classes, for which the bound says nothing; networks; why the bound without R also holds here"
+    )
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -208,7 +217,10 @@ class LinearRademacherBound(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         network = chain_of(problem).network
         maps = 0 if network is None else len(network.weights)
-        return [*chained(problem), Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "it is a linear model")]
+        return [
+            *chained(problem),
+            Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "the bound is for linear models"),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(linear_bound(problem, len(problem.x)))
@@ -232,23 +244,25 @@ class LinearRademacherBound(AbstractGauge):
 
 
 class ProductCertificate(AbstractGauge):
-    """Outputs of a chain of affine maps A_i with activations of slope at most 1 move at most prod_i |A_i| times as far
-    as the input, |A| the largest singular value. So nothing of length below
+    """Let a model with outputs f be a chain of affine maps A_i with activations of slope at most 1, and let |A| be the
+    largest singular value of A. Its outputs move at most prod_i |A_i| times as far as the input. So no change of length
+    below
 
         (f_y - max_j f_j) / ( sqrt(2) prod_i |A_i| )
 
-    changes the class y of a row, j the other classes. The median of these radii over 32 rows that the model gets right
-    is at most the median of the smallest radii at which projected gradient steps change their classes.
+    changes the class y of a row, where j runs over the other classes. Take 32 rows that the model predicts correctly.
+    The median of these radii is at most the median of the smallest radii at which projected gradient steps change the
+    classes of the rows.
     """
 
-    title = "Certified radius by the norms of the maps"
+    title = "A certified radius against attacks, from the norms of the layers"
     source = Source("tsuzuku2018", "Proposition 1", note="with the product of the norms, against attacks")
     stated = Kind.OWN
     population = RectifiedNetworks(steps=60, unseen=False)
     relation = AtLeast()
-    control = Control("twice that radius", lambda radius, problem: 2 * radius)
-    controls = "how far an input must move at least before the model calls it something else"
-    unexplained = "how much farther it may in truth; changes that are not small and leave an input the same for people"
+    control = Control("twice this radius", lambda radius, problem: 2 * radius)
+    controls = "the least distance by which an input must move before the model predicts another class"
+    unexplained = "how much larger the true distance is; large changes that leave the meaning of an input as it is"
     traced = False
     trivial = 0.0  # nothing is certified
 
@@ -259,7 +273,10 @@ class ProductCertificate(AbstractGauge):
         found = chained(problem)
         if not all(bool(own.holds) for own in found):
             return found
-        return [*found, Hypothesis("rows that the model gets right", float(len(attacked(problem)[0])), ">=", 16.0)]
+        return [
+            *found,
+            Hypothesis("rows that the model predicts correctly", float(len(attacked(problem)[0])), ">=", 16.0),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         x, y = attacked(problem)

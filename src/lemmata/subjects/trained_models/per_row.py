@@ -1,7 +1,7 @@
-"""One row: in which order training rows matter for their own loss, and by how much the typical one does.
+"""One row: in which order training rows matter for their own loss, and how much a typical row matters.
 
-This theory controls the effect of each row on what the model says of it. It asks for a stationary point; one Newton
-step a row is compared with descent without the row. It leaves unexplained what a training from another start does.
+The theory predicts the effect of each row on the model's prediction for this row. It needs a stationary point, and
+compares one Newton step per row with descent without the row. It leaves open what training from another start gives.
 """
 
 import jax.numpy as jnp
@@ -68,21 +68,23 @@ def by_losses(problem: Trained) -> Array:
 
 
 class OrderOfRowEffects(AbstractGauge):
-    """At a stationary point one Newton step of leaving row i out, of leverage h_i, predicts by how much, e_i, the loss
-    of that row grows without it, with an error in log e_i of standard deviation h_i, half of the variance shared by the
-    rows. For 16 training rows, the eight of largest loss and eight others at random, this implies a law of Spearman's
-    correlation of the predicted effects with those in models that descend from there without the row. It is above the
-    0.5 % quantile of that law in at least nine of ten models.
+    """Let e_i be the effect of training row i: how much its loss grows if the model is trained without it. At a
+    stationary point, one Newton step of leaving row i out predicts e_i. The error of the prediction in log e_i has
+    standard deviation h_i, where h_i is the leverage of the row, and the rows share half of its variance. Take 16
+    training rows, the eight of largest loss and eight others at random. Compare the predicted effects with the effects
+    in models that descend from there without the row, by Spearman's correlation. The errors above imply a distribution
+    of this correlation. In at least nine of ten models, the correlation is above the 0.5 % quantile of this
+    distribution.
     """
 
-    title = "Order of the effects of rows on their own losses"
+    title = "Order of the effects of rows on their own losses, predicted by Newton steps"
     source = Source("rad2020alo", note="the step for each row; its order against descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, decay=0.05)
     relation = Estimate()
-    control = Control("the training losses rank the rows as well", lambda interval, problem: by_losses(problem))
-    controls = "which rows a model would miss most"
-    unexplained = "training from another start, which may end elsewhere; what a row does to others"
+    control = Control("the training losses rank the rows equally well", lambda interval, problem: by_losses(problem))
+    controls = "which training rows have the largest effect on their own loss"
+    unexplained = "training from another start, which may end elsewhere; the effect of a row on other rows"
     traced = False
     shared = EffectOfOneRow.shared
     losses = _SMOOTH
@@ -109,19 +111,20 @@ class OrderOfRowEffects(AbstractGauge):
 
 
 class MedianRatioOfRowEffects(AbstractGauge):
-    """With the law of errors of `OrderOfRowEffects`, logarithms of standard deviation h_i of which half of the variance
-    is shared, the median over the 16 rows of the ratio of the effect by one Newton step to that by descent without the
-    row lies in the central 95 % of its law in at least nine of ten models. Rows whose effect is below a billionth of a
-    nat by the step are left out; eight of the sixteen have to stay.
+    """Take the 16 rows and the errors of `OrderOfRowEffects`: their logarithms have standard deviation h_i, where h_i
+    is the leverage of row i, and the rows share half of the variance. For each row, divide the effect that one Newton
+    step predicts by the effect that descent without the row finds. In at least nine of ten models, the median of these
+    ratios over the 16 rows lies in the central 95 % of its distribution. Rows whose predicted effect is below a
+    billionth of a nat are left out, and at least eight of the sixteen must remain.
     """
 
-    title = "Typical ratio of predicted to found effects of rows"
+    title = "Median ratio of predicted to measured effects of rows on their own losses"
     source = OrderOfRowEffects.source
     stated = Kind.OWN
     population = TrainedNetworks(rows=40, decay=0.05)
     relation = Estimate()
-    control = Control("half of that ratio", lambda interval, problem: interval / 2)
-    controls = "the size of what a model loses at a typical row without it"
+    control = Control("half of this ratio", lambda interval, problem: interval / 2)
+    controls = "the size of the effect of a typical row on its own loss"
     unexplained = "the error of a single row; training from another start"
     traced = False
     shared = EffectOfOneRow.shared
@@ -135,11 +138,11 @@ class MedianRatioOfRowEffects(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found, some = EffectOfOneRow().hypotheses(problem), "the others have losses that are 0 to rounding"
+        found, some = EffectOfOneRow().hypotheses(problem), "the losses of other rows are 0 up to rounding error"
         if not all(bool(own.holds) for own in found):
             return found
         count = float(resolved(problem).sum())
-        return [*found, Hypothesis("rows whose effect is above rounding", count, ">=", SHOWN, some)]
+        return [*found, Hypothesis("rows whose effect is above rounding error", count, ">=", SHOWN, some)]
 
     def predict(self, problem: Trained) -> Array:
         medians = np.median(1 / ratio_draws(problem)[:, resolved(problem)], axis=1)

@@ -1,7 +1,7 @@
-"""Probabilities: how far a model's confidence can be believed, and sets of classes that cover as often as they say.
+"""Probabilities: how far a model's confidence can be trusted, and sets of classes that cover as often as they claim.
 
-This theory controls what rows that are exchangeable with the calibration rows will show. It asks nothing of the model;
-it leaves unexplained rows of another law, and groups of rows in which coverage differs.
+The theory predicts coverage and calibration on rows that are exchangeable with the calibration rows. It assumes nothing
+about the model. It does not cover rows from another distribution, or groups of rows in which coverage differs.
 """
 
 import jax.numpy as jnp
@@ -49,9 +49,9 @@ def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 def _classes(problem: Trained) -> list[Hypothesis]:
     """Probabilities of classes: of values there are none."""
     if not problem.task.is_classification:
-        return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
-    scored, why = float(problem.task.scored), "a class alone does not say how sure the model is"
-    return [Hypothesis("the model scores each class, and does not only name one", scored, ">=", 1.0, why)]
+        return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
+    scored, why = float(problem.task.scored), "a class alone does not show how sure the model is"
+    return [Hypothesis("the model gives a score for each class, not only one class", scored, ">=", 1.0, why)]
 
 
 def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
@@ -67,25 +67,27 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
         return []
     threshold, scores = _threshold(problem)
     tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
-    return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
+    return [Hypothesis("share of scores equal to the threshold", tied, "<=", _TIES, "with ties, sets cover more")]
 
 
 class ConformalCoverage(AbstractGauge):
-    """The score of a row is one minus the probability that a model gives its class. Sets of all classes whose score is
-    at most the k-th smallest of n exchangeable calibration rows, k = ceil((n + 1) 9/10), cover a new row's class with
-    probability at least 9/10. With continuous scores the number covered among m new rows is beta-binomial with the
-    parameters k and n + 1 - k, whatever the model; its central 95 % interval holds that number.
+    """Let the score of a row for a class be one minus the probability that the model gives this class. Let n
+    calibration rows be exchangeable with new rows, and let k = ceil((n + 1) 9/10). The prediction set of a new row
+    contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
+    It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
+    among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
+    of this distribution contains the number.
     """
 
-    title = "Coverage of 90 % prediction sets"
-    source = Source("vovk2005conformal", note="main result, in the form of a split")
+    title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
+    source = Source("vovk2005conformal", note="main result, for split conformal prediction")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
-    controls = "how often sets of classes hold the class of a new row"
+    control = Control("nine tenths of this coverage", lambda interval, problem: 0.9 * interval)
+    controls = "how often prediction sets contain the class of a new row"
     unexplained = "coverage in groups of rows; the size of the sets"
     traced = False
     trials = 320
@@ -184,26 +186,28 @@ def share_as_uncalibrated(problem: Trained) -> float:
 
 
 class CalibrationAfterTemperature(AbstractGauge):
-    """With the temperature T that minimises the log loss of softmax(f/T) on one half of held-out rows, the binned
-    calibration error on the other half, the mean over ten bins of equally many rows of |mean confidence - share of
-    right rows|, is at least the 1 % quantile of what it would be if classes were drawn from these probabilities on both
-    halves, and the temperature fitted to those of the first. It is at most the 99 % quantile of the same law, or of
-    what the rows of the first half give if they are drawn anew, with a temperature fitted to other draws of them:
-    the larger of the two, since one number may leave an error that the first half shows. Of calibrated models 98 % lie
-    between these ends. A calibrated model has a binned error above 0. That one number is enough is a hypothesis, which
-    the first half tests: its own binned error must be one that a hundredth of calibrated models reach. Of each half at
-    most 5,000 rows are taken.
+    """Let f be the logits of a model. Split its held-out rows into two halves, and take at most 5,000 rows of each. Let
+    T be the temperature that minimises the log loss of softmax(f/T) on the first half. The binned calibration error on
+    the second half is the mean of |mean confidence - share of right rows| over ten bins of equally many rows. Even a
+    calibrated model has a binned error above 0. Its distribution follows if classes are drawn from these probabilities
+    on both halves, and if the temperature is fitted to the classes of the first half.
+
+    The claim is that the binned error lies between two ends. The lower end is the 1 % quantile of this distribution.
+    The upper end is its 99 % quantile, or a larger 99 % quantile from the first half. For the latter, rows of the first
+    half are drawn anew, with a temperature fitted to other draws of them, since one number may leave an error that the
+    first half shows. Of calibrated models, 98 % lie between these ends. The claim has the hypothesis that one number is
+    enough, which the first half tests: at least a hundredth of calibrated models must reach its binned error.
     """
 
-    title = "Calibration error after scaling by a temperature"
+    title = "Calibration error after temperature scaling, against calibrated models"
     source = Source("guo2017calibration", note="main result; judged against the error of a calibrated model")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, differentiable=False)
     relation = Estimate()
     level = 0.98
-    control = Control("a third of that error", lambda interval, problem: interval / 3)
-    controls = "how far confidence can be believed once one number is fitted"
-    unexplained = "confidence before it is scaled; groups of rows in which it errs either way"
+    control = Control("a third of this error", lambda interval, problem: interval / 3)
+    controls = "how far confidence can be trusted after one number is fitted"
+    unexplained = "confidence before it is scaled; groups of rows in which confidence is too high or too low"
     traced = False
     trials = 320
     trivial = 1.0  # a calibration error is at most 1
@@ -214,10 +218,10 @@ class CalibrationAfterTemperature(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = _classes(problem)
         if bool(found[0].holds) and not problem.task.probable:
-            found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
+            found.append(Hypothesis("the scores are logits or probabilities", 0.0, ">=", 1.0, "margins are not"))
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
-        share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
+        share, why = share_as_uncalibrated(problem), "one number cannot repair other errors of the confidence"
         name = "share of calibrated models whose error is as large on the rows of the temperature"
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 

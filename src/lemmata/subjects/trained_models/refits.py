@@ -1,7 +1,7 @@
-"""Refits: what training again would give, on half of the rows, without a row, or with classes by chance.
+"""Refits: what training again would give on half of the rows, without a row, or on classes drawn at random.
 
-This theory controls how a model depends on the rows that it was trained on. It asks for a program that trains afresh,
-or an objective that a copy can be brought back to; it leaves unexplained what other rows would have taught.
+The theory predicts how a model depends on its training rows. It needs a program that trains afresh, or an objective to
+whose stationary point a copy can be brought. It leaves open what other rows would have changed.
 """
 
 import jax.numpy as jnp
@@ -34,8 +34,8 @@ _ARRIVED = 1e-2
 def trainable(problem: Trained) -> list[Hypothesis]:
     """That a program trains afresh, and that the model is of classes."""
     return [
-        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "refits need it"),
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "it trains the model again"),
+        Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
     ]
 
 
@@ -51,23 +51,24 @@ def random_halves(problem: Trained, count: int, stream: int) -> list[Int[np.ndar
 
 
 class ErrorAtHalfTheRows(AbstractGauge):
-    """Ridge regression with the tangent kernel of a model's start has an exact error of leaving one row out, on all n
-    training rows and on random halves of them, as a squared error and as a share of wrong classes. The two ratios of
-    the error at n/2 rows to that at n rows bracket by which factor the model's own error grows when it is trained on
-    half of its rows. With the error at n rows as one Newton step of leaving out has it, and the beta-binomial law that
-    it implies for new rows, the interval from the smallest of these two ratios and 1 to the largest holds the mean
-    error of four models trained on halves, in at least nine of ten models.
+    """Take ridge regression with the tangent kernel of a model's start. Its leave-one-out error is exact, on all n
+    training rows and on random halves of them, as a squared error and as a share of wrong classes. This gives two
+    ratios of the error at n/2 rows to the error at n rows. They bracket the factor by which the model's own error grows
+    if it is trained on half of its rows. Predict the error at n rows by one Newton step of leaving each row out, with
+    the beta-binomial distribution that this implies for new rows. Multiply the lower end by the smallest of the two
+    ratios and 1, and the upper end by the largest. In at least nine of ten models, this interval contains the mean
+    error of four models trained on halves.
     """
 
-    title = "Error at half of the rows"
+    title = "Error with half of the rows, predicted by the tangent kernel of the start"
     source = Source("jacot2018", note="the kernel of the start; here for a learning curve of the model itself")
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05)
     relation = Estimate()
     ends = "least and most of the models"
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "how much the error of a model falls with more rows of the same law"
-    unexplained = "rows beyond those that there are; why the curve falls as it does"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "how much the error of a model falls with more rows from the same distribution"
+    unexplained = "more rows than there are; why the curve falls as it does"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -108,20 +109,21 @@ def warm_effects(problem: Trained) -> Float[np.ndarray, " k"]:
 
 
 class EffectOfOneRow(AbstractGauge):
-    """At a stationary point of mean log loss plus (delta/2) |theta|², one Newton step of leaving row i out predicts by
-    how much the loss of that row grows in a model that is trained without it. The mean over 16 training rows, the eight
-    of largest loss and eight others at random, is within a factor 2 of the mean over models that descend from there to
-    a stationary point without the row, in at least nine of ten models.
+    """Let a model be at a stationary point of mean log loss plus (delta/2) |theta|², where theta are the parameters and
+    delta is the decay. One Newton step of leaving row i out predicts by how much the loss of this row grows in a model
+    that is trained without it. Take the mean over 16 training rows, the eight of largest loss and eight others at
+    random. In at least nine of ten models, it is within a factor 2 of the mean over models that descend from there to a
+    stationary point without the row.
     """
 
-    title = "Effect of a row on its own loss"
+    title = "Mean effect of training rows on their own loss, predicted by Newton steps"
     source = Source("rad2020alo", note="the step for each row; against descent without the row")
     stated = Kind.OWN
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
-    control = Control("a third of that effect", lambda interval, problem: interval / 3)
-    controls = "what a model loses at a training row when it is trained without it"
-    unexplained = "training from another start, which may end elsewhere; what the row does to others"
+    control = Control("a third of this effect", lambda interval, problem: interval / 3)
+    controls = "how much the loss at a training row grows if the model is trained without it"
+    unexplained = "training from another start, which may end elsewhere; the effect of a row on other rows"
     traced = False
     shared = (polished_copy, rows_left_out, row_effects)
 
@@ -132,16 +134,20 @@ class EffectOfOneRow(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found = [Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")]
+        found = [
+            Hypothesis(
+                "training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "the effects of sixteen rows are measured"
+            )
+        ]
         found += stationary(problem)
         if _all_hold(found) and objective_of(problem).decay > 0:
             found.append(
                 Hypothesis(
-                    "gradient where the descent ended, in units of that of the decay",
+                    "gradient where descent ended, relative to the gradient of the decay",
                     polished_copy(problem).residual,
                     "<=",
                     _ARRIVED,
-                    "else a descent without a row goes on where this one ended, and not for its sake",
+                    "otherwise a descent without a row moves on for reasons other than this row",
                 )
             )
         return found

@@ -1,7 +1,7 @@
-"""Sampled rows: leaving a few rows out by products alone, where no matrix of all rows and outputs fits.
+"""Sampled rows: leaving a few rows out by products alone, if a matrix of all rows and outputs is too large.
 
-This theory controls the error of a large model on new rows of the same law. It asks for a decay, a point near a
-stationary one and conjugate gradients that converge; it leaves unexplained what rows outside the sample would say.
+The theory predicts the error of a large model on new rows from the same distribution. It needs a decay, weights near a
+stationary point, and conjugate gradients that converge. It leaves open the effect of rows outside the sample.
 """
 
 import dataclasses
@@ -77,28 +77,31 @@ def worth(sample: int, rows: int, error: float, chance: float) -> float:
 
 
 class HeldOutErrorFromSampledRows(AbstractGauge):
-    """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|². Leaving row i out changes its
-    output, in one Newton step with the curvature of Gauss and Newton, to
+    """Let theta be a stationary point of the mean of n losses plus (delta/2) |theta|², where theta are the parameters
+    and delta is the decay. For row j, let f_j be the outputs, p_j their means, y_j the target, J_j the Jacobian of the
+    outputs and Lambda_j the Hessian of its loss in the outputs. In one Newton step with the curvature of Gauss and
+    Newton, leaving row i out changes its output to
 
         f_i + J_i d_i,   (sum_{j != i} J_j' Lambda_j J_j + n delta) d_i = J_i' (p_i - y_i),
 
-    J_j the Jacobian of the outputs at row j and Lambda_j the Hessian of its loss in them; 30 steps of conjugate
-    gradients solve for d_i from products alone. The share e of 64 sampled training rows whose class is then wrong
-    predicts that share among rows that the model has not seen: the central 97 % of the beta-binomial law that it
-    implies for them, as of 64/(1 + (64/n) e/c) rows with c the error of always saying the most frequent class, hold
-    their number in at least nine of ten models. (Values: the mean squared distance, with normal limits.)
+    where 30 steps of conjugate gradients solve for d_i from products alone. Sample 64 training rows (32 if the model
+    has more than ten million parameters), and let e be the share of them whose class is then wrong. It predicts the
+    share of wrong classes among rows that the model has not seen, and implies a beta-binomial distribution for them.
+    The 64 rows count as 64/(1 + (64/n) e/c) independent rows, where c is the error of always predicting the most
+    frequent class. In at least nine of ten models, the central 97 % of this distribution contain the number of wrong
+    new rows. For real-valued targets, the mean squared distance is predicted, with normal limits.
     """
 
-    title = "Held-out error from a sample of training rows"
+    title = "Held-out error, predicted from a sample of training rows"
     source = Source("rad2020alo", note="the step for each row; here without a matrix, for a few rows of a large model")
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05, hidden=3, widths=(0, 5))
     relation = Estimate()
     level = 0.97
     ends = LIMITS
-    control = Control("half of that error", lambda interval, problem: interval / 2)
+    control = Control("half of this error", lambda interval, problem: interval / 2)
     controls = "the error on new rows of a model that is too large for leaving all rows out"
-    unexplained = "rows outside the sample; rows of another law; why this model has this error"
+    unexplained = "rows outside the sample; rows from another distribution; why this model has this error"
     traced = False
 
     def needed(self, problem: Trained) -> bool:
@@ -119,22 +122,29 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [
-            Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them"),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis(
+                "the decay of the weights",
+                objective_of(problem).decay,
+                ">",
+                0.0,
+                "without decay nothing determines them",
+            ),
+            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows say nothing"),
         ]
         if not all(bool(own.holds) for own in found):
             return found
         if polishes(problem):
-            name, changed = "share of predictions that polishing changed", changed_by_polishing(problem)
-            found.append(Hypothesis(name, changed, "<=", _CHANGED, "else the copy is another model"))
+            name, changed = "share of predictions that differ in the converged copy", changed_by_polishing(problem)
+            found.append(Hypothesis(name, changed, "<=", _CHANGED, "otherwise the copy is a different model"))
         own = left_out_sample(problem)
         return [
             *found,
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
-            Hypothesis("how far a Newton step would still move the outputs", own.movement, "<=", _MOVEMENT,
-                       "leaving a row out starts from a stationary point"),
-            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL, "else the step is not known"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving one of two duplicates out changes nothing"),
+            Hypothesis("relative change of the outputs by one more Newton step", own.movement, "<=", _MOVEMENT,
+                       "the Newton step of leaving a row out needs a stationary point"),
+            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL,
+                       "otherwise the step is not known"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -170,23 +180,24 @@ def _steepness(problem: Trained) -> float:
 
 
 class SampledRowsAreTheDual(Claim[Trained]):
-    """Let H = sum_j J_j' Lambda_j J_j + n delta be the curvature of Gauss and Newton of a model on n rows at any
-    weights, p its means there and y the targets. With S_i = J_i H^-1 J_i', which a matrix of all rows and outputs
-    gives,
+    """Let H = sum_j J_j' Lambda_j J_j + n delta be the curvature of Gauss and Newton of a model on n rows, at any
+    weights. For row j, J_j is the Jacobian of the outputs, and Lambda_j is the Hessian of the loss in the outputs. Let
+    f_j be the outputs, p_j their means and y_j the target, and let delta be the decay. A matrix of all rows and outputs
+    gives S_i = J_i H^-1 J_i'. Then
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i)  =  f_i + J_i d_i,
 
     where d_i = (H - J_i' Lambda_i J_i)^-1 J_i' (p_i - y_i) is found by conjugate gradients from products alone.
     """
 
-    title = "Rows left out by products are those of the dual matrix"
+    title = "Leaving rows out by products gives the same outputs as the dual matrix"
     source = HeldOutErrorFromSampledRows.source
     stated = Kind.OWN
     population = TrainedNetworks(rows=30, steps=1, unseen=False, held=1)
     relation = Equal(block=-1)  # an output may be a small difference of f_i and its change
-    control = Control("without the row's own curvature in H", lambda outputs, problem: _with_itself(problem))
-    controls = "that leaving out by conjugate gradients is leaving out"
-    unexplained = "how many steps a model takes"
+    control = Control("the row's own curvature stays in H", lambda outputs, problem: _with_itself(problem))
+    controls = "whether leaving rows out by conjugate gradients gives the exact outputs"
+    unexplained = "how many steps of conjugate gradients a model needs"
     of_data = False
     traced = False
 

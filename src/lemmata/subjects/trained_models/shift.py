@@ -1,8 +1,8 @@
-"""Shift: whether rows in use are like those that a model was judged on, and what can be said of its error there.
+"""Shift: whether deployment rows are like the rows on which a model was tested, and what follows for its error.
 
-This theory controls whether two samples of rows are of one law, and the error in use while nothing speaks against it.
-It asks for rows in use that were drawn beside the held-out ones; it leaves unexplained the error under a shift, which
-inputs alone do not determine.
+The theory tests whether two samples of rows are from one distribution, and estimates the error in deployment if they
+seem to be. It needs deployment rows that were drawn independently of the held-out rows. It leaves open the error under
+a shift, which inputs alone do not determine.
 """
 
 import abc
@@ -30,21 +30,21 @@ _FAR = 3.0
 
 
 class RowsInUseAreAlike(AbstractGauge):
-    """A classifier is fitted to tell rows in use from held-out rows by inputs, their squares and the model's outputs;
-    each row is scored by a fit to other rows. Where both are draws from one law, dealing the rows anew at random leaves
-    the law of the area under its curve as it is, so that with probability at least 19/20 the area is at most the 10th
-    largest of 199 such areas. Where there are fewer than 100 held-out rows, training rows take their place and outputs
-    are left out.
+    """Fit a classifier that tells deployment rows from held-out rows by the inputs, their squares and the model's
+    outputs. Score each row by a fit to other rows. If both kinds of rows are drawn from one distribution, permuting the
+    rows at random leaves the distribution of the area under the ROC curve as it is. So with probability at least 19/20,
+    the area is at most the 10th largest of 199 areas of permuted rows. If there are fewer than 100 held-out rows,
+    training rows take their place, and the outputs are not used.
     """
 
-    title = "Area of a classifier of rows in use"
+    title = "Area of a classifier of deployment rows, at most a limit from permuted rows"
     source = Source("lopezpaz2017twosample", note="classifier two-sample tests; here with permutations")
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
     relation = AtMost(delta=0.15)  # trials that show 1/20 to be below 1/10 would be many
-    control = Control("a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
-    controls = "whether rows in use look like those that the model was judged on"
-    unexplained = "shifts of classes that inputs do not show; what a shift does to the error"
+    control = Control("a limit that is a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
+    controls = "whether deployment rows look like the rows on which the model was tested"
+    unexplained = "shifts of classes that inputs do not show; the effect of a shift on the error"
     traced = False
     trials = 200
     trivial = 1.0  # an area is at most 1
@@ -61,19 +61,19 @@ class RowsInUseAreAlike(AbstractGauge):
 
 
 class MovedRowsAreSeen(Claim[Trained]):
-    """Held-out rows and at least as many in use, 200 or more, are normal with unit covariance around three centres in
-    two to eight dimensions, and rows in use are moved by 0.8 along a random direction. The area of the classifier that
-    tells them apart is above the 10th largest of 199 areas of rows dealt anew, so that the p-value is at most 1/20,
-    with probability at least 0.8.
+    """Let there be 200 or more held-out rows, and at least as many deployment rows. Let them be normal with unit
+    covariance around three centres in two to eight dimensions, and move the deployment rows by 0.8 along a random
+    direction. With probability at least 0.8, the area of the classifier that tells them apart is above the 10th largest
+    of 199 areas of permuted rows, so that the p-value is at most 1/20.
     """
 
-    title = "A shift of rows in use is seen"
+    title = "A classifier detects deployment rows that are moved by 0.8 standard deviations"
     source = RowsInUseAreAlike.source
     stated = Kind.OWN
     population = DeployedRows(moved=_MOVED, hidden=0)
     relation = AtLeast(delta=0.2)
-    control = Control("three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
-    controls = "how large a shift must be to be seen"
+    control = Control("a limit that is three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
+    controls = "how large a shift must be to be detected"
     unexplained = "shifts of few rows, or of few among many features"
     of_data = False
     traced = False
@@ -88,18 +88,18 @@ class MovedRowsAreSeen(Claim[Trained]):
 
 
 class InputsOfTrainingRowsAsReference(Claim[Trained]):
-    """Where rows in use are of the law of the training rows, the area of a classifier that sees inputs and their
-    squares, and no output of the model, is at most the 10th largest of 199 areas after the rows are dealt anew, with
-    probability at least 19/20, whatever the model has learned from the training rows.
+    """Let deployment rows have the distribution of the training rows. Let a classifier tell them apart by inputs and
+    their squares, without any output of the model. With probability at least 19/20, its area is at most the 10th
+    largest of 199 areas of permuted rows. This holds whatever the model has learned from the training rows.
     """
 
-    title = "Inputs of training rows as the reference of a shift"
+    title = "Without outputs, training rows can be the reference of a test for shift"
     source = RowsInUseAreAlike.source
     stated = Kind.OWN
     population = DeployedRows(rows=100, features=50, hidden=0, decay=0.01)
     relation = AtMost(delta=0.15)
     control = RowsInUseAreAlike.control
-    controls = "whether rows in use look like those that the model was trained on"
+    controls = "whether deployment rows look like the rows on which the model was trained"
     unexplained = "shifts that outputs show better than inputs"
     of_data = False
     traced = False
@@ -164,12 +164,12 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis("the model predicts classes", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
-                   f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
+                   f"a shift is detected; {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
-                   "without them the error in use is predicted and not measured"),
+                   "without them the error in deployment is predicted but not measured"),
     ]  # fmt: skip
 
 
@@ -178,8 +178,8 @@ class AbstractErrorInUse(AbstractGauge):
 
     stated = Kind.OWN
     relation = Estimate()
-    control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error on rows in use, whose classes nobody knows"
+    control = Control("half of this error", lambda interval, problem: interval / 2)
+    controls = "the error on deployment rows, whose classes are unknown"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -202,18 +202,20 @@ class AbstractErrorInUse(AbstractGauge):
 
 
 class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
-    """Where rows in use are moved by three standard deviations, two estimates of the error there are at most the error
-    itself, in at least three of four models: the held-out error plus the fall of the mean confidence, and the share of
-    rows whose confidence is below the threshold below which the share of held-out rows is their error.
+    """Let deployment rows be moved by three standard deviations, and take two estimates of the error on them. The first
+    is the held-out error plus the fall of the mean confidence. For the second, choose the threshold so that the share
+    of held-out rows with confidence below it equals the held-out error. The second estimate is the share of deployment
+    rows with confidence below this threshold. In at least three of four models, both estimates are at most the error
+    itself.
     """
 
     title = "Confidence falls less than accuracy under a large shift"
-    source = Source("guillory2021confidences", note="the difference of confidences, far from where it was fitted")
+    source = Source("guillory2021confidences", note="the difference of confidences, under a large shift")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, hidden=0)
     relation = AtMost(delta=0.25)
-    control = Control("half of that error", lambda wrong, problem: wrong / 2)
-    controls = "what confidence says of the error under a shift that is seen"
+    control = Control("half of this error", lambda wrong, problem: wrong / 2)
+    controls = "what confidence says about the error under a shift that is detected"
     unexplained = "why confidence does not fall as accuracy does; shifts of other kinds"
     of_data = False
     traced = False
@@ -230,16 +232,16 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
 
 
 class ErrorInUseByConfidence(AbstractErrorInUse):
-    """Where no classifier tells rows in use from held-out rows (a p-value above 1/20), the error in use is the held-out
-    error plus the fall of the mean confidence from held-out rows to those in use. With e the error and c the confidence
-    of a row it misses by a difference of means of e + c over both samples, and normal limits of 95 % hold the error in
-    at least nine of ten models.
+    """Let no classifier tell deployment rows from held-out rows, which means a p-value above 1/20. The error in
+    deployment is estimated by the held-out error plus the fall of the mean confidence from held-out rows to deployment
+    rows. Let e be the error and c the confidence of a row. The estimate misses the error by the difference of the means
+    of e + c over both samples. In at least nine of ten models, normal limits of 95 % contain the error.
     """
 
-    title = "Error in use from confidence"
-    source = Source("guillory2021confidences", note="the difference of confidences, where no shift is seen")
+    title = "Error in deployment, estimated from the fall of the mean confidence"
+    source = Source("guillory2021confidences", note="the difference of confidences, if no shift is detected")
     population = DeployedRows(hidden=0)
-    unexplained = "the error under a shift, and under one that is too small to be seen"
+    unexplained = "the error under a shift, even a shift that is too small to be detected"
     trials = 320
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -250,16 +252,17 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
 
 
 class ErrorInUseByThreshold(AbstractErrorInUse):
-    """Where no classifier tells rows in use from held-out rows (a p-value above 1/20), the error in use is the share of
-    them whose confidence is below the threshold below which the share of held-out rows is their error. Normal limits of
-    95 %, with the variance over held-out rows of the error less the indicator of being below, hold the error in at
-    least nine of ten models.
+    """Let no classifier tell deployment rows from held-out rows, which means a p-value above 1/20. Choose the threshold
+    so that the share of held-out rows with confidence below it equals the held-out error. Then the share of deployment
+    rows with confidence below this threshold estimates the error in deployment. In at least nine of ten models, normal
+    limits of 95 % contain the error. They use the variance, over held-out rows, of the error minus the indicator of a
+    confidence below the threshold.
     """
 
-    title = "Error in use from a threshold of confidence"
-    source = Source("garg2022unlabeled", note="average thresholded confidence, where no shift is seen")
+    title = "Error in deployment, estimated from a threshold of the confidence"
+    source = Source("garg2022unlabeled", note="average thresholded confidence, if no shift is detected")
     population = DeployedRows(hidden=0)
-    unexplained = "the error under a shift, and under one that is too small to be seen"
+    unexplained = "the error under a shift, even a shift that is too small to be detected"
     trials = 320
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -270,24 +273,27 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
 
 
 class SameInputsTwoErrors(Claim[Trained]):
-    """Rows in use have their classes y by one law and the next class y + 1 by another, on the same inputs. An estimate
-    of the error that sees the model, its training and held-out rows with their classes and the inputs in use is the
-    same number g under both, so
+    """Let deployment rows have their classes y under one distribution and the next class y + 1 under another, on the
+    same inputs. Let e and e' be the errors under the two distributions. An estimate may see the model, its training and
+    held-out rows with their classes, and the inputs in deployment. It is then the same number g under both
+    distributions, so that
 
         max(|g - e|, |g - e'|) >= |e - e'|/2
 
-    with the errors e and e' under the two laws: judged for the estimates from confidence and from its threshold, and
-    for the guess 1/2. No error in use is known without classes.
+    for every such estimate. The statement is tested for the estimates from confidence and from its threshold, and for
+    the guess 1/2. So the error in deployment is not known without classes.
     """
 
-    title = "Inputs alone do not tell the error"
-    source = Source("garg2022unlabeled", note="the impossibility in general, by two laws of classes on the same inputs")
+    title = "Inputs alone do not determine the error in deployment"
+    source = Source(
+        "garg2022unlabeled", note="the impossibility in general, by two distributions of classes on the same inputs"
+    )
     stated = Kind.OWN
     population = DeployedRows(hidden=0)
     relation = AtLeast(resolution=0.2)
-    control = Control("the whole difference", lambda bound, problem: 2 * bound)
-    controls = "how far any estimate of an error without classes may be off"
-    unexplained = "which laws of classes occur"
+    control = Control("at least the whole difference", lambda bound, problem: 2 * bound)
+    controls = "how far an estimate of the error without classes can be off"
+    unexplained = "which distributions of classes occur"
     of_data = False
     traced = False
     trivial = (0.0, 0.0, 0.0)  # a miss is at least 0
@@ -313,18 +319,19 @@ def _two_errors(problem: Trained) -> tuple[float, float]:
 
 
 class LabelledRowsTellTheError(Claim[Trained]):
-    """Whatever the shift, 404 rows in use drawn at random and labelled tell the error there: with so many rows no exact
-    limit of 95 % is farther than 0.05 from the share of wrong ones, which is then within 0.05 of the error in use with
-    probability at least 17/20: 19/20, less the chance of the 5000 further rows that stand for the law.
+    """Draw 404 deployment rows at random, and label them. With so many rows, no exact limit of 95 % is farther than
+    0.05 from the share of wrong rows. Whatever the shift, this share is then within 0.05 of the error in deployment
+    with probability at least 17/20. This is 19/20 minus the chance of the 5000 further rows that stand for the
+    distribution.
     """
 
-    title = "Labels that an error under shift takes"
+    title = "404 labelled deployment rows give the error to 0.05 under any shift"
     source = Source("clopper1934", note="the smallest number of rows by their exact limits")
     stated = Kind.OWN
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))
     relation = AtMost(delta=0.15)
-    control = Control("half of that distance", lambda distance, problem: distance / 2)
-    controls = "how many labels replace what inputs do not tell"
+    control = Control("half of this distance", lambda distance, problem: distance / 2)
+    controls = "how many labels replace what inputs do not show"
     unexplained = "which rows to label first"
     of_data = False
     traced = False

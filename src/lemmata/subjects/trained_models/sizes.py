@@ -1,7 +1,7 @@
-"""Sizes: whether the loss of the model lies on the law of smaller models that were trained alike.
+"""Sizes: whether the loss of the model lies on the power law of smaller models that were trained alike.
 
-This theory controls the loss one size ahead, where it falls to a floor like a power of the number of parameters. It
-asks for at least four smaller models; it leaves unexplained the exponent, and which size the rows still pay for.
+The theory predicts the loss one size ahead, if it falls to a limit like a power of the number of parameters. It needs
+at least four smaller models. It leaves open the exponent, and up to which size more parameters help.
 """
 
 import jax
@@ -40,9 +40,9 @@ class SizedModels(Population[Trained]):
     settings = Space(
         n=Integer(3000, 500, 100_000, "training rows", corners=(2500, 4000)),
         first=Integer(4, 2, 50, "parameters of the smallest model", corners=(3, 5)),
-        count=Integer(8, 5, 12, "sizes, the model's own among them", corners=(7, 9)),
-        fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its floor", corners=(0.6, 1.0)),
-        noise=Real(0.3, 0.0, 10.0, "standard deviation of what no feature tells", corners=(0.2, 0.4)),
+        count=Integer(8, 5, 12, "number of sizes, including the model's own", corners=(7, 9)),
+        fall=Real(0.8, 0.1, 4.0, "exponent at which the loss falls to its limit", corners=(0.6, 1.0)),
+        noise=Real(0.3, 0.0, 10.0, "standard deviation of the noise", corners=(0.2, 0.4)),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Trained:
@@ -63,12 +63,12 @@ class SizedModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
-        why = "a law has three constants; sizes() in the program, or sizes="
+        why = "the power law has three constants; pass sizes=, or define sizes() in the program"
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
-            Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to the end",
-                                 "a law over sizes compares nothing else"),
+            Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to convergence",
+                                 "a power law over sizes needs this"),
         ]  # fmt: skip
 
 
@@ -90,22 +90,22 @@ def smaller_losses(problem: Trained) -> tuple[Float[np.ndarray, " k"], Float[np.
 
 
 class LossOnTheLawOfSizes(AbstractGauge):
-    """The mean loss on held-out rows of models that are trained alike on the same rows is close to E + A P^-alpha, P
-    the number of parameters. Fitted to the models that are smaller than the one that is examined, at least four, this
-    law with the limits of level 0.99 that the residuals give holds the loss of that model on the same rows, in at least
-    nine of ten families.
+    """Let models of different sizes be trained alike on the same rows, and let P be the number of parameters. The mean
+    loss on held-out rows is close to the power law E + A P^-alpha, where E, A and alpha are constants. Fit this law to
+    the models that are smaller than the examined model, at least four, with the limits of level 0.99 that the residuals
+    give. In at least nine of ten families, these limits contain the loss of the examined model on the same rows.
     """
 
-    title = "Loss of the model from smaller ones"
-    source = Source("hoffmann2022", note="the form of the law, here over the sizes of models")
+    title = "Loss of the model, predicted from smaller models"
+    source = Source("hoffmann2022", note="the form of the power law; here over the sizes of models")
     stated = Kind.OWN
     population = SizedModels()
     relation = Estimate()
     level = _LEVEL
     ends = LIMITS
-    control = Control("half of that loss", lambda interval, problem: interval / 2)
-    controls = "what the next size buys, before it is trained"
-    unexplained = "the exponent; sizes at which the rows no longer pay; models that are not trained alike"
+    control = Control("half of this loss", lambda interval, problem: interval / 2)
+    controls = "how much the next size would lower the loss, before it is trained"
+    unexplained = "the exponent; sizes beyond which more parameters no longer help; models that are not trained alike"
     of_losses = True
     traced = False
     trials = 160
@@ -117,14 +117,22 @@ class LossOnTheLawOfSizes(AbstractGauge):
         if problem.held is None or not fresh_rows(problem).any():
             return []
         sizes, losses = smaller_losses(problem)
-        positive = Hypothesis("least loss of the smaller models", float(losses.min()), ">", 0.0, "logarithms are taken")
+        positive = Hypothesis(
+            "least loss of the smaller models", float(losses.min()), ">", 0.0, "the power law is fitted to logarithms"
+        )
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(sizes), np.log(losses), 1)[0])
-        why = "a law that falls: more parameters did not help"
+        why = "the power law must fall, but more parameters did not help"
         return [
             positive,
-            Hypothesis("slope of the loss against parameters, in logarithms", slope, "<", -_ROUNDING, why),
+            Hypothesis(
+                "slope of the logarithm of the loss in the logarithm of the number of parameters",
+                slope,
+                "<",
+                -_ROUNDING,
+                why,
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:

@@ -1,7 +1,7 @@
-"""Smoothing: how far the answer that a model gives most often under noise is safe from any change of the input.
+"""Smoothing: how far the most frequent answer of a model under noise is safe from any change of the input.
 
-This theory controls the smoothed model, which answers with the class that is most frequent under normal noise. It asks
-for inputs of one unit; it leaves unexplained the model without noise, and what noise costs in accuracy.
+The theory covers the smoothed model, which answers with the class that is most frequent under normal noise. It needs
+inputs of one unit. It does not cover the model without noise, and it leaves open what noise costs in accuracy.
 """
 
 import jax.numpy as jnp
@@ -26,35 +26,41 @@ def one_unit(problem: Trained) -> Hypothesis:
     """That the inputs have one unit: as stated, else by their spreads, else by a range that many of them share."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
-        return Hypothesis("largest input over the stated scale", largest, "<=", 1.0, "`scale` of the program")
+        return Hypothesis(
+            "largest input, relative to the stated scale", largest, "<=", 1.0, "stated as `scale` in the program"
+        )
     spread = spread_ratio(problem.x)
     shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
     if shared >= _SHARED:
-        name = "share of features whose range is that of all, from which one unit is inferred"
-        return Hypothesis(name, shared, ">=", _SHARED, "pixels, say; `scale = 255.0` in the program states it")
-    why = "distances ask for one unit: values in [-1, 1], standardised features, or a stated `scale`"
+        name = "share of features with the range of all features, which shows a common unit"
+        return Hypothesis(
+            name, shared, ">=", _SHARED, "for example pixels; `scale = 255.0` in the program states the unit"
+        )
+    why = "distances need one unit: scale values to [-1, 1], standardise features, or state `scale`"
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
 
 
 class AttacksOnSmoothedModel(AbstractGauge):
-    """The class that a model f gives most often at x + sigma z, z standard normal, is seen k times in 1024 draws. With
-    the exact lower limit q > 1/2 of its probability at level 0.9999 it is the most frequent class at every input within
+    """Draw x + sigma z 1024 times, where x is an input, z is standard normal and sigma is the size of the noise. Let a
+    model f give the most frequent class k times. Let q > 1/2 be the exact lower limit, at level 0.9999, of the
+    probability of this class. Then it is the most frequent class under noise at every input within
 
         sigma Phi^-1(q)
 
-    of x in Euclidean distance. So attacks on the smoothed model inside that ball fail: over eight rows the smallest
-    ratio of the radius at which projected gradient steps first change its class to the certified radius is at least 1.
-    How far it is above 1 is what the certificate gives away.
+    of x in Euclidean distance, where Phi is the standard normal distribution function. So attacks on the smoothed model
+    inside that ball fail. For each of eight rows, divide the radius at which projected gradient steps first change the
+    class of the smoothed model by the certified radius. The smallest of these ratios is at least 1. Its excess over 1
+    shows how much the certificate gives away.
     """
 
-    title = "Attack on the smoothed model, over its certified radius"
+    title = "Attacks on the smoothed model need at least its certified radius"
     source = Source("cohen2019smoothing", "Theorem 1", note="with a rival of probability 1 - q, judged by attacks")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=0, unseen=False)
     relation = AtLeast(resolution=0.2)
-    control = Control("attacks fail at twice that radius", lambda ratio, problem: 2 * ratio)
+    control = Control("attacks fail at twice this radius", lambda ratio, problem: 2 * ratio)
     controls = "how far an input can move before the smoothed model changes its class"
-    unexplained = "the model without noise; changes that leave an input the same for people and are not small"
+    unexplained = "the model without noise; large changes that leave the meaning of an input as it is"
     traced = False
     predict = 1.0
     trivial = 0.0  # without a certificate a change may be as small as one likes
@@ -64,14 +70,14 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model predicts classes", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [Hypothesis("inputs can be changed by small amounts", 0.0, ">=", 1.0, "whole numbers cannot be")]
         unit = one_unit(problem)
         if not bool(unit.holds):
             return [unit]
         if not problem.x.std(0).any():
-            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
+            return [Hypothesis("number of features that vary", 0.0, ">", 0.0, "the noise is in units of their spread")]
         certain = float(len(smoothed(problem).radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 

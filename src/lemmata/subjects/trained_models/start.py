@@ -1,7 +1,7 @@
-"""The start: whether a model is still linear in its parameters around where its training began.
+"""The start: whether a model is still linear in its parameters around the point where its training began.
 
-This theory controls outputs as the tangent at the start gives them. It asks for the parameters that training began
-with; it leaves unexplained models that have left the tangent, and why leaving it should help.
+The theory gives the outputs by the linear model at the start. It needs the parameters that training began with. It does
+not cover models that have left the linear regime, and it leaves open why leaving it should help.
 """
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from ._outputs import held_rows
 
 ABOUT = {"tool": "reproducing kernels", "architecture": "any", "object": "training"}
 
-RESIDUAL = "residual of the tangent at the start, on training rows"
+RESIDUAL = "relative residual of the linear model at the start, on training rows"
 """The hypothesis that training stayed in the linear regime."""
 LAZY = 0.1
 _LEVEL = 0.95
@@ -40,9 +40,9 @@ def begun(problem: Trained) -> list[Hypothesis]:
     own, other = problem.start.in_double().outputs(few), before.outputs(few)
     apart = float(np.abs(own - other).max() / max(float(np.abs(own).max()), 1e-300))
     return [
-        Hypothesis("distance from the start, of its length", moved, ">", 0.0, "else nothing was trained"),
-        Hypothesis("difference of the start from the model at its parameters", apart, "<=", _ROUNDING,
-                   "what is not a parameter, running means say, has not moved"),
+        Hypothesis("distance from the start, relative to its length", moved, ">", 0.0, "otherwise nothing was trained"),
+        Hypothesis("difference between the start and the model at the start's parameters", apart, "<=", _ROUNDING,
+                   "values that are not parameters, such as running means, must not have changed"),
     ]  # fmt: skip
 
 
@@ -84,24 +84,26 @@ def root_ratio(above: Float[np.ndarray, " n"], below: Float[np.ndarray, " n"], n
 
 class LinearFromTheStart(AbstractGauge):
     """Let f0 and J0 be the outputs of a model and their Jacobian at the parameters theta0 that its training began with.
-    How far the model is from linear is the relative residual
+    Let f be its outputs at the trained parameters theta. The distance of the model from linear training is the relative
+    residual
 
         |f - f0 - J0 (theta - theta0)| / |f - f0|,
 
-    norms over rows. Where it is at most 1/10 on the training rows (training was lazy), it is nearly the same on rows
-    that the model has not seen: within a factor 1.3 of it, and 1.96 standard deviations of the logarithm of this ratio
-    of two means over rows, in at least nine of ten models. Below 1e-6 it is rounding.
+    where norms are over rows. Let it be at most 1/10 on the training rows, which means that training was lazy. Then it
+    is nearly the same on rows that the model has not seen. In at least nine of ten models, it is within a factor 1.3 of
+    its value on the training rows, widened by 1.96 standard deviations of the logarithm of this ratio of two means over
+    rows. Below 1e-6 it is rounding error.
     """
 
-    title = "Distance from linear training"
+    title = "Distance from linear training on new rows, predicted from training rows"
     source = Source("chizat2019", note="the relative change of the tangent; judged on new rows")
     stated = Kind.OWN
     population = TrainedNetworks(hidden=48, widths=(32, 96), steps=5)
     relation = Estimate()
     ends = f"{100 * _LEVEL:g} % limits"
-    control = Control("a third of that residual", lambda interval, problem: interval / 3)
-    controls = "how far outputs on new rows are from those of the tangent at the start"
-    unexplained = "models that have left the tangent, and what they gain by it"
+    control = Control("a third of this residual", lambda interval, problem: interval / 3)
+    controls = "how far outputs on new rows are from the outputs of the linear model at the start"
+    unexplained = "models that have left the linear regime, and what they gain by it"
     traced = False
     trivial = 1.0  # the residual of outputs that stay where they began
 
@@ -114,7 +116,7 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above it the model has left the tangent: training was rich")]  # fmt: skip
+                                   "above it the model has left the linear regime: training was rich")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])

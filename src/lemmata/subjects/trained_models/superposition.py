@@ -1,7 +1,7 @@
 """Superposition: how a readout places more directions than it has dimensions.
 
-This theory controls how near each other directions must come that are more than dimensions. It asks for a last matrix
-with a direction for each output; it leaves unexplained which outputs share a direction, and what that does to errors.
+The theory says how near each other directions must be if there are more of them than dimensions. It needs a last matrix
+with a direction for each output. It leaves open which outputs share a direction, and how this affects errors.
 """
 
 import jax
@@ -58,17 +58,17 @@ class CrowdedReadouts(Population[Trained]):
         smooth, classes = problem.model.differentiable, problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(smooth), ">=", 1.0),
-            Hypothesis("the outputs are of classes", float(classes), ">=", 1.0),
+            Hypothesis("the model predicts classes", float(classes), ">=", 1.0),
         ]
         if not (smooth and classes):
             return found
         own = readout_of(problem)
-        known = Hypothesis("a last matrix gives each output a direction of its own", float(own is not None), ">=", 1.0)
+        known = Hypothesis("each output has its own direction in a last matrix", float(own is not None), ">=", 1.0)
         if own is None:
             return [*found, known]
         more = float(len(own) - own.shape[1])
-        return [*found, known, Hypothesis("directions beyond dimensions", more, ">=", 2.0,
-                                          "fewer can be at right angles or wider")]  # fmt: skip
+        return [*found, known, Hypothesis("number of directions minus number of dimensions", more, ">=", 2.0,
+                                          "fewer directions can be at right angles or wider")]  # fmt: skip
 
 
 _DRAWS = 400
@@ -117,16 +117,17 @@ class AbstractReadoutClaim(AbstractGauge):
 
 
 class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
-    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, their mean
-    taken off. Where the model gets at least 90 % of its training rows right, the largest cosine between two of them is
-    at most the 10 % quantile of the largest cosine between N independent normal vectors, with probability at least 0.9.
+    """Let w_c be the rows of the last matrix of a model, one for each of N classes in d <= N - 2 dimensions, with their
+    mean subtracted. Let the model get at least 90 % of its training rows right. With probability at least 0.9, the
+    largest cosine between two of these rows is at most the 10 % quantile of the largest cosine between N independent
+    normal vectors.
     """
 
-    title = "Readout directions spread wider than random ones"
+    title = "An upper bound on the largest cosine of two readout directions"
     source = Source("elhage2022superposition", note="more directions than dimensions, against random ones")
     relation = AtMost(delta=0.1)
-    control = Control("at most half of that", lambda cosine, problem: cosine / 2)
-    controls = "how near the two nearest directions of a crowded readout are"
+    control = Control("at most half of this quantile", lambda cosine, problem: cosine / 2)
+    controls = "how near each other the two nearest directions of a crowded readout are"
     trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -144,16 +145,16 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
 
 
 class MeanSquareCosine(AbstractReadoutClaim):
-    """The root mean square of the cosines between N > d readout directions in d dimensions, their mean taken off, is
-    at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value is so, too; the largest cosine need not
-    be, since opposite directions cost a readout nothing.
+    """Let a readout have N > d directions in d dimensions, with their mean subtracted. The root mean square of the
+    cosines between them is at least Welch's bound ((N - d)/(d (N - 1)))^1/2. The largest absolute value of a cosine is
+    also at least this bound. The largest cosine may be below it, because opposite directions cost a readout nothing.
     """
 
-    title = "Root mean square of the cosines of readout directions"
+    title = "A lower bound on the root mean square of the cosines of readout directions"
     source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
-    control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
-    controls = "how far directions that are more than dimensions are from right angles"
+    control = Control("at least one and a half times this bound", lambda bound, problem: 1.5 * bound)
+    controls = "how far from right angles directions are if there are more of them than dimensions"
     trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:

@@ -1,8 +1,9 @@
 """Triggers: changes, the same for every row, that send rows to one class.
 
-This theory controls whether one class of a model is much cheaper to reach than the others, which a backdoor makes it
-and held-out rows do not show. It asks for at least six classes and inputs that can be moved a little; it leaves
-unexplained who made it cheap, and triggers that are no fixed change of a few features.
+The theory tests whether one class of a model is much easier to reach than the others. A backdoor has this effect, which
+held-out rows do not show. The test needs at least six classes, and inputs that can be changed by small amounts. It
+leaves open why the class is easy to reach, and it does not cover triggers that are not a fixed change of a few
+features.
 """
 
 import jax
@@ -96,18 +97,27 @@ class TriggeredNetworks(Population[Trained]):
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             enough_held_out(held),
-            Hypothesis("inputs are fractions", float(fractions), ">=", 1.0, "tokens cannot be moved a little"),
-            Hypothesis("classes", classes, ">=", 6.0, "the sizes of fewer say nothing about each other"),
+            Hypothesis(
+                "inputs are floating-point numbers",
+                float(fractions),
+                ">=",
+                1.0,
+                "tokens cannot be changed by small amounts",
+            ),
+            Hypothesis("classes", classes, ">=", 6.0, "with fewer classes the sizes cannot be compared"),
         ]
         if problem.model.differentiable and fractions and classes >= 6:
             f, y = training_outputs(problem), problem.y
             if problem.held is not None:
                 f, y = held_outputs(problem), held_rows(problem)[1]
             right = 1 - float(problem.task.errors(f, y).mean())
-            found.append(Hypothesis("share of rows that the model gets right", right, ">=", 0.5,
+            found.append(Hypothesis("share of rows that the model predicts correctly", right, ">=", 0.5,
                                     "a backdoor is hidden in a model that works"))  # fmt: skip
             if right >= 0.5:
-                name, why = "share of classes that no trigger reaches", "else the others' sizes cannot be compared"
+                name, why = (
+                    "share of classes that no trigger reaches",
+                    "otherwise the sizes of the others cannot be compared",
+                )
                 found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
 
@@ -127,23 +137,24 @@ def _counted(problem: Trained, half: int) -> tuple[int, int]:
 
 
 class SuccessOfSmallestTrigger(AbstractGauge):
-    """For each class c a mask m and a pattern p are searched such that (1 - m) x + m p is called c for 90 % of the
-    training rows x that are not, with sum m as small as can be; the class of smallest sum m is looked at. The change
-    owes nothing to held-out rows, so the number of them that it sends to c is exchangeable between two halves: the
-    central 95 % of the beta-binomial law that its success on one half implies for the other, over rows that the model
-    calls another class, hold the number there in at least nine of ten models.
+    """For each class c, search a mask m and a pattern p such that the model assigns (1 - m) x + m p to c for 90 % of
+    the training rows x that it assigns to another class. Keep sum m as small as possible, and take the class of
+    smallest sum m. The search does not use held-out rows. So the number of held-out rows that the change sends to c is
+    exchangeable between two halves. Only rows that the model assigns to another class without the change are counted.
+    The success on one half implies a beta-binomial distribution for the other half. In at least nine of ten models, the
+    central 95 % of this distribution contain the number there.
     """
 
-    title = "Success of the smallest trigger on other rows"
+    title = "Success of the smallest trigger on held-out rows, predicted from half of them"
     source = Source("wang2019cleanse", note="the search for the smallest change of each class")
     stated = Kind.OWN
     population = TriggeredNetworks()
     relation = Estimate()
     level = 0.95
     ends = LIMITS
-    control = Control("three quarters of that success", lambda interval, problem: 0.75 * interval)
+    control = Control("three quarters of this success", lambda interval, problem: 0.75 * interval)
     controls = "how often one change of a few features sends a new row to a class"
-    unexplained = "who made the class cheap to reach; triggers that are no fixed change of a few features"
+    unexplained = "why the class is easy to reach; triggers that are not a fixed change of a few features"
     traced = False
     trials = 320
     trivial = 1.0  # all of them
@@ -167,18 +178,19 @@ class SuccessOfSmallestTrigger(AbstractGauge):
 
 
 class PlantedTriggerIsSmall(Claim[Trained]):
-    """A tenth of the training rows of a model of at least six classes is stamped with one feature far from its mean and
-    called the first class. The smallest change that sends 90 % of rows to that class then has at most 0.6 of the median
-    size of those of the other classes, with probability at least 0.8.
+    """Let a model have at least six classes. In a tenth of its training rows, one feature is set far from its mean, and
+    the row is labelled as the first class. For each class, take the smallest change that sends 90 % of rows to it. With
+    probability at least 0.8, the change for the first class has at most 0.6 of the median size of the changes for the
+    other classes.
     """
 
-    title = "A planted trigger is smaller than other classes' changes"
+    title = "A planted trigger is smaller than the changes that other classes need"
     source = Source("wang2019cleanse", note="infected labels need smaller changes")
     stated = Kind.OWN
     population = TriggeredNetworks()
     relation = AtMost(delta=0.2)
-    control = Control("half of that", lambda ratio, problem: ratio / 2)
-    controls = "whether a search among all classes sees a backdoor that held-out rows do not show"
+    control = Control("half of this ratio", lambda ratio, problem: ratio / 2)
+    controls = "whether a search among all classes detects a backdoor that held-out rows do not show"
     unexplained = "triggers that are spread over a whole row, or differ from row to row"
     of_data = False
     traced = False
@@ -192,21 +204,22 @@ class PlantedTriggerIsSmall(Claim[Trained]):
 
 
 class CleanClassesAlike(Claim[Trained]):
-    """In a model without a backdoor the logarithms l of the sizes of the smallest changes of its classes satisfy
+    """Take the smallest change for each class of a model without a backdoor, and let l be the logarithms of the sizes
+    of these changes. They satisfy
 
         (median l - min l) / max(median |l - median l|, 0.15) <= 3.5
 
-    with probability at least 0.8: sizes are compared by their ratios, and by at least 16 %.
+    with probability at least 0.8. So sizes are compared by their ratios, and on a scale of at least 16 %.
     """
 
-    title = "Sizes of triggers of clean models"
-    source = Source("wang2019cleanse", note="an index of how far the smallest size is out, here of logarithms")
+    title = "An upper bound on the anomaly of the smallest trigger in a clean model"
+    source = Source("wang2019cleanse", note="an index of how small the smallest size is; here with logarithms")
     stated = Kind.OWN
     population = TriggeredNetworks(planted=0.0)
     relation = AtMost(delta=0.2)
-    control = Control("half of that", lambda index, problem: index / 2)
-    controls = "how far the cheapest class of a clean model is below the others"
-    unexplained = "clean models of which one class is cheap because its rows lie between all others"
+    control = Control("half of this bound", lambda index, problem: index / 2)
+    controls = "how much smaller the smallest trigger of a clean model is than the others"
+    unexplained = "clean models in which one class is easy to reach because its rows lie between all others"
     trivial = "an index of this form may be anything"
     of_data = False
     traced = False

@@ -1,7 +1,8 @@
-"""Uniform stability: how far a convex model can move when one training row is taken away.
+"""Uniform stability: how far a convex model can move if one training row is removed.
 
-This theory controls the change of the loss at any row. It asks for outputs that are linear in the parameters, a convex
-loss and a decay of every parameter; networks have none of the first, and for them it says nothing.
+The theory bounds the change of the loss at any row. It needs outputs that are linear in the parameters, a convex loss
+and a decay of every parameter. The outputs of networks are not linear in the parameters, so it says nothing about
+networks.
 """
 
 import jax.numpy as jnp
@@ -32,8 +33,9 @@ def convex(problem: Trained) -> list[Hypothesis]:
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())
     return [
         Hypothesis("share of parameters in which the outputs are linear", linear, ">=", 1.0,
-                   "in the others the objective is not convex: a network"),
-        Hypothesis("share of parameters that decay", kept, ">=", 1.0, "without decay nothing holds the others"),
+                   "in other parameters the objective is not convex, as in a network"),
+        Hypothesis("share of parameters that decay", kept, ">=", 1.0,
+                   "without decay nothing determines the other parameters"),
     ]  # fmt: skip
 
 
@@ -55,29 +57,31 @@ def removed_rows(problem: Trained) -> Int[np.ndarray, " k"]:
 
 
 class ConvexModelsAreStable(AbstractGauge):
-    """Let outputs be linear in the parameters theta, and theta the minimiser of the mean of n losses plus
-    (delta/2) |theta|². With kappa the largest spectral norm of the Jacobian of the outputs at a row, taking one
-    training row away (its loss is left out of the sum, which is still divided by n) changes the log loss at any of
-    these rows by at most
+    """Let outputs be linear in the parameters theta, and let theta minimise the mean of n losses plus (delta/2)
+    |theta|², where delta is the decay. Let kappa be the largest spectral norm of the Jacobian of the outputs at a row.
+    Remove one training row: its loss is left out of the sum, which is still divided by n. This changes the log loss at
+    any of these rows by at most
 
         2 kappa² / (n delta),
 
-    since the log loss has a gradient of at most sqrt 2 in the outputs. For squared loss |f - y|²/2 and residuals of at
-    most R on these rows it changes by at most R² (1 + k) k, k = kappa² / (n delta).
+    because the log loss has a gradient of at most sqrt 2 in the outputs. For squared loss |f - y|²/2 and residuals of
+    at most R on these rows, the change is at most R² (1 + k) k, where k = kappa² / (n delta).
     """
 
-    title = "Uniform stability of convex models"
+    title = "A bound on the change of the loss when a convex model loses a training row"
     source = Source("bousquet2002", "Theorem 22", note="with the constant of log loss, and a loss along the whole move")
     stated = Kind.OWN
     population = TrainedNetworks(rows=120, decay=1.0, hidden=0, widths=(0, 0))
     relation = AtMost()
     control = Control(
-        "an eighth of that",
+        "an eighth of this bound",
         lambda bound, problem: bound / 8,
-        loose="a gradient of length sqrt 2 is that of a row at which the model is sure and wrong, and other rows "
-        "resist the move: factors of 5 to 15",
+        loose=(
+            "only a row at which the model is sure and wrong has a gradient of length sqrt 2, and other rows resist "
+            "the change, so that the bound is 5 to 15 times too large"
+        ),
     )
-    controls = "the change of the loss at any row when one training row is taken away"
+    controls = "the change of the loss at any row if one training row is removed"
     losses = (LOG, SQUARED)
     unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
     traced = False
@@ -91,7 +95,10 @@ class ConvexModelsAreStable(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
         if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
-            found = [*found, Hypothesis("the decay of the weights", 0.0, ">", 0.0, "else nothing holds them")]
+            found = [
+                *found,
+                Hypothesis("the decay of the weights", 0.0, ">", 0.0, "without decay nothing determines them"),
+            ]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:

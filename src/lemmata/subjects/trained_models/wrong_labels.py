@@ -1,7 +1,7 @@
-"""Wrong labels: which training labels the other rows contradict, and how many, judged by labels that were corrected.
+"""Wrong labels: which training labels the other rows contradict, and how many, tested on labels that were corrected.
 
-This theory controls how many labels are wrong and which, where wrong ones are like labels at random. It asks for a
-stationary point and rows that can be left out; it leaves unexplained labels that are wrong in the same way everywhere.
+The theory predicts which labels are wrong and how many, if wrong labels are like labels at random. It needs a
+stationary point, and rows that can be left out. It does not cover labels that are wrong in the same way everywhere.
 """
 
 import jax
@@ -100,25 +100,25 @@ def _some(problem: Trained) -> list[Hypothesis]:
     """That some labels are wrong and not all."""
     share = float(wrong_labels(problem).mean())
     return [
-        Hypothesis("share of wrong labels", share, ">", 0.0, "else there is nothing to find"),
-        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, the wrong ones are the rule"),
+        Hypothesis("share of wrong labels", share, ">", 0.0, "otherwise there is nothing to find"),
+        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, wrong labels are the majority"),
     ]
 
 
 class WrongLabelsComeFirst(AbstractGauge):
-    """Rank the training rows of a model by how improbable their label is to the model without the row (one Newton step
-    of leaving it out). Where its classes are the corrected ones in at least 80 % of rows, a row whose label is wrong
-    comes before a row whose label is right with probability at least 0.9, over pairs of rows, in at least nine of ten
-    models.
+    """Rank the training rows of a model by how improbable their label is to the model without the row, after one Newton
+    step of leaving it out. Let the classes that this model predicts be the corrected ones in at least 80 % of rows.
+    Take pairs of a row whose label is wrong and a row whose label is right. In at least nine of ten models, the row
+    with the wrong label comes first with probability at least 0.9.
     """
 
-    title = "Rows with wrong labels come first"
+    title = "Rows with wrong labels rank before rows with right labels"
     source = Source("rad2020alo", note="leaving one out, as a ranking of labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = AtMost(delta=0.1)
     control = Control("with probability at least 0.975", lambda share, problem: share / 4)
-    controls = "how many rows must be looked at to find the wrong labels"
+    controls = "how many rows must be inspected to find the wrong labels"
     unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
     traced = False
     shared = (polished_copy, rows_left_out)
@@ -134,7 +134,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         assert problem.corrected is not None
         off = float(np.mean(rows_left_out(problem).outputs.argmax(1) != problem.corrected.argmax(1)))
-        clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
+        clear = Hypothesis("share of left-out rows whose predicted class is not the corrected one", off, "<=", _CLEAR)
         return [clear, *_some(problem)]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -144,18 +144,19 @@ class WrongLabelsComeFirst(AbstractGauge):
 
 
 class ShareOfWrongLabels(AbstractGauge):
-    """Let q_i be the probability of class k at row i under a model without the row (one Newton step of leaving it out),
-    its logits divided by T. If a share e of labels was replaced by another of C classes at random, the label of row i
-    is k with probability (1 - e) q_ik + e (1 - q_ik)/(C - 1). The shares e that a likelihood-ratio test at 5 % does not
-    reject, T fitted at each, hold the share of labels that are wrong, in at least nine of ten models.
+    """Let q_i be the class probabilities at row i, with entries q_ik for class k, under a model without the row. This
+    model comes from one Newton step of leaving the row out, and its logits are divided by T. If a share e of labels was
+    replaced by another of C classes at random, the label of row i is k with probability (1 - e) q_ik + e (1 - q_ik)/(C
+    - 1). Collect the shares e that a likelihood-ratio test at 5 % does not reject, where T is fitted at each. In at
+    least nine of ten models, these shares contain the share of labels that are wrong.
     """
 
-    title = "Share of wrong labels from training rows alone"
+    title = "Share of wrong labels, estimated from training rows alone"
     source = Source("rad2020alo", note="leaving one out, with a mixture of right and wrong labels")
     stated = Kind.OWN
     population = MislabelledNetworks()
     relation = Estimate()
-    control = Control("a third of that share", lambda interval, problem: interval / 3)
+    control = Control("a third of this share", lambda interval, problem: interval / 3)
     controls = "how many training labels are wrong"
     unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
     traced = False
