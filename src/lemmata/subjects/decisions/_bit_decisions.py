@@ -45,7 +45,7 @@ class BitDecision(eqx.Module):
 
 
 class BitDecisions(Population[BitDecision]):
-    """Random goals. The horizon is above twice the bits, so that every goal in reach is reached.
+    """Processes with random goals. The horizon is above twice the bits, so that every reachable goal is reached.
 
     Args:
         bits: by default.
@@ -67,7 +67,9 @@ class BitDecisions(Population[BitDecision]):
 
     def hypotheses(self, problem: BitDecision) -> list[Hypothesis]:
         return [
-            Hypothesis("the horizon", problem.horizon, ">", 2 * problem.bits, "else far states have the value 0, too")
+            Hypothesis(
+                "the horizon", problem.horizon, ">", 2 * problem.bits, "otherwise far states also have the value 0"
+            )
         ]
 
 
@@ -89,7 +91,7 @@ class ScrambledDecision(eqx.Module):
 
 
 class ScrambledDecisions(Population[ScrambledDecision]):
-    """Parities of more than half of the bits each."""
+    """Processes whose following bits are parities of more than half of the bits each."""
 
     settings = Space(bits=Integer(8, 4, 10, "bits", corners=(7, 9)), horizon=Integer(6, 2, 60, "states that count"))
 
@@ -102,7 +104,13 @@ class ScrambledDecisions(Population[ScrambledDecision]):
     def hypotheses(self, problem: ScrambledDecision) -> list[Hypothesis]:
         least = np.bitwise_count(problem.masks).min()
         return [
-            Hypothesis("bits in the shortest parity", float(least), ">", len(problem.masks) / 2, "else a bit is easy")
+            Hypothesis(
+                "bits in the shortest parity",
+                float(least),
+                ">",
+                len(problem.masks) / 2,
+                "otherwise a following bit is easy to learn",
+            )
         ]
 
 
@@ -114,7 +122,7 @@ class Formula(eqx.Module):
 
 
 class Formulas(Population[Formula]):
-    """Half of them random terms of one width, half the parity of as many bits, written as its terms."""
+    """Half of the formulas are random terms of one width, and half are the parity of as many bits, as terms."""
 
     settings = Space(
         bits=Integer(9, 3, 12, "bits"), width=Integer(4, 1, 8, "literals of a term"), terms=Integer(12, 1, 200, "")
@@ -134,8 +142,8 @@ class Formulas(Population[Formula]):
     def hypotheses(self, problem: Formula) -> list[Hypothesis]:
         share = float(problem.truth.mean())
         return [
-            Hypothesis("states that it holds in", share, ">", 0.0, "a formula without terms"),
-            Hypothesis("states that it holds in", share, "<=", 1.0, "its share is at most 1"),
+            Hypothesis("states that it holds in", share, ">", 0.0, "otherwise it is a formula without terms"),
+            Hypothesis("states that it holds in", share, "<=", 1.0, "a share is at most 1"),
         ]
 
 

@@ -1,9 +1,9 @@
 """How well parts of a decision process are approximated: following bits, rewards, best values.
 
-Squared errors are divided by the variance over the same states, since a reward that is 1 in one state of 2^n has next
-to no variance of its own. This theory controls what polynomials of a degree can explain, exactly, and through them what
-an infinitely wide network, which learns low degrees first, makes of few states. It leaves open how the networks of
-practice do on the states that a policy visits.
+Squared errors are divided by the variance over the same states, since a reward that is 1 in one state of 2^n has almost
+no variance. This theory controls exactly what polynomials of a given degree can explain. Through them it controls what
+an infinitely wide network, which learns low degrees first, learns from few states. It leaves open how networks in
+practice perform on the states that a policy visits.
 """
 
 import math
@@ -30,24 +30,25 @@ _KEY = "zhu2024representation"
 
 
 class ExplainedByDegree(Claim[BitDecision]):
-    """In the process that flips pairs of n bits, over H > n/2 states, polynomials of degree p < n - 1 explain of the
-    variance over all states, at best,
+    """Consider the process that flips pairs of n bits, where the best value of a state is the largest sum of the
+    rewards in H > n/2 states, this state included. Let p be a degree with 1 <= p < n - 1. Polynomials of degree p in
+    the bits explain at best the following shares of the variance over all states:
 
         all of every following bit,
         (binom(n, 1) + ... + binom(n, p)) / (2^n - 1) of the reward,
-        (n/64) / (m² + n/32), m = (H - n/4)/2, of the best values,
+        (n/64) / (m² + n/32), m = (H - n/4)/2, of the best values.
 
-    p at least 1. The reward is one conjunction and yet of all degrees.
+    The reward is a single conjunction of bits, but it has parts of all degrees.
     """
 
-    title = "What low degrees explain of a model and its values"
+    title = "The share of a model and of its values that polynomials of low degree explain"
     source = Source(_KEY, "Abstract, simple model", note="by polynomials")
     population = BitDecisions()
     relation = Equal()
-    control = Control("nine tenths of each", lambda shares, problem: 0.9 * shares)
-    controls = "the least squared error by polynomials"
-    unexplained = "networks that are no polynomials of low degree"
-    reading = "simple to represent as of low degree; errors over all states alike"
+    control = Control("nine tenths of each share", lambda shares, problem: 0.9 * shares)
+    controls = "the least squared error of approximations by polynomials"
+    unexplained = "networks that are not polynomials of low degree"
+    reading = "'simple to represent' is read as 'of low degree', and errors count equally over all states"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -72,19 +73,20 @@ def _reward(bits: int, degree: int) -> float:
 
 
 class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
-    """In a process whose following bits are parities of the bits, and whose reward is one bit, an infinitely wide ReLU
-    network that has seen half of the states has a larger squared error, over the variance, at a following bit than at
-    the best values.
+    """Consider a process in which the action sets the first following bit, and every other following bit is a parity of
+    more than half of the bits. The reward of a state is its first bit. Train an infinitely wide ReLU network on half of
+    the states. On the other half, its squared error divided by the variance is larger for a following bit that is a
+    parity than for the best values.
     """
 
-    title = "Values are easier than transitions in a scrambled process"
+    title = "Values are easier to learn than transitions in a scrambled process"
     source = Source(_KEY, "Abstract, errors", note="on a process made for it, none of the paper's")
     stated = Kind.OWN
     population = ScrambledDecisions()
     relation = Order("part", (0.0, 1.0))
-    control = Control("transitions are easier", lambda sign, problem: -sign, loose="a sign has no neighbour")
-    controls = "which of the two a network approximates better"
-    unexplained = "the processes of robots"
+    control = Control("transitions are easier", lambda sign, problem: -sign, loose="a sign has no near control")
+    controls = "whether a network approximates transitions or best values better"
+    unexplained = "the decision processes of robots"
     traced = False
     trials = 60
     predict = -1.0
@@ -96,17 +98,17 @@ class ScrambledModelsAreHarder(Claim[ScrambledDecision]):
 
 
 class ModelErrorsLowerOnParity(Claim[BitDecision]):
-    """In the process that flips pairs of bits, an infinitely wide ReLU network that has seen half of the states has a
-    smaller squared error, over the variance, at a following bit than at the best values.
+    """Consider the process that flips pairs of bits. Train an infinitely wide ReLU network on half of the states. On
+    the other half, its squared error divided by the variance is smaller for a following bit than for the best values.
     """
 
-    title = "Transitions are easier than values, by parity"
+    title = "Transitions are easier to learn than values in the parity process"
     source = Source(_KEY, "Abstract, errors", note="on the process of parities")
     population = BitDecisions(bits=8)
     relation = Order("part", (0.0, 1.0))
     control = Control("values are easier", lambda sign, problem: -sign)
-    controls = "which of the two a network approximates better"
-    unexplained = "the processes of robots"
+    controls = "whether a network approximates transitions or best values better"
+    unexplained = "the decision processes of robots"
     traced = False
     trials = 60
     predict = 1.0

@@ -1,10 +1,10 @@
 """Best values of decision processes of bits, and the formulas that they need.
 
-Two families of processes: pairs of bits are flipped until a goal is reached, or a counter runs over the bits and sets
-them. Each part of the model (a following bit, the reward) is a short formula; the best value decides a parity or a
-majority of all bits. Circuits of constant depth cannot be searched, but formulas of depth two can: the least number of
-terms is found exactly here. This theory controls how long a formula is. It leaves open how well a network, which is no
-such formula, approximates either.
+There are two families of processes. In one, pairs of bits are flipped until a goal is reached. In the other, a counter
+runs over the bits and sets them. Each part of the model (a following bit, the reward) is a short formula, but the best
+value decides a parity or a majority of all bits. Circuits of constant depth cannot be searched, but formulas of depth
+two can: the least number of terms is found exactly here. This theory controls how long a formula is. It leaves open how
+well a network, which is not such a formula, approximates either.
 """
 
 import math
@@ -31,19 +31,19 @@ _KEY = "zhu2024representation"
 
 
 class ParityBestValues(Claim[BitDecision]):
-    """In the process that flips a pair of n bits at each step, or none, with reward 1 in the goal, the best sum of the
-    rewards in H > n/2 states is H - k/2 where the state differs from the goal in an even number k of bits, and 0 where
-    it is odd.
+    """Consider the process that at each step flips a pair of n bits, or none. The reward is 1 in the goal and 0 in all
+    other states. Let k be the number of bits in which a state differs from the goal. The best value of the state is the
+    largest sum of the rewards in H > n/2 states, this state included. It is H - k/2 if k is even, and 0 if k is odd.
     """
 
-    title = "Best values decide a parity"
+    title = "Best values in the parity process depend on a parity of all bits"
     source = Source(_KEY, "Abstract, Q-function", note="the process of parities")
     population = BitDecisions()
     relation = Equal()
-    control = Control("a step mends one bit", lambda values, problem: jnp.maximum(2 * values - problem.horizon, 0))
+    control = Control("a step corrects one bit", lambda values, problem: jnp.maximum(2 * values - problem.horizon, 0))
     controls = "the best value of each state"
-    unexplained = "how long a circuit is that computes it"
-    reading = "the process of flips of pairs, as it is known; the abstract names none"
+    unexplained = "the size of a circuit that computes the best value"
+    reading = "the known process that flips pairs of bits; the abstract names no process"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -55,19 +55,23 @@ class ParityBestValues(Claim[BitDecision]):
 
 
 class MajorityBestValues(Claim[BitDecision]):
-    """In the process in which a counter runs over n bits and an action sets the bit that it points to, with reward 1
-    where the counter has reached n and all bits are those of the goal, the best sum of the rewards in H >= 2n states
-    is H - n - k where the counter is 0 and k bits differ from the goal.
+    """Consider a process in which a counter runs over n bits. One action sets the bit that the counter points to, as
+    it is in the goal. The other action moves the counter on by one. The reward is 1 if the counter has reached n and
+    all bits are those of the goal, and 0 otherwise. Let k be the number of bits in which a state with the counter at 0
+    differs from the goal. The largest sum of the rewards in H >= 2n states is then H - n - k.
     """
 
-    title = "Best values count bits"
+    title = "Best values in the majority process count the wrong bits"
     source = Source(_KEY, "Abstract, Q-function", note="the process of majorities")
     population = BitDecisions()
     relation = Equal()
-    control = Control("the counter need not run to its end", lambda values, problem: values + problem.bits)
-    controls = "the best value of each state where the counter is 0"
-    unexplained = "how long a circuit is that computes it"
-    reading = "the goal asks for the counter's end: else the time is the place of the last wrong bit plus k"
+    control = Control("the counter need not reach its end", lambda values, problem: values + problem.bits)
+    controls = "the best value of each state in which the counter is 0"
+    unexplained = "the size of a circuit that computes the best value"
+    reading = (
+        "the goal requires that the counter has reached n; otherwise the time would be the position of the last wrong "
+        "bit plus k"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -79,18 +83,22 @@ class MajorityBestValues(Claim[BitDecision]):
 
 
 class FormulasOfParity(Claim[BitDecision]):
-    """In the process that flips pairs of n bits, the n following bits under a given action, and the reward, take one
-    conjunction each, n + 1 together. Whether a best value is above 0 takes 2^(n-1) conjunctions, no fewer.
+    """Consider the process that flips pairs of n bits, and write functions of the bits as disjunctions of conjunctions.
+    Under a given action, each of the n following bits takes one conjunction, and the reward takes one, so together they
+    take n + 1. Let a best value be the largest sum of the rewards in H > n/2 states. A formula that decides whether it
+    is above 0 needs 2^(n-1) conjunctions, and this number is enough.
     """
 
-    title = "Short formulas of a model, long ones of its values"
+    title = "The parity process has short formulas for its model but long ones for its values"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, where the smallest is found")
     population = BitDecisions()
     relation = Equal()
-    control = Control("half as many decide either", lambda terms, problem: terms / 2)
-    controls = "the least number of conjunctions"
-    unexplained = "circuits of constant depth above two, whose least sizes are known by proofs alone"
-    reading = "constant depth as two, the action given, and the Q-function by whether a value is above 0"
+    control = Control("half as many conjunctions are enough for both", lambda terms, problem: terms / 2)
+    controls = "the least number of conjunctions in a formula"
+    unexplained = "circuits of constant depth above two, whose smallest sizes are known only from proofs"
+    reading = (
+        "constant depth is read as two, with the action given; the Q-function enters by whether a value is above 0"
+    )
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -105,19 +113,20 @@ class FormulasOfParity(Claim[BitDecision]):
 
 
 class FormulaOfMajority(Claim[BitDecision]):
-    """In the process in which a counter runs over n bits, with the counter at 0, whether at least half of the bits are
-    those of the goal is whether the best sum of the rewards in H states is at least H - n - floor(n/2), and that takes
-    binom(n, ceil(n/2)) conjunctions, no fewer.
+    """Consider the process in which a counter runs over n bits and an action sets the bit that it points to. Let the
+    counter be at 0. At least half of the bits are those of the goal if and only if the best sum of the rewards in H >=
+    2n states is at least H - n - floor(n/2). A disjunction of conjunctions that decides this needs binom(n, ceil(n/2))
+    conjunctions, and this number is enough.
     """
 
-    title = "A formula for best values that count"
+    title = "The shortest formula for a threshold of best values in the majority process"
     source = Source(_KEY, "Abstract, circuits", note="at depth two, for majorities")
     population = BitDecisions()
     relation = Equal()
-    control = Control("of one more bit that is right", lambda terms, problem: math.comb(problem.bits, _more(problem)))
-    controls = "the least number of conjunctions"
+    control = Control("one more bit must be right", lambda terms, problem: math.comb(problem.bits, _more(problem)))
+    controls = "the least number of conjunctions in a formula"
     unexplained = "circuits of constant depth above two"
-    reading = "constant depth as two, and the Q-function by a threshold of the best value"
+    reading = "constant depth is read as two, and the Q-function enters by a threshold of the best value"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -135,18 +144,18 @@ def _more(problem: BitDecision) -> int:
 
 
 class InfluenceAtMostWidth(Claim[Formula]):
-    """If a function of bits is a disjunction of conjunctions of at most w literals, then at a random state at most w
-    bits in the mean change it when they are flipped (Amano's form of a bound of Boppana). So a formula that decides a
-    parity of n bits has a conjunction of all n.
+    """Let a function of bits be a disjunction of conjunctions of at most w literals each. At a uniformly random state,
+    the number of bits that change the function when they are flipped is on average at most w. This is Amano's form of a
+    bound of Boppana. It follows that a formula that decides a parity of n bits has a conjunction of all n bits.
     """
 
-    title = "Influence is at most the width"
+    title = "The total influence of a formula is at most its width"
     source = Source(_KEY, "Abstract, circuits", note="why a parity has no short formula")
     population = Formulas()
     relation = AtMost()
     control = Control("at most nine tenths of the width", lambda width, problem: 0.9 * width)
-    controls = "how many bits matter at a random state"
-    unexplained = "the number of conjunctions, and depths above two, where the bound is a power of log(size)"
+    controls = "how many bits influence the function at a random state"
+    unexplained = "the number of conjunctions; depths above two, for which the bound is a power of log(size)"
     traced = False
 
     def predict(self, problem: Formula) -> Array:
@@ -162,18 +171,19 @@ class InfluenceAtMostWidth(Claim[Formula]):
 
 
 class WeightsOfParityValues(Claim[BitDecision]):
-    """In the process that flips pairs of n >= 4 bits, over H > n/2 states, the squared Walsh coefficients of the best
-    values add up to m², n/64, n/64 and m² at the degrees 0, 1, n - 1 and n, with m = (H - n/4)/2, and to 0 between:
-    half of the mean square is at the two highest degrees.
+    """Consider the process that flips pairs of n >= 4 bits. Let a best value be the largest sum of the rewards in H >
+    n/2 states, and let m = (H - n/4)/2. The squared Walsh coefficients of the best values add up to m², n/64, n/64 and
+    m² at the degrees 0, 1, n - 1 and n, and to 0 at all other degrees. So half of the mean square is at the two highest
+    degrees.
     """
 
-    title = "Half of the values is of highest degree"
+    title = "Half of the mean square of parity values is at the two highest degrees"
     source = Source(_KEY, "Abstract, Q-function", note="by degrees")
     population = BitDecisions(bits=7)
     relation = Equal(block=-1)
-    control = Control("half of that at the highest degree", lambda weights, problem: weights.at[-1].divide(2))
-    controls = "the degrees of the best values"
-    unexplained = "learners that can tell a parity"
+    control = Control("half as much at the highest degree", lambda weights, problem: weights.at[-1].divide(2))
+    controls = "how the best values are distributed over degrees"
+    unexplained = "learners that can learn a parity"
     traced = False
 
     def predict(self, problem: BitDecision) -> Array:
@@ -190,18 +200,18 @@ class WeightsOfParityValues(Claim[BitDecision]):
 
 
 class EasyValuesOfHardModels(Claim[ScrambledDecision]):
-    """The action is the first bit of the following state and the reward of a state is its first bit, while every other
-    following bit is a parity of more than half of the bits. Then the best values are of degree 1, and following bits
-    have the degrees of their parities: the order of the parity process is turned round.
+    """Consider a process in which the action is the first bit of the following state, and the reward of a state is its
+    first bit. Every other following bit is a parity of more than half of the bits. Then the best values have degree 1,
+    and the following bits have the degrees of their parities. This reverses the order of the parity process.
     """
 
-    title = "Easy values of a hard model"
+    title = "A process with best values of degree 1 and parities as transitions"
     source = Source(_KEY, "Abstract, insight", note="a process where it is the other way round")
     population = ScrambledDecisions()
     relation = Equal()
-    control = Control("of degrees higher by one", lambda degrees, problem: degrees + 1)
-    controls = "degrees of best values and of the model's bits"
-    unexplained = "which order a process of practice has"
+    control = Control("all degrees are higher by one", lambda degrees, problem: degrees + 1)
+    controls = "the degrees of the best values and of the following bits"
+    unexplained = "which of the two orders a process in practice has"
     traced = False
 
     def predict(self, problem: ScrambledDecision) -> Array:

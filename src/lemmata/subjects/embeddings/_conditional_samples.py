@@ -55,7 +55,7 @@ class ConditionalSamples(eqx.Module):
 
 
 class ConditionalPairs(Population[ConditionalSamples]):
-    """Linear maps of normal labels with noise.
+    """Representations that are linear maps of normal labels with noise.
 
     Args:
         between: whether the target's conditional law is near the source's.
@@ -79,13 +79,13 @@ class ConditionalPairs(Population[ConditionalSamples]):
         return ConditionalSamples(z_s, y_s, z_t, y_t, setting["ridge"])
 
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
-        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operator need not exist")]
+        return [Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operator may not exist")]
 
 
 class ShiftedLabels(Population[ConditionalSamples]):
-    """The same conditional law z = b y in both, without noise; the labels of the target are wider.
+    """Samples with z = b y in source and target, without noise, and with more widely spread labels in the target.
 
-    The columns of y_s are labels of one number; those of the target are `wider` times a normal number.
+    Each label is one number: standard normal in the source, and `wider` times a standard normal number in the target.
     """
 
     def settings(self) -> Space:
@@ -105,8 +105,14 @@ class ShiftedLabels(Population[ConditionalSamples]):
     def hypotheses(self, problem: ConditionalSamples) -> list[Hypothesis]:
         ratio = jnp.mean(problem.y_t**2) / jnp.mean(problem.y_s**2)
         return [
-            Hypothesis("mean square of the target's labels over the source's", ratio, ">", 1.0, "labels shift"),
-            Hypothesis("the ridge", problem.ridge, ">", 0.0, "else the operators are equal"),
+            Hypothesis(
+                "mean square of the target's labels over the source's",
+                ratio,
+                ">",
+                1.0,
+                "the claim is about labels that shift",
+            ),
+            Hypothesis("the ridge", problem.ridge, ">", 0.0, "otherwise the operators are equal"),
         ]
 
 
@@ -137,7 +143,7 @@ class NormalConditionals(eqx.Module):
 
 
 class SpreadPairs(Population[NormalConditionals]):
-    """Random slopes; the target's noise is the larger one, and so may be its slope."""
+    """Domains with random slopes. The target has the larger noise, and its slope can be larger, too."""
 
     def settings(self) -> Space:
         wider = Real(2.5, 1.5, 4.0, "the target's noise", corners=(2.0, 3.0))
@@ -150,7 +156,9 @@ class SpreadPairs(Population[NormalConditionals]):
         return NormalConditionals(np.array([1.0, 3.0]) * rng.uniform(-1, 1, 2), noises, setting["ridge"])
 
     def hypotheses(self, problem: NormalConditionals) -> list[Hypothesis]:
-        return [Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "else a root has no slope")]
+        return [
+            Hypothesis("the smaller noise", problem.noises.min(), ">", 0.0, "otherwise a square root has no derivative")
+        ]
 
 
 class LabelledDomains(eqx.Module):
@@ -182,10 +190,10 @@ class LabelledDomains(eqx.Module):
 
 
 class DomainPairs(Population[LabelledDomains]):
-    """Random domains.
+    """Random source and target domains with finitely many labels.
 
     Args:
-        shift: what differs: the law of the labels, or the law of z given them.
+        shift: what differs: the distribution of the labels, or the distribution of z given the labels.
     """
 
     shift: str = "labels"
@@ -215,6 +223,14 @@ class DomainPairs(Population[LabelledDomains]):
     def hypotheses(self, problem: LabelledDomains) -> list[Hypothesis]:
         if self.shift == "labels":
             apart = np.abs(problem.means[0] - problem.means[1]).max()
-            return [Hypothesis("distance of the conditional means", apart, "<=", 0.0, "only labels shift")]
+            return [
+                Hypothesis(
+                    "distance of the conditional means", apart, "<=", 0.0, "the claim is about a shift of labels alone"
+                )
+            ]
         apart = np.abs(problem.source - problem.target).max()
-        return [Hypothesis("distance of the laws of labels", apart, "<=", 0.0, "only z given y shifts")]
+        return [
+            Hypothesis(
+                "distance of the laws of labels", apart, "<=", 0.0, "the claim is about a shift of z given y alone"
+            )
+        ]

@@ -1,9 +1,9 @@
-"""Conditional laws as operators: what the discrepancy of two of them measures, and what enters it besides.
+"""Conditional distributions as operators: what the discrepancy of two of them measures, and what else enters it.
 
-A conditional mean operator U maps features of a label to the mean features of z given it, and a conditional covariance
-operator R is what labels leave unexplained. Gram matrices of two samples give both distances, |U_s - U_t|² and the
-squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how well either is known
-from few rows: with a ridge, the law of the labels enters, too.
+A conditional mean operator U maps the features of a label to the mean features of z given the label. A conditional
+covariance operator R is the covariance that labels leave unexplained. Gram matrices of two samples give both distances,
+|U_s - U_t|² and the squared Bures distance of R_s and R_t. This theory controls the two numbers. It leaves open how
+well either is known from few rows: with a ridge, the distribution of the labels enters, too.
 """
 
 import jax.numpy as jnp
@@ -44,20 +44,24 @@ def _norms(problem: ConditionalSamples) -> float:
 
 
 class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
-    """With features of z and y as columns of Phi and Psi, K = Phi'Phi, L = Psi'Psi and A = (L + n e)^-1, the
-    conditional mean operators U = C_zy (C_yy + e)^-1 of two samples, by moments about 0, have the distance
+    """Let two samples s and t consist of representations z and labels y. Let the columns of Phi be the features of z in
+    one sample, and the columns of Psi those of y. Let K = Phi'Phi, L = Psi'Psi and A = (L + n e)^-1, where n is the
+    number of rows of the sample and e > 0 is a ridge. Let U = C_zy (C_yy + e)^-1 be the conditional mean operator of a
+    sample, where C_zy and C_yy are second moments about 0. The squared Hilbert-Schmidt distance of the two operators is
 
         |U_s - U_t|² = tr(L_s A_s K_s A_s) + tr(L_t A_t K_t A_t) - 2 tr(L_ts A_s K_st A_t).
+
+    Here K_st and L_ts are the Gram matrices between the two samples.
     """
 
-    title = "The distance of conditional means, from Gram matrices"
+    title = "The distance of two conditional mean operators, from Gram matrices"
     source = Source(_KEY, "Abstract, discrepancy", note="its mean term")
     population = ConditionalPairs()
     relation = Equal()
     control = Control("without the last trace", lambda distance, problem: _norms(problem))
     controls = "the mean term of the discrepancy"
-    unexplained = "how near it is to that of the laws"
-    reading = "a squared norm, so that the last trace is subtracted"
+    unexplained = "how close this is to the distance of the two distributions"
+    reading = "the distance is read as a squared norm, so the last trace is subtracted"
     traced = False
 
     def predict(self, problem: ConditionalSamples) -> Array:
@@ -72,19 +76,21 @@ class MeanOperatorsFromGrams(Claim[ConditionalSamples]):
 
 
 class CovarianceOperatorsFromGrams(Claim[ConditionalSamples]):
-    """With H the centring matrix and B = n e (H L H + n e)^-1, the conditional covariance operators R = C_zz - C_zy
-    (C_yy + e)^-1 C_yz of two samples, by moments about the mean, have the squared Bures distance
+    """Let two samples s and t of n and m rows have the Gram matrices K of representations z and L of labels y. Let H be
+    the centring matrix and B = n e (H L H + n e)^-1, where e > 0 is a ridge and m replaces n for the sample t. Let R =
+    C_zz - C_zy (C_yy + e)^-1 C_yz be the conditional covariance operator of a sample, by moments about the mean. The
+    squared Bures distance of the two operators is
 
         tr(H K_s H B_s)/n + tr(H K_t H B_t)/m - 2 |B_s^1/2 H K_st H B_t^1/2| / (n m)^1/2,
 
-    |.| the sum of the singular values.
+    where |.| is the sum of the singular values and K_st is the Gram matrix between the two samples.
     """
 
-    title = "The distance of conditional covariances, from Gram matrices"
+    title = "The distance of two conditional covariance operators, from Gram matrices"
     source = Source(_KEY, "Abstract, discrepancy", note="its covariance term")
     population = ConditionalPairs()
     relation = Equal()
-    control = Control("of the squared roots' norms alone", lambda distance, problem: _traces(problem))
+    control = Control("without the last term", lambda distance, problem: _traces(problem))
     controls = "the covariance term of the discrepancy"
     unexplained = "conditional covariances that change with the label"
     traced = False
@@ -106,18 +112,20 @@ def _traces(problem: ConditionalSamples) -> float:
 
 
 class DiscrepancyTriangle(Claim[ConditionalSamples]):
-    """The root of |U_s - U_t|² plus the squared Bures distance of R_s and R_t obeys the triangle inequality: it is at
-    most the sum of the distances from either to a third sample. Here the third one has the source's labels, and
-    representations half way from the source's to those that the target's conditional means would give it.
+    """Let each sample have a conditional mean operator U and a conditional covariance operator R. Let the discrepancy
+    of a source s and a target t be the root of |U_s - U_t|² plus the squared Bures distance of R_s and R_t. It
+    satisfies the triangle inequality: it is at most the sum of the discrepancies of s and t from a third sample. Here
+    the third sample has the labels of the source. Its representations are half way from those of the source to those
+    that the conditional means of the target would give.
     """
 
-    title = "The discrepancy is a distance"
+    title = "The conditional discrepancy satisfies the triangle inequality"
     source = Source(_KEY, "Abstract, metric", note="the triangle inequality")
     population = ConditionalPairs(between=True)
     relation = AtMost()
     control = Control("at most three quarters of the sum", lambda bound, problem: 0.75 * bound)
-    controls = "the discrepancy of two samples by way of a third"
-    unexplained = "whether equal operators have equal conditional laws, which asks for characteristic kernels"
+    controls = "the discrepancy of two samples, given their discrepancies from a third sample"
+    unexplained = "whether equal operators imply equal conditional distributions, which requires characteristic kernels"
     traced = False
 
     def predict(self, problem: ConditionalSamples) -> Array:
@@ -139,23 +147,24 @@ class DiscrepancyTriangle(Claim[ConditionalSamples]):
 
 
 class SpreadIsSeen(Claim[NormalConditionals]):
-    """If z = b y + s times a normal number, y normal of variance 1, with b and s of its own in either domain, then
-    under linear kernels and with the ridge e the squared Bures distance of the conditional covariances from n rows of
-    either domain tends, as n grows, to
+    """In a source and a target domain, let z = b y + s times a standard normal number, where y is standard normal and b
+    and s may differ between the domains. Use linear kernels, the ridge e, and n rows from each domain. As n grows, the
+    squared Bures distance of the conditional covariances tends to
 
-        (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e):
+        (R_s^1/2 - R_t^1/2)²,   R = s² + b² e/(1 + e),
 
-    it tells spreads apart that the conditional means do not show.
+    where R_s and R_t are the values of R in the source and in the target. So this term shows a difference of spreads
+    that the conditional means do not show.
     """
 
-    title = "The covariance term sees the spread"
+    title = "The covariance term of the discrepancy detects a change of spread"
     source = Source(_KEY, "Abstract, discrepancy", note="what its covariance term adds")
     population = SpreadPairs()
     # too large by about (R_s + R_t)/(2 n): by 9/600 of 2.9 at the last rung
     relation = Limit("n", (75.0, 300.0), margin=0.02, resolution=0.06, replicates=2)
     control = Control("R = s², without the ridge's term", lambda value, problem: _apart(problem.noises**2))
-    controls = "the covariance term of a long sample"
-    unexplained = "short samples, where it is too large by about (R_s + R_t)/(2n)"
+    controls = "the covariance term of the discrepancy for a large sample"
+    unexplained = "small samples, for which the term is too large by about (R_s + R_t)/(2n)"
     traced = False
     trials = 100
 
@@ -180,23 +189,24 @@ def _by_labels(problem: ConditionalSamples, ridge: float) -> Array:
 
 
 class LabelsByTheRidge(Claim[ConditionalSamples]):
-    """If z = b y in source and target, y of one column with mean squares v_s != v_t, then under linear kernels and with
-    a ridge e > 0
+    """Let z = b y in the source and in the target. Let the label y have one column, with mean square v_s in the source
+    and v_t in the target, v_s != v_t. With linear kernels and a ridge e > 0, the squared distance of the conditional
+    mean operators U is
 
-        |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))²,
+        |U_s - U_t|² = |b|² (v_s/(v_s + e) - v_t/(v_t + e))².
 
-    above 0 where b is not 0, although the conditional laws are equal.
+    It is above 0 if b is not 0, although the conditional distributions are equal.
     """
 
-    title = "How labels enter the discrepancy"
+    title = "With a ridge, a shift of the labels alone enters the discrepancy"
     source = Source(_KEY, "Abstract, metric", note="with what the ridge adds")
     population = ShiftedLabels()
     relation = Equal()
     control = Control(
         "as if the ridge were a tenth larger", lambda value, problem: _by_labels(problem, 1.1 * problem.ridge)
     )
-    controls = "the mean term where labels alone shift"
-    unexplained = "other kernels, for which it is no closed form"
+    controls = "the mean term of the discrepancy if only the labels shift"
+    unexplained = "other kernels, for which there is no closed form"
     traced = False
 
     def predict(self, problem: ConditionalSamples) -> Array:
@@ -212,17 +222,18 @@ class LabelsByTheRidge(Claim[ConditionalSamples]):
 
 
 class LabelsVanishWithTheRidge(Claim[ConditionalSamples]):
-    """If z = b y in source and target and the labels have unlike mean squares, the squared distance of the conditional
-    mean operators falls like e² as the ridge e falls.
+    """Let z = b y in the source and in the target, where the label y has one column and different mean squares in the
+    two. With linear kernels, the squared distance of the conditional mean operators falls like e² as the ridge e falls
+    to 0.
     """
 
-    title = "What labels add falls with the ridge squared"
+    title = "The part of the discrepancy due to labels falls like the ridge squared"
     source = Source(_KEY, "Abstract, metric", note="as the ridge vanishes")
     population = ShiftedLabels()
     relation = Rate("1/ridge", (32.0, 128.0, 512.0))
-    control = Control("like e^1.5", lambda exponent, problem: exponent + 0.5)
-    controls = "how much of the discrepancy is labels"
-    unexplained = "noise, which asks for a ridge"
+    control = Control("it falls like e^1.5", lambda exponent, problem: exponent + 0.5)
+    controls = "how much of the discrepancy is due to labels"
+    unexplained = "noise, which requires a ridge"
     traced = False
     trials = 32
     predict = -2.0

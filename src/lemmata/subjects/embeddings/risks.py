@@ -1,9 +1,10 @@
-"""Risks under shift: how far the discrepancy of conditional laws bounds the error on a target.
+"""Risks under shift: how far the discrepancy of conditional distributions bounds the error on a target.
 
-Labels y are finitely many, z given each is normal, and w z predicts y. The error given a label is an inner product of
-the features z², z, 1 with weights that the label and w fix, so that a change of the conditional mean operator changes
-it by no more than the product of two norms. This theory controls the risk where labels have the same law. It leaves
-open labels that shift: then equal conditional laws bound nothing without the ratio of the labels' laws.
+Labels y take finitely many values, z is normal given each label, and w z predicts y. The error given a label is an
+inner product of the features z², z, 1 with weights that the label and w determine. So a change of the conditional mean
+operator changes the error by at most the product of two norms. This theory controls the risk if labels have the same
+distribution. It leaves open labels that shift: equal conditional distributions then give no bound without the ratio of
+the label probabilities.
 """
 
 import jax.numpy as jnp
@@ -19,23 +20,24 @@ _KEY = "yang2024cod"
 
 
 class RiskByDiscrepancy(Claim[LabelledDomains]):
-    """If labels have the same law p in source and target, and w z predicts y, then the mean squared errors of both
-    differ by at most
+    """Let labels y take finitely many values, with the same distribution p in source and target. Let w z be the
+    prediction of y, where z is a representation and w a weight. The mean squared errors in source and target differ by
+    at most
 
         (E |f_y|²)^1/2 (E |d_y|²)^1/2,   f_y = (w², -2 w y),
 
-    d_y the difference of the means of (z², z) given y, whose mean square over p is the squared distance of the
-    conditional mean operators, weighted by the labels.
+    where d_y is the difference between target and source of the conditional means of (z², z) given y. Its mean square
+    over p is the squared distance of the conditional mean operators, weighted by the labels.
     """
 
-    title = "The conditional discrepancy bounds the change of the risk"
+    title = "The conditional discrepancy bounds the change of the risk under a shift"
     source = Source(_KEY, "Abstract, sufficiency", note="for labels of one law")
     population = DomainPairs("conditionals")
     relation = AtMost()
-    control = Control("four fifths of it", lambda bound, problem: 0.8 * bound)
+    control = Control("four fifths of the bound", lambda bound, problem: 0.8 * bound)
     controls = "the error on a target"
-    unexplained = "which representation makes it small without losing the labels"
-    reading = "sufficient as: by the product of norms, features z² and z"
+    unexplained = "which representation makes the discrepancy small without losing information about the labels"
+    reading = "'sufficient' is read as a bound by the product of norms, with the features z² and z"
     traced = False
 
     def predict(self, problem: LabelledDomains) -> Array:
@@ -58,18 +60,19 @@ class RiskByDiscrepancy(Claim[LabelledDomains]):
 
 
 class RiskByRatios(Claim[LabelledDomains]):
-    """If z given y has the same law in source and target, labels have the probabilities p and q, and no label of the
-    target is missing in the source, then the target's risk is at most max(q/p) times the source's, for any prediction.
+    """Let z given y have the same distribution in source and target, where y is a label. Let labels have the
+    probabilities p in the source and q in the target, and let no label of the target be missing in the source. For any
+    prediction, the risk on the target is then at most max(q/p) times the risk on the source.
     """
 
-    title = "Equal conditional laws, and the ratio of the labels"
+    title = "The ratio of label probabilities bounds the risk on a target"
     source = Source(_KEY, "Abstract, sufficiency", note="with the ratio of the labels' laws")
     population = DomainPairs()
     relation = AtMost()
-    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    control = Control("three quarters of the bound", lambda bound, problem: 0.75 * bound)
     controls = "the risk on the target"
-    unexplained = "the ratio itself, which no label of the target tells"
-    trivial = "a risk may be anything"
+    unexplained = "the ratio itself, which is unknown without labels of the target"
+    trivial = "a risk has no upper bound in general"
     traced = False
 
     def predict(self, problem: LabelledDomains) -> Array:

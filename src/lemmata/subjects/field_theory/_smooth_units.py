@@ -96,7 +96,7 @@ class OddUnit(eqx.Module):
 
 def _bent(problem: OddUnit) -> Hypothesis:
     third = -problem.share * problem.sine**2 - 2.0 * (1.0 - problem.share) * problem.tangent**2
-    return Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "else kernels grow")
+    return Hypothesis("the third derivative at 0 over the first", third, "<", 0.0, "otherwise kernels grow with depth")
 
 
 ODD_UNITS = Drawn(
@@ -143,7 +143,7 @@ class GatedUnit(eqx.Module):
 
 GATED_UNITS = Drawn(
     GatedUnit,
-    positive("beta", "else the unit is linear"),
+    positive("beta", "otherwise the unit is linear"),
     beta=log_uniform(0.5, 2.0),
     gate=Choice("logistic", tuple(GATES), "normal is GELU, logistic SWISH"),
 )
@@ -202,7 +202,7 @@ class SmoothNetwork(eqx.Module):
 
 
 class SmoothNetworks(Population[SmoothNetwork]):
-    """Critical networks of tanh or GELU, or networks of tanh that are not critical.
+    """Critical networks with tanh or GELU units, or networks with tanh units that are not critical.
 
     Args:
         critical: whether weights and biases are those of the critical point.
@@ -230,4 +230,8 @@ class SmoothNetworks(Population[SmoothNetwork]):
         return SmoothNetwork(0.5 + kernel, point.weight_variance, point.bias_variance, *shape)
 
     def hypotheses(self, problem: SmoothNetwork) -> list[Hypothesis]:
-        return [Hypothesis("layers over width", problem.depth / problem.width, "<=", 0.15, "to first order in 1/n")]
+        return [
+            Hypothesis(
+                "layers over width", problem.depth / problem.width, "<=", 0.15, "the statement is to first order in 1/n"
+            )
+        ]

@@ -1,11 +1,12 @@
-"""Aspect ratios: what outputs of one input tell about each other, and where an estimate of it has its maximum.
+"""Aspect ratios: the information between outputs for one input, and the maximum of an estimate of it.
 
-Outputs of a deep and wide critical network share a random scale, so that one tells about another. The information
-between k1 and k2 of them, expanded in the relative variance v of the scale, is k1 k2/8 (v² - (20 + 3 k) v³/6), k = k1 +
-k2, a cubic with its maximum at v = 4/(20 + 3 k); with v taken as nu r, r depth over width and nu the growth of the
-vertex, that is the estimate of an optimal ratio. But v is e^(nu r) - 1: in s = nu r itself the first two terms are
-k1 k2/8 (s² - (14 + 3 k) s³/6), whose maximum is at 4/(14 + 3 k). Neither is one of the information. This theory
-controls the information at random weights. It leaves open what it has to do with how well a trained network predicts.
+Outputs of a deep and wide critical network share a random scale, so that one output carries information about another.
+Take k1 and k2 outputs, with k = k1 + k2, and let v be the relative variance of the scale. Expanded in v, the
+information is k1 k2/8 (v² - (20 + 3 k) v³/6). This is a cubic with its maximum at v = 4/(20 + 3 k). Replace v by nu r,
+where r is depth over width and nu is the growth of the vertex. The maximum is then the estimate of an optimal ratio.
+But v is e^(nu r) - 1, so the first two terms in s = nu r itself are k1 k2/8 (s² - (14 + 3 k) s³/6), with the maximum at
+4/(14 + 3 k). Neither maximum is a maximum of the information. This theory controls the information at random weights.
+It leaves open how the information is related to the predictions of a trained network.
 """
 
 import equinox as eqx
@@ -49,7 +50,9 @@ class AspectRatio(eqx.Module):
 
 _RATIOS = Drawn(
     AspectRatio,
-    lambda own: Hypothesis("the factor over the estimate", own.factor, ">", 1.0, "it is about larger ratios"),
+    lambda own: Hypothesis(
+        "the factor over the estimate", own.factor, ">", 1.0, "the statement is about larger ratios"
+    ),
     slope=uniform(0.0, 1.0),
     factor=log_uniform(1.1, 4.0),
     first=Integer(2, 1, 100, "outputs of one group", corners=(1, 6)),
@@ -95,22 +98,26 @@ def _beyond(problem: AspectRatio) -> np.ndarray:
 
 
 class InformationRises(Claim[AspectRatio]):
-    """At large depth and width in the ratio r, outputs of one input of a critical network of slope a below 0 and 1
-    above are sqrt(G) times independent normal variables, log G normal of variance v r, v = 6 (1 + a⁴)/(1 + a²)² - 1.
-    The information between two groups of k outputs together is above its value at r = 4/((20 + 3 k) v) at ratios 1.1
-    to 4 times as large. The maximum there is of a cubic, the first two terms in e^(v r) - 1 with v r in its place; the
-    first two in v r itself have theirs at 4/((14 + 3 k) v).
+    """Let a critical network have activations of slope a below 0 and 1 above 0, and let r be the ratio of its depth to
+    its width. If both are large, the outputs for one input are sqrt(G) times independent normal variables, where log G
+    is normal with variance v r and v = 6 (1 + a⁴)/(1 + a²)² - 1. Take two groups of outputs, with k outputs together,
+    and let r = 4/((20 + 3 k) v) be the estimated optimal ratio. At ratios 1.1 to 4 times as large, the information
+    between the two groups is larger than at this estimate.
+
+    The estimate is the maximum of a cubic, not of the information. The cubic has the first two terms of the expansion
+    in e^(v r) - 1, with v r in its place. The first two terms of the expansion in v r itself have their maximum at
+    4/((14 + 3 k) v).
     """
 
-    title = "The information rises beyond the estimated optimum"
+    title = "The information keeps rising beyond the estimated optimal aspect ratio"
     source = Source(_KEY, "Abstract, optimal aspect ratio", note="by the whole information")
     population = _RATIOS
     relation = AtLeast()
     traced = False
-    trivial = "that it is not negative is known, and is not what is said here"
-    control = Control("it is at least 5/2 as large", lambda found, problem: 2.5 * found)
-    controls = "what outputs tell about each other"
-    unexplained = "which ratio is best for a trained network"
+    trivial = "it is known that the information is not negative, but the claim is about its growth"
+    control = Control("it is at least 5/2 times as large", lambda found, problem: 2.5 * found)
+    controls = "how much information outputs carry about each other"
+    unexplained = "which aspect ratio is best for a trained network"
 
     def predict(self, problem: AspectRatio) -> np.ndarray:
         return _at_estimate(problem)

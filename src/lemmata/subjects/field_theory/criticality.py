@@ -1,10 +1,11 @@
-"""Criticality: where signals and gradients neither explode nor vanish, and how they still move there.
+"""Criticality: where signals and gradients neither explode nor vanish, and how they still change there.
 
-Of a network of weights of variance C_W / fan-in and biases of variance C_b, one input has the kernel K in a layer, the
-variance of its preactivations at infinite width; the next layer has C_b + C_W E[s(z)²], z ~ N(0, K), s the activation.
-Small changes of K are multiplied by chi_parallel = C_W E[s² (z² - K)]/(2 K²) and squared gradients by
-chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer by layer. It leaves open what
-training makes of them, and how fast networks learn whose gradients are of one size.
+Consider a network with weights of variance C_W / fan-in and biases of variance C_b. Let K be the kernel of one input in
+a layer, which is the variance of its preactivations at infinite width. The next layer has the kernel C_b + C_W
+E[s(z)²], z ~ N(0, K), where s is the activation. A layer multiplies small changes of K by chi_parallel = C_W E[s² (z² -
+K)]/(2 K²), and squared gradients by chi_perpendicular = C_W E[s'²]. This theory controls both at random weights, layer
+by layer. It leaves open how training changes them, and how fast networks learn whose gradients have one size in all
+layers.
 """
 
 from typing import Any
@@ -88,26 +89,30 @@ def _scaled(problem: GatedUnit, share: float) -> np.ndarray:
 
 
 class CriticalPointOfGates(Claim[GatedUnit]):
-    """GELU and SWISH, s(u) = u gate(beta u), have a critical point with K* > 0: at
+    """Let an activation be s(u) = u gate(beta u), as for GELU and SWISH. Let C_W / fan-in be the variance of the
+    weights of a network, and C_b the variance of its biases. The activation has a critical point with kernel K* > 0,
+    which is given by
 
-        C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    z ~ N(0, K*),
+        C_b = K* - E[s²]/E[s'²],    C_W = 1/E[s'²],    E[s² (z² - K*)]/(2 K*²) = E[s'²],    z ~ N(0, K*).
 
-    the kernel K* is fixed and both susceptibilities are 1. K* and C_b are 1/beta² times what they are at beta = 1, C_W
-    is the same: (0.1729, 1.9831, 3.5616) are C_b, C_W and K* of GELU, (0.5551, 1.9880, 14.3202) of SWISH. It is the
-    only one among the kernels from 0.001/beta² to 100,000/beta²: there, on a grid of twenty to a power of ten, the
-    difference of the two sides of the third equation changes its sign once.
+    At this point the kernel K* is fixed and both susceptibilities are 1. K* and C_b are 1/beta² times their values at
+    beta = 1, and C_W does not depend on beta. At beta = 1, the values of C_b, C_W and K* are (0.1729, 1.9831, 3.5616)
+    for GELU and (0.5551, 1.9880, 14.3202) for SWISH. There is no other critical point among the kernels from
+    0.001/beta² to 100,000/beta². On a grid of these kernels, with twenty to a power of ten, the difference of the two
+    sides of the third equation changes its sign once.
     """
 
-    title = "The critical points of GELU and SWISH"
+    title = "GELU and SWISH have one critical point with a positive kernel"
     source = Source(_KEY, "Abstract, criticality")
     population = GATED_UNITS
     relation = Equal()
     traced = False
     control = Control(
-        "at nine tenths of the kernel, and two of them", lambda found, problem: np.append(_scaled(problem, 0.9), 2.0)
+        "nine tenths of the kernel, and two critical points",
+        lambda found, problem: np.append(_scaled(problem, 0.9), 2.0),
     )
     controls = "the variances of weights and biases at which signals neither explode nor vanish"
-    unexplained = "whether networks of these variances train best"
+    unexplained = "whether networks with these variances can be trained best"
     # The root moves by 60 times what the difference of the two sides does; C_b is a difference, of 1/26 of K*.
     condition = (300.0, 100.0, 100.0, 1.0)
 
@@ -121,23 +126,25 @@ class CriticalPointOfGates(Claim[GatedUnit]):
 
 
 class GradientsOffCriticality(Claim[SmoothNetwork]):
-    """In a network of tanh with n units a layer, C_b = 0 and any C_W, the expected squared derivative of the
-    preactivations of layer L along a direction of those of layer 1 is
+    """Let a tanh network have n units in each layer, biases of variance C_b = 0 and weights of variance C_W / fan-in,
+    with any C_W. Let K_l be the kernel of layer l at infinite width, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l). Let
+    chi_perpendicular(K_l) be C_W times the mean squared derivative of tanh at z. Take the derivative of the
+    preactivations of layer L along a direction of the preactivations of layer 1. Its expected square is
 
         product over l = 1 to L - 1 of chi_perpendicular(K_l),
 
-    up to relative corrections of order L/n, with K_(l+1) = C_W E[tanh(z)²], z ~ N(0, K_l).
+    up to relative corrections of order L/n.
     """
 
-    title = "Exploding and vanishing gradients"
+    title = "Expected squared gradients of tanh networks are a product of susceptibilities"
     source = Source(_KEY, "Abstract, RG flow")
     population = SmoothNetworks(critical=False)
     relation = EqualInMean(margin=0.1, resolution=0.1)
     traced = False
     trials = 48
-    control = Control("a quarter more", lambda product, problem: 1.25 * product)
+    control = Control("the product is a quarter larger", lambda product, problem: 1.25 * product)
     controls = "how signals and gradients propagate from layer to layer"
-    unexplained = "the fluctuations from network to network, which grow with L/n"
+    unexplained = "the fluctuations between networks, which grow with L/n"
 
     def predict(self, problem: SmoothNetwork) -> np.ndarray:
         flow = representation_flow(
@@ -150,9 +157,10 @@ class GradientsOffCriticality(Claim[SmoothNetwork]):
 
 
 class CriticalGradientsFallSlowly(Claim[OddUnit]):
-    """For an odd smooth activation of slope 1 at 0 whose third derivative there is negative, at its critical point
-    C_b = 0 and C_W = 1, the squared gradient over l layers, the product of chi_perpendicular, falls like 1/l: a power,
-    which is the same for all of them.
+    """Let an activation be odd and smooth, with slope 1 and a negative third derivative at 0. Its critical point is C_b
+    = 0 and C_W = 1, where C_b is the variance of the biases and C_W / fan-in the variance of the weights. At this
+    point, the squared gradient over l layers is the product of chi_perpendicular over these layers. It falls like 1/l,
+    with the same power for all such activations.
     """
 
     title = "Squared gradients at criticality fall like 1/depth"
@@ -163,7 +171,7 @@ class CriticalGradientsFallSlowly(Claim[OddUnit]):
     trials = 16
     control = Control("it falls like l^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "squared gradients at criticality"
-    unexplained = "the constant"
+    unexplained = "the constant in front of the power"
     predict = -1.0
 
     def measure(self, problem: OddUnit, key: Key[Array, ""]) -> np.ndarray:
@@ -176,23 +184,24 @@ def _products(problem: OddUnit, rungs: tuple[float, ...]) -> np.ndarray:
 
 
 class VertexOfOddUnits(Claim[OddUnit]):
-    """For every odd smooth activation of slope 1 at 0 whose third derivative there is negative, at its critical point
-    C_b = 0 and C_W = 1, the four-point vertex, V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V, has
+    """Let an activation s be odd and smooth, with slope 1 and a negative third derivative at 0. Consider its critical
+    point C_b = 0 and C_W = 1. Let K be the kernel and V the four-point vertex of layer l, where the next layer has the
+    vertex V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V. As l grows,
 
         V/(l K²) -> 2/3
 
-    with the layer l, where K ~ 1/(|s'''(0)| l) depends on the activation.
+    for every such activation, although K ~ 1/(|s'''(0)| l) depends on the activation.
     """
 
-    title = "The vertex of odd activations"
+    title = "The four-point vertex of odd activations grows at the universal rate 2/3"
     source = Source(_KEY, "Abstract, universality classes")
     population = ODD_UNITS
     relation = Limit("l", (64.0, 256.0, 1024.0), margin=0.02, resolution=0.01)
     traced = False
     trials = 16
     control = Control("the limit is 7/10", lambda limit, problem: 0.7 * np.ones_like(limit))
-    controls = "the excess kurtosis of outputs, 3 V/(n K²), of a class of activations"
-    unexplained = "scale invariant activations, which have from 2 to 5 in place of 2/3"
+    controls = "the excess kurtosis 3 V/(n K²) of outputs at width n, for a class of activations"
+    unexplained = "scale-invariant activations, whose limit is from 2 to 5 instead of 2/3"
 
     def predict(self, problem: OddUnit) -> np.ndarray:
         return np.full(len(self.relation.rungs), 2.0 / 3.0)

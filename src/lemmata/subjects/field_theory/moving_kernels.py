@@ -1,9 +1,9 @@
-"""Moving kernels: by how much one step of training changes the tangent kernel, by width and depth.
+"""Moving kernels: how much one step of training changes the tangent kernel, by width and depth.
 
 At infinite width the tangent kernel does not move, and a network learns no representation. This theory controls the
-size of the first change at finite width n and depth L: like 1/n for tanh and like L for linear networks. It
-leaves open whether a network that has moved predicts better. At a kink the expansion fails: units that a step pushes
-over it change the kernel by n^(-1/2). Both activations are judged at one rate, on one ladder of widths.
+size of the first change at finite width n and depth L: like 1/n for tanh and like L for linear networks. It leaves open
+whether a network whose kernel has moved predicts better. At a kink the expansion fails: units that a step pushes over
+the kink change the kernel by n^(-1/2). Both activations are tested at the same rate and the same widths.
 """
 
 import equinox as eqx
@@ -80,7 +80,7 @@ class SteppedNetwork(eqx.Module):
 
 
 class SteppedNetworks(Population[SteppedNetwork]):
-    """Inputs of one length, targets of random size.
+    """Critical networks with inputs of a fixed length and targets of random size.
 
     Args:
         unit: a name of `UNITS`.
@@ -100,7 +100,9 @@ class SteppedNetworks(Population[SteppedNetwork]):
         return SteppedNetwork(x, target, self.unit, setting["n"])
 
     def hypotheses(self, problem: SteppedNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "no gradient at 0")]
+        return [
+            Hypothesis("the squared length of x", float(problem.x @ problem.x), ">", 0.0, "at 0 there is no gradient")
+        ]
 
 
 _KEY = "roberts2022principles"
@@ -117,13 +119,16 @@ def typical_change(
 
 
 class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
-    """One step of gradient descent on one example, of rate 1/Theta with Theta the tangent kernel there, changes the
-    tangent kernel of a critical network of one hidden layer of n tanh units, relative to itself, by
+    """Let a critical network have one hidden layer of n tanh units. Take one step of gradient descent on one example
+    with rate 1/Theta, where Theta is the tangent kernel at this example. The typical relative change of the tangent
+    kernel is
 
-        C/n.
+        C/n,
+
+    where C does not depend on n. The typical change is the geometric mean over networks.
     """
 
-    title = "The tangent kernel of tanh moves like 1/width"
+    title = "In one step, the tangent kernel of a tanh network changes like 1/width"
     source = Source(_KEY, "Abstract, representation learning")
     population = SteppedNetworks("tanh")
     # corrections of the relative order n^(-1/2), a sixteenth at 256 and a 64th at 4096, tilt the slope by 0.017; a
@@ -131,9 +136,9 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
     relation = Rate("n", _WIDTHS, margin=0.05, resolution=0.05)
     traced = False
     trials = 80
-    control = Control("like n^(-4/5)", lambda exponent, problem: exponent + 0.2)
+    control = Control("it changes like n^(-4/5)", lambda exponent, problem: exponent + 0.2)
     controls = "how far a network of finite width is from a kernel machine"
-    unexplained = "the constant, and what the change is good for"
+    unexplained = "the constant C, and whether the change is useful"
     predict = -1.0
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:
@@ -141,21 +146,24 @@ class SmoothKernelMovesByWidth(Claim[SteppedNetwork]):
 
 
 class KernelMovesByDepth(Claim[SteppedNetwork]):
-    """One step of gradient descent on one example, of rate 1/(10 Theta) with Theta the tangent kernel there, changes
-    the tangent kernel of a critical linear network of L hidden layers of one width, relative to itself, by
+    """Let a critical linear network have L hidden layers of the same width. Take one step of gradient descent on one
+    example with rate 1/(10 Theta), where Theta is the tangent kernel at this example. The typical relative change of
+    the tangent kernel is
 
-        C L.
+        C L,
+
+    where C does not depend on L. The typical change is the geometric mean over networks.
     """
 
-    title = "The tangent kernel moves like the depth"
+    title = "In one step, the tangent kernel of a linear network changes like the depth"
     source = Source(_KEY, "Abstract, representation learning")
     population = SteppedNetworks("identity")
     relation = Rate("L", (2.0, 4.0, 8.0), margin=0.12, resolution=0.2)
     traced = False
     trials = 96
-    control = Control("like L^(1/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("it changes like L^(1/2)", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
-    unexplained = "the constant, and activations with kinks"
+    unexplained = "the constant C, and activations with kinks"
     predict = 1.0
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], depth: float) -> np.ndarray:
@@ -163,24 +171,26 @@ class KernelMovesByDepth(Claim[SteppedNetwork]):
 
 
 class KinkedKernelMovesByRoot(Claim[SteppedNetwork]):
-    """One step of gradient descent on one example, of rate 1/Theta with Theta the tangent kernel there, changes the
-    tangent kernel of a critical network of one hidden layer of n ReLU units, relative to itself, by
+    """Let a critical network have one hidden layer of n ReLU units. Take one step of gradient descent on one example
+    with rate 1/Theta, where Theta is the tangent kernel at this example. The typical relative change of the tangent
+    kernel is
 
-        C n^(-1/2):
+        C n^(-1/2),
 
-    a share n^(-1/2) of the units is pushed over the kink, and only units that were on pass it, so that what they
-    take off adds up.
+    where C does not depend on n. The typical change is the geometric mean over networks. The reason for the power is
+    that a share n^(-1/2) of the units is pushed over the kink. Only units that were active pass it, so their
+    contributions to the change add up instead of cancelling.
     """
 
-    title = "The tangent kernel of ReLU moves like the root of 1/width"
+    title = "In one step, the tangent kernel of ReLU changes like the root of 1/width"
     source = Source(_KEY, "Abstract, representation learning", note="for an activation with a kink")
     population = SteppedNetworks("relu")
     relation = Rate("n", _WIDTHS, margin=0.1, resolution=0.15)
     traced = False
     trials = 80
-    control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("it changes like n^-1", lambda exponent, problem: exponent - 0.5)
     controls = "how far a network of finite width is from a kernel machine"
-    unexplained = "the constant, and batches whose examples push a unit in different directions"
+    unexplained = "the constant C, and batches whose examples push a unit in different directions"
     predict = -0.5
 
     def measure_at(self, problem: SteppedNetwork, key: Key[Array, ""], n: float) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""Four-point vertices: by how much outputs of wide networks are not Gaussian, and what depth over width tells of it.
+"""Four-point vertices: how far outputs of wide networks are from Gaussian, by depth and width.
 
-Given a layer, the preactivations of the next are independent and Gaussian of one variance G, which fluctuates from
-network to network: outputs are Gaussian of a random scale, of excess kurtosis 3 Var G/(E G)². To first order in 1/n, n
-the width, Var G = V/n with the four-point vertex V. This theory controls that variance at random weights. It leaves
-open training, and outputs at several inputs.
+Given a layer, the preactivations of the next layer are independent and Gaussian with one variance G, which varies from
+network to network. So outputs are Gaussian with a random scale, and their excess kurtosis is 3 Var G/(E G)². To first
+order in 1/n, where n is the width, Var G = V/n with the four-point vertex V. This theory controls this variance at
+random weights. It leaves open training, and outputs for several inputs.
 """
 
 import equinox as eqx
@@ -79,7 +79,7 @@ class TwoLineNetwork(eqx.Module):
 
 
 class TwoLineNetworks(Population[TwoLineNetwork]):
-    """Slopes below 0 of 0 to 1/2, so between ReLU and nearly the identity.
+    """Networks whose activations have slopes from 0 to 1/2 below 0, so that slope 0 is ReLU.
 
     Args:
         skips: whether there are residual connections, of factors 1/2 to 4/5; slopes are then at most 1/4.
@@ -103,9 +103,15 @@ class TwoLineNetworks(Population[TwoLineNetwork]):
     def hypotheses(self, problem: TwoLineNetwork) -> list[Hypothesis]:
         """Few layers for the width, where a statement is about the first order."""
         return [
-            Hypothesis("the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 no weight is critical"),
             Hypothesis(
-                "layers over width", problem.depth / problem.width, "<=", 0.25, "means of heavy tails elsewhere"
+                "the factor of residual connections", abs(problem.skip), "<", 1.0, "at 1 the critical weights are 0"
+            ),
+            Hypothesis(
+                "layers over width",
+                problem.depth / problem.width,
+                "<=",
+                0.25,
+                "otherwise means of heavy-tailed numbers are unreliable",
             ),
         ]
 
@@ -115,24 +121,25 @@ _WIDTHS = (32.0, 64.0, 128.0)
 
 
 class VertexOfTwoLines(Claim[TwoLineNetwork]):
-    """A network of n units a layer, of slope a below 0 and 1 above, C_b = 0 and C_W = 2/(1 + a²), has at every width
-    and in every layer l
+    """Let a network have n units in each layer, activations of slope a below 0 and 1 above 0, C_b = 0 and C_W = 2/(1 +
+    a²), where C_b is the variance of the biases and C_W / fan-in the variance of the weights. Let G be the variance of
+    the preactivations of layer l given the layer before. At every width and in every layer,
 
-        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1,
+        n Var G/(E G)² = n ((1 + v/n)^(l-1) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    G the variance of preactivations given the layer before: v (l - 1) to first order in l/n, 5 a layer for ReLU and 2
-    for the identity. Outputs have 3/n times as much excess kurtosis.
+    To first order in l/n this is v (l - 1), which is 5 a layer for ReLU and 2 a layer for the identity. The excess
+    kurtosis of the outputs is 3/n times as large.
     """
 
-    title = "The vertex of activations of two lines"
+    title = "The exact four-point vertex of networks with activations of two lines"
     source = Source(_KEY, "Abstract, nearly Gaussian", note="to all orders in 1/width")
     population = TwoLineNetworks()
     relation = EqualInMean(resolution=0.06)
     traced = False
     trials = 64
-    control = Control("the square of the mean is not taken off", lambda found, problem: _grown(problem, 1.0))
-    controls = "the excess kurtosis of outputs at random weights"
-    unexplained = "the mean of outputs after training, and several inputs"
+    control = Control("the square of the mean is not subtracted", lambda found, problem: _grown(problem, 1.0))
+    controls = "the excess kurtosis of outputs of a network with random weights"
+    unexplained = "the mean of outputs after training; several inputs"
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return _grown(problem, 0.0)
@@ -149,21 +156,25 @@ def _grown(problem: TwoLineNetwork, more: float) -> np.ndarray:
 
 
 class VertexOfSmoothUnits(Claim[SmoothNetwork]):
-    """In a critical network of tanh or GELU with n units a layer, the variance G of the preactivations of layer L given
-    the layer before has, to first order in L/n,
+    """Let a critical network have n units in each layer, with tanh or GELU as the activation s. Let G be the variance
+    of the preactivations of layer L given the layer before. Let V be the vertex of a layer and V' that of the next
+    layer. To first order in L/n,
 
         n Var G = V,    V' = C_W² (E[s⁴] - E[s²]²) + chi_parallel² V,    V = 0 in layer 1.
+
+    Here C_W / fan-in is the variance of the weights, and chi_parallel is the factor by which a layer multiplies small
+    changes of the kernel.
     """
 
-    title = "The vertex by its recursion"
+    title = "The four-point vertex of tanh and GELU networks follows a recursion over layers"
     source = Source(_KEY, "Abstract, iteration")
     population = SmoothNetworks()
     relation = EqualInMean(margin=0.03, resolution=0.04)
     traced = False
     trials = 64
-    control = Control("a tenth more", lambda vertex, problem: 1.1 * vertex)
-    controls = "the outputs of a network of random weights to first order in 1/width"
-    unexplained = "the trained network, and the orders beyond the first"
+    control = Control("the vertex is a tenth larger", lambda vertex, problem: 1.1 * vertex)
+    controls = "the outputs of a network with random weights, to first order in 1/width"
+    unexplained = "trained networks; orders beyond the first"
 
     def predict(self, problem: SmoothNetwork) -> np.ndarray:
         flow = representation_flow(
@@ -187,22 +198,24 @@ def _limits(problem: TwoLineNetwork, growth: float) -> np.ndarray:
 
 
 class RatioTimesGrowth(Claim[TwoLineNetwork]):
-    """Critical networks of slope a below 0 and 1 above have outputs, at large width n and depth r n, of excess kurtosis
+    """Let critical networks have activations of slope a below 0 and 1 above 0, and let r be the ratio of depth to
+    width. At large width n and depth r n, the outputs have the excess kurtosis
 
-        3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1 :
+        3 (e^(v r) - 1),    v = 6 (1 + a⁴)/(1 + a²)² - 1.
 
-    a function of r times a number of the activation. At one and the same r it does not vanish with the width.
+    This is a function of r times a number v of the activation. At a fixed ratio r it does not vanish as the width
+    grows.
     """
 
-    title = "The aspect ratio and the activation control the deviation"
+    title = "The excess kurtosis depends on the aspect ratio times a number of the activation"
     source = Source(_KEY, "Abstract, aspect ratio", note="with the number of the activation")
     population = TwoLineNetworks()
     relation = Limit("n", _WIDTHS, margin=0.05, resolution=0.08)
     traced = False
     trials = 100
-    control = Control("a quarter more", lambda limits, problem: 1.25 * limits)
-    controls = "the excess kurtosis of outputs at one ratio of depth to width"
-    unexplained = "activations that are not scale invariant, whose kernels move with depth"
+    control = Control("the excess kurtosis is a quarter larger", lambda limits, problem: 1.25 * limits)
+    controls = "the excess kurtosis of outputs at a fixed ratio of depth to width"
+    unexplained = "activations that are not scale invariant, whose kernels change with depth"
 
     def predict(self, problem: TwoLineNetwork) -> np.ndarray:
         return _limits(problem, problem.unit_growth)
@@ -234,22 +247,24 @@ def _vertex_drawn(problem: TwoLineNetwork, networks: int, key: Key[Array, ""]) -
 
 
 class VertexWithSkips(Claim[TwoLineNetwork]):
-    """In residual networks z' = skip z + W s(z) of n units of slope a below 0 and 1 above, C_W = 2 (1 - skip²)/(1 +
-    a²), the vertex has to first order in 1/n, for kernel 1 and with c = 1 - skip²,
+    """Consider residual networks z' = skip z + W s(z) with n units in each layer, where s has the slope a below 0 and 1
+    above 0. Let C_W = 2 (1 - skip²)/(1 + a²), so that the kernel is 1 in every layer, and let c = 1 - skip². To first
+    order in 1/n, the vertex V has the recursion
 
         V' = V + c (v c + 4 skip²) + 2 C_W o T,    T' = skip (T + C_W o),    o = (1 - a²) sqrt(2/pi),
 
-    from V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1 and T = n E[z_i z_j²] for two units i and j. The growth goes
-    to 0 as the skip goes to 1, and for ReLU it is above the 5 of no skip up to a skip of 0.74.
+    where V = T = 0 in layer 1, v = 6 (1 + a⁴)/(1 + a²)² - 1, and T = n E[z_i z_j²] for two units i and j. The growth of
+    V with depth goes to 0 as the skip goes to 1. For ReLU and skips up to 0.74, it is above 5, the growth without a
+    skip.
     """
 
-    title = "The vertex with residual connections"
+    title = "The four-point vertex of residual networks follows a recursion over layers"
     source = Source(_KEY, "Abstract, residual connections", note="with what units tell about each other's signs")
     population = TwoLineNetworks(skips=True)
     relation = EqualInMean(margin=0.1, resolution=0.08)
     traced = False
     trials = 60
-    control = Control("without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
+    control = Control("the recursion without T", lambda vertex, problem: np.asarray(vertex_with_skip(problem)[0]))
     controls = "the growth of the vertex with depth"
     unexplained = "the depth at which such a network is best"
 

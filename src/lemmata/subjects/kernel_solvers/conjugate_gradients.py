@@ -1,7 +1,7 @@
-"""Conjugate gradients: iterations against the condition number.
+"""Conjugate gradients: the number of iterations compared with the condition number.
 
 This theory controls how fast the energy norm of the error falls, by the condition number alone. It assumes exact
-arithmetic up to rounding; it leaves unexplained the faster convergence where eigenvalues cluster.
+arithmetic up to rounding. It leaves unexplained the faster convergence if eigenvalues cluster.
 """
 
 import math
@@ -70,8 +70,10 @@ class ChebyshevSystems(Population[LinearSystem]):
         floor = 16 * len(problem.matrix) * jnp.finfo(float).eps * jnp.max(jnp.abs(problem.matrix)) * len(problem.matrix)
         smallest = jnp.linalg.eigvalsh(problem.matrix)[0]
         return [
-            Hypothesis("A is symmetric", gap, "<=", floor, "to rounding"),
-            Hypothesis("A is positive definite (smallest eigenvalue)", smallest, ">", floor, "so that the norm is one"),
+            Hypothesis("A is symmetric", gap, "<=", floor, "A must be symmetric up to rounding"),
+            Hypothesis(
+                "A is positive definite (smallest eigenvalue)", smallest, ">", floor, "otherwise |e|_A is not a norm"
+            ),
         ]
 
 
@@ -125,22 +127,22 @@ def _start(problem: LinearSystem | RegularisedSystem) -> Float[Array, " 1"]:
 
 
 class ConditionBound(Claim[LinearSystem]):
-    """The iterates x_k of conjugate gradients on A x = b, from x_0 = 0, A symmetric and positive definite, have errors
+    """Let A be a symmetric positive definite matrix with condition number c. Let x_k be the iterates of conjugate
+    gradients on A x = b from x_0 = 0, and let |e|_A² = e^T A e. The errors satisfy
 
-        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 4, ..., 8,
+        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    k = 4, ..., 8.
 
-    with |e|_A² = e^T A e and c the condition number of A. It holds for every k, and says nothing for the first ones,
-    where it is above the error at the start. The sampled spectra fill [1, c] like the nodes of Chebyshev,
-    where the bound is nearly attained.
+    The bound holds for every k, but it says nothing for the first iterates, for which it is above the error at the
+    start. The sampled spectra fill [1, c] like the nodes of Chebyshev, for which the bound is nearly attained.
     """
 
-    title = "Iterations of conjugate gradients against the condition number"
+    title = "The condition number bounds the error of conjugate gradients"
     source = Source("saad2003", "(6.128)")
     population = ChebyshevSystems()
     relation = AtMost()
     control = _HALF
     controls = "the error after each iteration of conjugate gradients"
-    unexplained = "superlinear convergence on clustered spectra; rounding over many iterations"
+    unexplained = "superlinear convergence if eigenvalues cluster; rounding over many iterations"
 
     def predict(self, problem: LinearSystem) -> Array:
         values = jnp.linalg.eigvalsh(problem.matrix)
@@ -166,25 +168,26 @@ def _preconditioned_errors(matrix, solution, preconditioner):
 
 
 class PreconditionedBound(Claim[RegularisedSystem]):
-    """Conjugate gradients from x_0 = 0 on A x = b, A = K + ridge I with an n x n Gram matrix K, and the preconditioner
-    P = F F^T + ridge I of a partial Cholesky factor F of K, whatever its pivots are, have errors
+    """Let A = K + ridge I, where K is an n x n Gram matrix and ridge > 0. Let F be a partial Cholesky factor of K with
+    any pivots. Run conjugate gradients on A x = b from x_0 = 0 with the preconditioner P = F F^T + ridge I, and let
+    |e|_A² = e^T A e. The errors satisfy
 
-        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 3, ..., 8,
+        |x_k - x|_A <= 2 ((sqrt(c) - 1)/(sqrt(c) + 1))^k |x|_A,    c = 1 + tr(K - F F^T)/ridge,    k = 3, ..., 8.
 
-    with |e|_A² = e^T A e. It holds for k = 1 and 2, too, and says nothing there. Here the pivots are drawn at random by
-    the diagonal of what is missing.
+    The bound also holds for k = 1 and 2, but it says nothing there. Here the pivots are drawn at random, with
+    probabilities proportional to the diagonal of K - F F^T for the factor so far.
     """
 
-    title = "Conjugate gradients with a preconditioner of low rank"
+    title = "The missing trace bounds the error of preconditioned conjugate gradients"
     source = Source("diaz2023", "Section 2", note="the condition number of the preconditioned matrix")
     population = PreconditionedSystems()
     relation = AtMost()
     control = Control(
-        "a thirtieth of it",
+        "a thirtieth of the bound",
         lambda bound, problem: bound / 30,
-        loose="the missing trace is far above the largest missing eigenvalue: errors are 8 to 150 times smaller",
+        loose="the missing trace is far above the largest missing eigenvalue, so errors are 8 to 150 times smaller",
     )
-    controls = "the error after each iteration, and with it how large a rank is worth its price"
+    controls = "the error after each iteration, and therefore which rank is worth its cost"
     unexplained = "how small the missing trace is at a given rank"
     traced = False
 

@@ -1,8 +1,8 @@
-"""Approximations of a Gram matrix of low rank: their error against the effective dimension.
+"""Low-rank approximations of a Gram matrix: their error compared with the effective dimension.
 
-This theory controls what a few columns, random products or random features miss of a Gram matrix, and what the missing
-does to kernel ridge regression. It assumes a positive semidefinite matrix and a ridge; it leaves unexplained how small
-the effective dimension of a given kernel on given data is.
+This theory controls what a few columns, random products or random features miss of a Gram matrix, and how the missing
+part affects kernel ridge regression. It assumes a positive semidefinite matrix and a ridge. It leaves unexplained how
+small the effective dimension of a given kernel on given data is.
 """
 
 import math
@@ -62,7 +62,7 @@ class RegularisedPoints(eqx.Module):
 
 
 class DecayingGramMatrices(Population[GramMatrix]):
-    """Inner products of normal points, whose coordinate j has the scale 1/j."""
+    """Matrices of scalar products of normal points whose coordinate j has the standard deviation 1/j."""
 
     settings = Space(n=Integer(24, 2, 200, "points"), d=Integer(4, 1, 64, "dimension"))
 
@@ -74,7 +74,7 @@ class DecayingGramMatrices(Population[GramMatrix]):
         trace = jnp.trace(problem.matrix)
         return [
             semidefinite(problem.matrix),
-            Hypothesis("the trace of K is positive", trace, ">", 0.0, "or there is nothing to draw"),
+            Hypothesis("the trace of K is positive", trace, ">", 0.0, "otherwise no column can be drawn"),
         ]
 
 
@@ -106,21 +106,21 @@ def _uniform_pivots(missing: Array, problem: GramMatrix) -> Array:
 
 
 class PivotedCholeskyStep(Claim[GramMatrix]):
-    """A column of an n x n Gram matrix K drawn with probability K_ii / tr K leaves, as F = K_:i / sqrt(K_ii), in
-    expectation the trace
+    """Let K be an n x n Gram matrix. Draw a column i of K with probability K_ii / tr K, and let F = K_:i / sqrt(K_ii).
+    The expected trace that is still missing is
 
-        E tr(K - F F^T) = tr K - tr K² / tr K
+        E tr(K - F F^T) = tr K - tr K² / tr K.
 
-    missing. (Its later steps obey the same law on what is missing then.)
+    Each later step satisfies the same formula, with the part of K that is then missing in place of K.
     """
 
-    title = "One step of randomly pivoted Cholesky"
+    title = "The expected missing trace after one step of randomly pivoted Cholesky"
     source = Source("chen2025rpcholesky", "proof of the main theorem", note="the expected residual function")
     population = DecayingGramMatrices()
     relation = EqualInMean(resolution=0.02)
-    control = Control("every column is as good as another", _uniform_pivots)
-    controls = "the trace norm of what a partial Cholesky factorisation misses"
-    unexplained = "the law after several steps, which is only bounded"
+    control = Control("all columns are drawn with the same probability", _uniform_pivots)
+    controls = "the trace of the part of a matrix that a partial Cholesky factorisation misses"
+    unexplained = "the missing trace after several steps, which is only bounded"
 
     def predict(self, problem: GramMatrix) -> Array:
         trace = jnp.trace(problem.matrix)
@@ -140,16 +140,16 @@ def _best_of_its_rank(bound: Array, problem: RegularisedPoints) -> Array:
 
 
 class NystromCondition(Claim[RegularisedPoints]):
-    """Let U diag(a) U^T, a_1 >= ... >= a_l, be the Nyström approximation of an n x n Gram matrix K from l products with
-    random normal vectors, where
+    """Let K be an n x n Gram matrix. Let U diag(a) U^T, a_1 >= ... >= a_l, be its Nyström approximation from l products
+    with random normal vectors. Let l be at least one more than twice 1.5 effective dimensions:
 
         l >= 2 ceil(1.5 tr K (K + ridge I)^-1) + 1.
 
-    The preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T then has E cond(P^-1 (K + ridge I)) < 28,
-    so that the condition number is at most 280 with probability at least 0.9 (Markov).
+    Consider the preconditioner P = U diag(a + ridge) U^T / (a_l + ridge) + I - U U^T. Then E cond(P^-1 (K + ridge I)) <
+    28. By Markov's inequality, the condition number is therefore at most 280 with probability at least 0.9.
     """
 
-    title = "A Nyström preconditioner of twice the effective dimension"
+    title = "A Nyström preconditioner of sufficient rank keeps the condition number small"
     source = Source("frangella2023", "Theorem 1.1")
     population = _approximated(
         # without a preconditioner the condition number is above 400
@@ -161,16 +161,23 @@ class NystromCondition(Claim[RegularisedPoints]):
     control = Control(
         "random products are as good as the leading eigenvectors",
         _best_of_its_rank,
-        loose="condition numbers near 1 are found: 28 is far from sharp, and Markov's inequality costs 10 more",
+        loose=(
+            "condition numbers near 1 are found, because 28 is far from sharp and Markov's inequality costs a factor "
+            "of 10 more"
+        ),
     )
-    controls = "the iterations of conjugate gradients with a Nyström preconditioner"
+    controls = "the number of iterations of conjugate gradients with a Nyström preconditioner"
     unexplained = "the constant, which is far from sharp"
     traced = False
     predict = 28 / _DELTA
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
         needed = 2 * math.ceil(1.5 * float(regularised_dimension(problem.gram, problem.ridge))) + 1
-        return [Hypothesis("the rank", problem.size, ">=", needed, "twice 1.5 effective dimensions, and one")]
+        return [
+            Hypothesis(
+                "the rank", problem.size, ">=", needed, "the theorem requires twice 1.5 effective dimensions plus one"
+            )
+        ]
 
     def measure(self, problem: RegularisedPoints, key: Key[Array, ""]) -> Array:
         """The condition number of P^-1/2 (K + ridge I) P^-1/2."""
@@ -191,16 +198,16 @@ def _mean_leverage(radius: Array, problem: RegularisedPoints) -> Array:
 
 
 class FeaturesSpectralBound(Claim[RegularisedPoints]):
-    """Let Z hold m random Fourier features exp(i <w, x>)/sqrt(m) of a Gaussian kernel on n points, whose Gram matrix
-    has |K| >= ridge. Where
+    """Let K be the Gram matrix of a Gaussian kernel on n points, with largest eigenvalue |K| >= ridge. Let Z hold m
+    random Fourier features exp(i <w, x>)/sqrt(m) of these points. Let s be the effective dimension, and suppose that
 
-        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1,
+        D = sqrt( (8/3) (n / ridge) ln(16 s / delta) / m ) <= 1/2,    s = tr K (K + ridge I)^-1.
 
-    with probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here
-    delta = 0.1.
+    With probability at least 1 - delta, (1 - D)(K + ridge I) <= Z Z* + ridge I <= (1 + D)(K + ridge I). Here delta =
+    0.1.
     """
 
-    title = "Random features against the effective dimension"
+    title = "Enough random Fourier features approximate a Gaussian kernel spectrally"
     source = Source("avron2017", "Theorem 7")
     population = _approximated(
         points=rows(32, 4, 300, corners=(24, 64)),
@@ -209,19 +216,22 @@ class FeaturesSpectralBound(Claim[RegularisedPoints]):
     )
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "half of sqrt(s / m) suffices",
+        "half of sqrt(s / m) is enough in place of D",
         _mean_leverage,
-        loose="n/ridge in place of the leverages, 8/3 and the logarithm: 4.6 times what is found even for K = I",
+        loose=(
+            "the bound has n/ridge in place of the leverage scores, the factor 8/3 and the logarithm, so it is 4.6 "
+            "times the value found even for K = I"
+        ),
     )
-    controls = "how many features make a prediction like the kernel's"
-    unexplained = "why fewer often do: n / ridge bounds every leverage, most are smaller"
+    controls = "how many features give predictions close to those of the kernel"
+    unexplained = "why fewer features are often enough: n / ridge bounds every leverage score, but most are smaller"
     traced = False
 
     def hypotheses(self, problem: RegularisedPoints) -> list[Hypothesis]:
         largest = np.linalg.eigvalsh(problem.gram)[-1]
         return [
-            Hypothesis("the radius D", self.predict(problem), "<=", 0.5, "the theorem's range"),
-            Hypothesis("the largest eigenvalue of K", largest, ">=", problem.ridge, "the theorem's range"),
+            Hypothesis("the radius D", self.predict(problem), "<=", 0.5, "the theorem requires it"),
+            Hypothesis("the largest eigenvalue of K", largest, ">=", problem.ridge, "the theorem requires it"),
         ]
 
     def predict(self, problem: RegularisedPoints) -> Array:

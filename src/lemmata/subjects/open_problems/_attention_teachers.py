@@ -40,7 +40,7 @@ class TaughtHead(eqx.Module):
 
 
 class RankOneTeachers(Population[TaughtHead]):
-    """Normal queries, tokens and values; a teacher of rank one and norm 2; fewer prompts than entries of M."""
+    """Normal queries, tokens and values, with a teacher of rank one and norm 2, and fewer prompts than entries of M."""
 
     settings = Space(
         p=Integer(8, 4, 24, "width of the tokens", corners=(7, 9)),
@@ -57,7 +57,7 @@ class RankOneTeachers(Population[TaughtHead]):
 
     def hypotheses(self, problem: TaughtHead) -> list[Hypothesis]:
         spread = jnp.std(problem.outputs(problem.teacher))
-        return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "else every head fits")]
+        return [Hypothesis("the teacher's answers differ", spread, ">", 1e-6, "otherwise every head fits")]
 
 
 class PromptLaw(eqx.Module):
@@ -81,7 +81,7 @@ class PromptLaw(eqx.Module):
 
 
 class PromptLaws(Population[PromptLaw]):
-    """Laws whose noise is uniform up to a setting."""
+    """Distributions of prompts whose noise level is uniform between 0 and a setting."""
 
     settings = Space(
         d=Integer(4, 1, 16, "dimension", corners=(3, 5)),
@@ -94,4 +94,6 @@ class PromptLaws(Population[PromptLaw]):
         return PromptLaw(noise**2, setting["d"], setting["examples"])
 
     def hypotheses(self, problem: PromptLaw) -> list[Hypothesis]:
-        return [Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "stochastic descent stays stable")]
+        return [
+            Hypothesis("the noise is moderate", problem.variance, "<=", 4.0, "then stochastic descent stays stable")
+        ]

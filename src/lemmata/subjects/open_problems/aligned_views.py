@@ -1,8 +1,9 @@
 """Seventh problem: what do contrastive objectives of two views minimise? For the spectral loss, a distance exactly.
 
-A partial result: on finitely many values the population form of the spectral contrastive loss is, up to a constant, the
-squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)) in L2 of the product law, and its minimum is
-known from the correlations of the views. It leaves open sample sizes, and losses with a softmax.
+This is a partial result for views with finitely many values. Up to a constant, the population form of the spectral
+contrastive loss is the squared distance of <f(a), g(b)> from the density ratio P(a, b)/(P(a) P(b)), in L2 of the
+product distribution. Its minimum follows from the correlations of the views. It leaves open sample sizes, and losses
+with a softmax.
 """
 
 import equinox as eqx
@@ -34,7 +35,7 @@ class PairedViews(eqx.Module):
 
 
 class ViewsInPairs(Population[PairedViews]):
-    """Joint laws whose logarithm has nearly rank k - 1, so that the k-th correlation is apart from the next."""
+    """Joint distributions whose logarithm has nearly rank k - 1, so that the k-th correlation is far above the next."""
 
     def settings(self) -> Space:
         space = Space(
@@ -55,8 +56,12 @@ class ViewsInPairs(Population[PairedViews]):
     def hypotheses(self, problem: PairedViews) -> list[Hypothesis]:
         values, k = problem.correlations, problem.left.shape[1]
         return [
-            Hypothesis("probabilities sum to 1", problem.joint.sum(), "==", 1.0, "a joint law", 1e-12),
-            Hypothesis("the correlation after the k-th", values[k], "<", 0.93 * values[k - 1], "descent ends in time"),
+            Hypothesis(
+                "probabilities sum to 1", problem.joint.sum(), "==", 1.0, "it must be a joint distribution", 1e-12
+            ),
+            Hypothesis(
+                "the correlation after the k-th", values[k], "<", 0.93 * values[k - 1], "then descent converges in time"
+            ),
         ]
 
 
@@ -85,23 +90,24 @@ def descend_by_blocks(problem: PairedViews) -> tuple[Float[Array, "a k"], Float[
 
 
 class SpectralLossIsDistance(Claim[PairedViews]):
-    """For embeddings f and g of two views a, b with finitely many values the spectral contrastive loss
-    -2 E <f(a), g(b)> + E' <f(a), g(b)>², E over pairs and E' over independent views, satisfies
+    """Let f and g be embeddings of two views a, b with finitely many values. Let E be the mean over pairs, and E' the
+    mean over independent views with the same marginal distributions. The spectral contrastive loss -2 E <f(a), g(b)> +
+    E' <f(a), g(b)>² satisfies
 
         loss + sum_i sigma_i² = E' ( <f(a), g(b)> - P(a, b)/(P(a) P(b)) )²,
 
-    sigma_i the singular values of P(a, b)/sqrt(P(a) P(b)): an equality, no mere bound.
+    where sigma_i are the singular values of P(a, b)/sqrt(P(a) P(b)). This is an equality, not only a bound.
     """
 
-    title = "The spectral contrastive loss is a distance to the density ratio"
+    title = "The spectral contrastive loss is a squared distance to the density ratio"
     source = Source("foundation2025", "Section 7.7", note="a probe: the spectral loss")
     population = ViewsInPairs()
     relation = Equal()
     control = Control(
-        "the first correlation left out",
+        "the first singular value is left out",
         lambda value, problem: value - problem.correlations[0] ** 2,
     )
-    controls = "a contrastive loss on the population"
+    controls = "the population value of a contrastive loss"
     unexplained = "finite samples; losses with a softmax"
 
     def predict(self, problem: PairedViews) -> Array:
@@ -118,20 +124,21 @@ class SpectralLossIsDistance(Claim[PairedViews]):
 
 
 class LeastSpectralLoss(Claim[PairedViews]):
-    """The least spectral contrastive loss of embeddings in k dimensions is
+    """Let two views a, b have finitely many values and embeddings in k dimensions. Let sigma_1, sigma_2, ... be the
+    singular values of P(a, b)/sqrt(P(a) P(b)) in descending order. The least spectral contrastive loss is
 
-        -(sigma_1² + ... + sigma_k²),
+        -(sigma_1² + ... + sigma_k²).
 
-    the sum of the k largest squared singular values of P(a, b)/sqrt(P(a) P(b)); the first is 1 and belongs to
-    constants. Minimising over one view at a time from random embeddings attains it.
+    The first singular value is 1 and belongs to constant functions. Minimising over the embeddings of one view at a
+    time, from random embeddings, attains this minimum.
     """
 
-    title = "The least spectral contrastive loss"
+    title = "The minimum of the spectral contrastive loss is a sum of squared singular values"
     source = Source("haochen2021", "main result", note="for two views with finitely many values")
     population = ViewsInPairs()
     relation = Equal()
     control = Control(
-        "correlations instead of their squares",
+        "singular values instead of their squares",
         lambda value, problem: -jnp.sum(problem.correlations[: problem.left.shape[1]]),
     )
     controls = "the minimum of a contrastive loss"

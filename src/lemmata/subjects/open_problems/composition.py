@@ -1,8 +1,8 @@
 """Fifth problem: does the error stay independent of the depth of a composition? The constant does not, for one kernel.
 
-A partial result: interpolating the L-fold composition of the tent map in the space of one kernel needs twice the points
-for each further fold. The exponent of the rate does not know the depth, its constant doubles with it. It leaves open
-networks of kernels, which may follow the composition.
+This is a partial result: to interpolate the L-fold composition of the tent map in the space of one kernel, each further
+fold needs twice the points. The exponent of the rate does not depend on the depth, but its constant doubles with each
+fold. It leaves open networks of kernels, which may follow the composition.
 """
 
 import equinox as eqx
@@ -61,7 +61,7 @@ def _tents(x: Float[Array, " n"], folds: Int[Array, ""]) -> Float[Array, " n"]:
 
 TENT_COMPOSITIONS = Drawn(
     ComposedTents,
-    lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant has the error 1"),
+    lambda tents: Hypothesis("the accuracy", tents.accuracy, "<", 1.0, "a constant already has the error 1"),
     lengthscale=log_uniform(0.5, 2.0),
     offset=uniform(0.35, 0.65),
     accuracy=Real(0.02, 0.01, 0.1, "squared error over variance", corners=(0.015, 0.04)),
@@ -78,21 +78,22 @@ def _points_needed(problem: ComposedTents, teeth: float) -> Array:
 
 
 class PointsDoubleWithDepth(Claim[ComposedTents]):
-    """Interpolating the L-fold composition of the tent map 1 - |2x - 1| with the Laplace kernel at equispaced points,
-    to a squared error of a given share of the variance, needs a number of points that grows like
+    """Consider the L-fold composition of the tent map 1 - |2x - 1|. Interpolate it with the Laplace kernel at
+    equispaced points, up to a squared error that is a given share of its variance. The number of points that this needs
+    grows like
 
         2^L,
 
-    the number of monotone pieces.
+    which is the number of monotone pieces.
     """
 
-    title = "Each further fold of a composition doubles the points"
+    title = "Each further fold of a composition doubles the points that interpolation needs"
     source = Source("foundation2025", "Section 7.5", note="a probe, for one kernel")
     stated = Kind.OWN
     population = TENT_COMPOSITIONS
     relation = Rate("2^L", _TEETH, margin=0.05, resolution=0.1)
-    control = Control("like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "the points that interpolation of a composition needs"
+    control = Control("it grows like 2^(L/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "the number of points that the interpolation of a composition needs"
     unexplained = "deep networks of kernels"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 8

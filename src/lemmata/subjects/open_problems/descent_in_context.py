@@ -1,8 +1,9 @@
 """Problem 2: does attention learn a step of gradient descent? One layer of linear attention does, damped.
 
-This probe controls what stochastic descent finds for the one matrix of a layer of linear attention on prompts of linear
-functions: it is the step of gradient descent of least risk, which is shorter than 1 by the noise of N examples. The
-loss is convex in that matrix. It leaves unexplained softmax, several layers, and training of all factors together.
+This probe controls the matrix that stochastic descent finds for one layer of linear attention, on prompts of linear
+functions. This matrix is the step of gradient descent of least risk. The noise of N examples makes the step shorter
+than 1. The loss is convex in this matrix. The probe leaves unexplained softmax, several layers, and training of all
+factors together.
 """
 
 import jax
@@ -39,13 +40,14 @@ def trained_layer(law: PromptLaw, key: Key[Array, ""]) -> Float[Array, "d d"]:
 
 
 class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
-    """One layer of linear attention answers a prompt of N examples X, y = X w + z in R^d by <query, G X'y / N>, which
-    for G = eta I is a step of gradient descent of length eta from 0. With inputs and w ~ N(0, I) and noise of variance
-    sigma², stochastic descent on the squared error over fresh prompts, from G = 0, finds in the mean
+    """Let a prompt have N examples X, y = X w + z in R^d, where the inputs and w are N(0, I) and the noise z has
+    variance sigma². One layer of linear attention with matrix G answers a query by <query, G X'y / N>. For G = eta I
+    this is a step of gradient descent of length eta from 0. Train G from G = 0 by stochastic gradient descent on the
+    squared error over fresh prompts. On average, training finds
 
-        tr G / d = 1 / (1 + (d + 1 + sigma²) / N),
+        tr G / d = 1 / (1 + (d + 1 + sigma²) / N).
 
-    the step of least risk, and not 1.
+    This is the step of least risk, and it is not 1.
     """
 
     title = "A trained layer of linear attention is a damped step of gradient descent"
@@ -55,8 +57,8 @@ class TrainedLayerIsDampedDescent(Claim[PromptLaw]):
     control = Control(
         "the noise is left out: 1 / (1 + d/N)", lambda value, law: 0 * value + 1 / (1 + law.d / law.examples)
     )
-    controls = "what training finds for the matrix of one layer of linear attention"
-    unexplained = "softmax, several layers, and training of all factors together"
+    controls = "the matrix that training finds for one layer of linear attention"
+    unexplained = "softmax; several layers; training of all factors together"
     trials = 64
 
     def predict(self, problem: PromptLaw) -> Array:

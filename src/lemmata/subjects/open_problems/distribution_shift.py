@@ -1,8 +1,9 @@
 """Sixth problem: how does the norm of a kernel's space relate to robustness under a shift? As a factor of a distance.
 
-A partial result: means over two samples differ, over functions of the unit ball, by exactly the mean discrepancy of the
-samples, and squared errors by at most the squared norm of the error times the discrepancy under the squared kernel. It
-leaves open norms of networks, and complexity of attention, which has no definition to judge.
+This is a partial result. For functions in the unit ball, the largest difference of means over two samples is exactly
+the mean discrepancy of the samples. The difference of mean squared errors is at most the squared norm of the error
+times the discrepancy under the squared kernel. It leaves open norms of networks. It also leaves open the complexity of
+attention, for which there is no definition to test.
 """
 
 import equinox as eqx
@@ -42,7 +43,7 @@ class ShiftedSamples(eqx.Module):
 
 
 class Shifts(Population[ShiftedSamples]):
-    """Normal inputs, shifted by one to two along the first axis; targets centred where inputs in use are."""
+    """Normal inputs that are shifted by one to two along the first axis, with targets centred at the shifted inputs."""
 
     free = ("x", "z", "centre")
     settings = Space(
@@ -63,7 +64,7 @@ class Shifts(Population[ShiftedSamples]):
 
     def hypotheses(self, problem: ShiftedSamples) -> list[Hypothesis]:
         largest = jnp.abs(problem.kernel.diagonal(problem.x) - 1).max()
-        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "values are bounded by the norm")]
+        return [Hypothesis("k(x, x) is 1", largest, "<=", 1e-12, "then the norm bounds all values")]
 
 
 def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array, ""]:
@@ -73,18 +74,18 @@ def squared_discrepancy(problem: ShiftedSamples, power: int = 1) -> Float[Array,
 
 
 class ShiftOfMeans(Claim[ShiftedSamples]):
-    """The largest difference between the means over two samples P and Q of a function f of the unit ball of a kernel's
-    space is the maximum mean discrepancy,
+    """Let P and Q be two samples, and let f be a function in the unit ball of the space of a kernel k. The largest
+    difference between the means of f over P and over Q is the maximum mean discrepancy,
 
         sup |E_P f - E_Q f| = ( E k(x, x') + E k(z, z') - 2 E k(x, z) )^(1/2),   x, x' from P and z, z' from Q.
     """
 
-    title = "The unit ball sees a shift as its mean discrepancy"
+    title = "The largest difference of means over a unit ball is the maximum mean discrepancy"
     source = Source("gretton2012", "main result", note="the maximum mean discrepancy")
     population = Shifts()
     relation = Equal()
     control = Control(
-        "with the term between the samples once",
+        "the term between the samples is subtracted once instead of twice",
         lambda value, problem: jnp.sqrt(value**2 + jnp.mean(gram(problem.kernel, problem.x, problem.z))),
     )
     controls = "the largest difference of means over a ball of functions"
@@ -114,22 +115,23 @@ class ShiftOfMeans(Claim[ShiftedSamples]):
 
 
 class SquaredErrorUnderShift(Claim[ShiftedSamples]):
-    """For an error e = f - g, f a kernel ridge fit on the sample P and g the target, both in the space of the kernel k,
-    the mean squared errors over P and another sample Q differ by at most
+    """Let k be a kernel, let f be a kernel ridge fit on a sample P, and let g be the target, with f and g in the space
+    of k. Let e = f - g be the error, and let |e| be its norm in this space. Let Q be another sample, and let D be the
+    maximum mean discrepancy of P and Q under the kernel k². The mean squared errors over P and Q satisfy
 
-        |E_P e² - E_Q e²| <= |e|² D,
+        |E_P e² - E_Q e²| <= |e|² D.
 
-    |e| the norm of e in the space and D the maximum mean discrepancy of P and Q under the kernel k²: e² lies in the
-    space of k², with a norm of at most |e|². Where k(x, x) = 1, |e|² bounds either error.
+    The reason is that e² lies in the space of k², with a norm of at most |e|². If k(x, x) = 1, then |e|² also bounds
+    either mean squared error.
     """
 
-    title = "The norm of an error bounds what a shift does to its square"
+    title = "The norm of an error bounds the change of its mean square under a shift"
     source = Source("foundation2025", "Section 7.6", note="a probe: the squared error of kernel ridge regression")
     population = Shifts()
     relation = AtMost()
     control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
-    controls = "the difference of squared errors before and after a shift"
-    unexplained = "why norms are small after training; targets outside of the space"
+    controls = "the difference of the mean squared errors before and after a shift"
+    unexplained = "why norms are small after training; targets outside the space"
 
     def trivial(self, problem: ShiftedSamples) -> Array:
         """Squared errors are between 0 and |e|²."""

@@ -1,8 +1,9 @@
 """Fourth problem: can linear recurrences reach the rate of attention? On impulse responses they do.
 
-A partial result: on impulse responses, functions of one variable, strictly stable recurrences with n states, whose cost
-is linear in the length, reach n^(-2r) at smoothness r, so that the obstacle that is asked for is none there.
-It leaves open functions of several inputs, which no linear recurrence reaches at all and a selective one may.
+This is a partial result on impulse responses, which are functions of one variable. Strictly stable recurrences with n
+states, whose cost is linear in the length, reach n^(-2r) at smoothness r. So the obstacle that the problem asks for
+does not exist there. It leaves open functions of several inputs, which no linear recurrence represents, although a
+selective recurrence may.
 """
 
 import functools
@@ -50,23 +51,24 @@ def squared_error(problem: ImpulseResponse, kind: str, n: int) -> float:
 
 
 class DampedModesRate(Claim[ImpulseResponse]):
-    """Strictly stable linear recurrences with 2n + 1 states, poles at -1/2 + (3/2) pi i k, |k| <= n, for a period of 1,
-    reproduce impulse responses at the edge of H^(2s), coefficients of size k^(-2s-1/2), with a squared error that falls
-    like
+    """Consider strictly stable linear recurrences with 2n + 1 states and poles at -1/2 + (3/2) pi i k, |k| <= n, for a
+    period of 1. Let impulse responses lie at the edge of H^(2s), with coefficients of size k^(-2s-1/2). The recurrences
+    reproduce these responses with a squared error that falls like
 
         n^(-4s),
 
-    at a cost that is linear in the length: the modes, denser than the frequencies of the period, form a frame.
+    at a cost that is linear in the length. The reason is that the modes are denser than the frequencies of the period
+    and form a frame.
     """
 
-    title = "Damped modes reproduce impulse responses at nearly the rate of undamped ones"
+    title = "Damped modes reproduce impulse responses at nearly the rate of undamped modes"
     source = Source("foundation2025", "Section 7.4", note="a probe, for impulse responses")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
     # between 16 and 128 modes the ends of the period still take a part: the slopes are 5 % short of their limit
     relation = Rate("n", _RUNGS, margin=0.2, resolution=0.1)
-    control = Control("n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
-    controls = "the squared error of stable linear recurrences on impulse responses"
+    control = Control("it falls like n^(1/2 - 4s)", lambda exponent, problem: exponent + 0.5)
+    controls = "the squared error with which stable linear recurrences reproduce impulse responses"
     unexplained = "functions of more than one variable; poles that training finds"
     traced = False
     trials = 32
@@ -79,18 +81,19 @@ class DampedModesRate(Claim[ImpulseResponse]):
 
 
 class PolesInOrder(Claim[ImpulseResponse]):
-    """On impulse responses of a period with coefficients of size k^(-r-1/2), the squared error with 129 real states is,
-    in the geometric mean, smallest for undamped poles at the frequencies of the period, larger for poles at
-    -1/2 + (3/2) pi i k, and largest for real ones: rotation of the state matters, damping hardly.
+    """Consider impulse responses of a period with coefficients of size k^(-r-1/2), and linear recurrences with 129 real
+    states. In the geometric mean over responses, the squared error is smallest for undamped poles at the frequencies of
+    the period. It is larger for poles at -1/2 + (3/2) pi i k, and largest for real poles. So rotation of the state
+    matters, and damping hardly does.
     """
 
-    title = "Undamped poles before damped ones before real ones"
+    title = "Undamped poles reproduce impulse responses best, then damped, then real poles"
     source = Source("foundation2025", "Section 7.4", note="a probe: three families of poles")
     stated = Kind.OWN
     population = ImpulseResponses(least=1.0, most=1.75)
     relation = Order("undamped, damped, real poles", (0.0, 1.0, 2.0))
     control = Control("the reverse order", lambda sign, problem: -sign)
-    controls = "the squared error of linear recurrences on impulse responses"
+    controls = "the squared error with which linear recurrences reproduce impulse responses"
     unexplained = "responses without a period; selective recurrences"
     traced = False
     trials = 32

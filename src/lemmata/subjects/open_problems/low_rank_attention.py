@@ -1,9 +1,9 @@
-"""Problem 1: does descent bias attention towards low rank? It does where the form is a product of small factors.
+"""Problem 1: does descent bias attention towards low rank? It does if the form is a product of small factors.
 
 This probe controls the rank, as |M|_* / |M|_F, of the form M = A B' that gradient descent finds for one head on fewer
-prompts than M has entries, beside that of descent on M itself. The answer depends on how M is parameterised and where
-descent begins. It leaves unexplained several heads and layers, values that are trained too, and what low rank is worth
-on new prompts.
+prompts than M has entries. It compares this rank with that of descent on M itself. The answer depends on how M is
+parameterised and where descent begins. The probe leaves unexplained several heads and layers, values that are trained
+too, and whether low rank helps on new prompts.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from lemmata.subjects.open_problems._attention_teachers import RankOneTeachers, 
 ABOUT = {"tool": "dynamical systems", "architecture": "attention", "object": "training", "problem": 1}
 
 _STEPS = 600
-_CONTROLS = "the rank of the form that descent finds for a head of attention"
-_UNEXPLAINED = "several heads and layers; trained values; the error on new prompts"
+_CONTROLS = "the rank of the form that gradient descent finds for an attention head"
+_UNEXPLAINED = "several heads and layers; values that are trained too; the error on new prompts"
 
 
 def _descend(loss: Callable[[PyTree], Array], start: PyTree) -> PyTree:
@@ -52,12 +52,14 @@ def _from_factors(problem: TaughtHead, key: Key[Array, ""], scale: float | Float
 
 
 class SmallFactorsFindLowerRank(Claim[TaughtHead]):
-    """On fewer prompts than M has entries, answered by a head of rank one, gradient descent on the factors of M = A B'
-    from normal ones of standard deviation 1/1000 finds a form of lower rank than descent on M itself from 0, both after
-    600 steps of size 1: the mean of |M|_* / |M|_F is smaller. Rungs are 0 (M itself) and 1 (factors).
+    """Let a head of attention of rank one answer fewer prompts than a form M has entries. Fit the form M of a head to
+    these answers by 600 steps of gradient descent of size 1, in two ways. The first (size 0) trains M itself from 0.
+    The second (size 1) trains the factors of M = A B' from normal entries of standard deviation 1/1000. The factors
+    find a form of lower rank: the mean of |M|_* / |M|_F is smaller, where |M|_* is the nuclear norm and |M|_F the
+    Frobenius norm.
     """
 
-    title = "Descent on small factors biases a head of attention towards low rank"
+    title = "Gradient descent on small factors finds an attention head of lower rank"
     source = Source("foundation2025", "Section 7.1", note="for one head, against descent on M itself")
     population = RankOneTeachers()
     relation = Order("factors", (0.0, 1.0))
@@ -72,12 +74,14 @@ class SmallFactorsFindLowerRank(Claim[TaughtHead]):
 
 
 class LargerFactorsFindHigherRank(Claim[TaughtHead]):
-    """On fewer prompts than M has entries, answered by a head of rank one, the form M = A B' that 600 steps of gradient
-    descent of size 1 on the factors find has the higher rank the larger the factors were at first: the mean of
-    |M|_* / |M|_F rises with their standard deviation from 1/1000 to 3/100 and to 1/5.
+    """Let a head of attention of rank one answer fewer prompts than a form M has entries. Fit the form M = A B' of a
+    head to these answers by 600 steps of gradient descent of size 1 on the factors. The larger the factors are at
+    first, the higher is the rank of the form that descent finds. That is, the mean of |M|_* / |M|_F rises as their
+    standard deviation rises from 1/1000 to 3/100 and to 1/5. Here |M|_* is the nuclear norm and |M|_F the Frobenius
+    norm.
     """
 
-    title = "The larger the factors of a head's form start, the higher the rank that descent finds"
+    title = "The larger the initial factors of an attention head, the higher the rank found"
     source = Source("foundation2025", "Section 7.1", note="for one head, in the size of its factors")
     population = RankOneTeachers()
     relation = Order("standard deviation", (1e-3, 0.03, 0.2))

@@ -1,8 +1,8 @@
 """Third problem: in which space are score functions, as the noise falls? Their seminorm diverges at a known rate.
 
-A partial result: for data at two points the fitted score of any method that is accurate near the data has a squared
-Sobolev seminorm that grows like sigma^(-6), so that no ball of a fixed space holds the scores of all noise levels. It
-leaves open what replaces the fixed space.
+This is a partial result for data at two points. The fitted score of any method that is accurate near the data has a
+squared Sobolev seminorm that grows like sigma^(-6). So no ball of a fixed space holds the scores of all noise levels.
+It leaves open what replaces the fixed space.
 """
 
 import equinox as eqx
@@ -44,7 +44,7 @@ class TwoPointScore(eqx.Module):
 
 
 class TwoPointScores(Population[TwoPointScore]):
-    """Sizes evenly on a logarithmic scale about 1; widths between 0.37 and 0.43 of them."""
+    """Points m from a uniform distribution on a logarithmic scale around 1, and kernel widths from 0.37 m to 0.43 m."""
 
     settings = Space(ridge=Real(1e-6, 1e-8, 1e-4, "weight of the squared norm", corners=(5e-7, 2e-6)))
 
@@ -55,8 +55,12 @@ class TwoPointScores(Population[TwoPointScore]):
 
     def hypotheses(self, problem: TwoPointScore) -> list[Hypothesis]:
         return [
-            Hypothesis("the width against m", problem.width / problem.m, "<=", 0.5, "the step must fit in the space"),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two laws do"),
+            Hypothesis(
+                "the width against m", problem.width / problem.m, "<=", 0.5, "the space must be able to follow the step"
+            ),
+            Hypothesis(
+                "the ridge is positive", problem.ridge, ">", 0.0, "nodes overlap where the two distributions overlap"
+            ),
         ]
 
 
@@ -64,21 +68,22 @@ _seminorm = eqx.filter_jit(TwoPointScore.fitted_seminorm)
 
 
 class FittedScoreRoughness(Claim[TwoPointScore]):
-    """For data at m and -m with probability 1/2 each and noise of standard deviation sigma, the score is
-    s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fitted by denoising score matching in the space of a Gaussian kernel
-    at one width for all noise levels, the squared seminorm, the integral over |z| <= m + 2 sigma of the squared
-    derivative of s(z) + z/sigma², grows like
+    """Let the data be m and -m with probability 1/2 each, and let the noise have standard deviation sigma. The score is
+    then s(z) = -z/sigma² + (m/sigma²) tanh(m z/sigma²). Fit it by denoising score matching in the space of a Gaussian
+    kernel, with one width for all noise levels. Let the squared seminorm be the integral over |z| <= m + 2 sigma of the
+    squared derivative of s(z) + z/sigma². For the fitted score, it grows like
 
-        sigma^(-6),
+        sigma^(-6)
 
-    as (4/3) (m/sigma²)³, that of the score itself, does. Rungs are in units of m.
+    as sigma falls. For the score itself it is (4/3) (m/sigma²)³, which grows at the same rate. The claim measures it at
+    several values of sigma in units of m.
     """
 
     title = "The seminorm of a fitted score diverges as the noise falls"
     source = Source("foundation2025", "Section 7.3", note="a probe: two points, one kernel for all noise levels")
     population = TwoPointScores()
     relation = Rate("sigma", (0.8, 0.7, 0.6, 0.5), margin=0.15, resolution=0.1)
-    control = Control("sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("it grows like sigma^(-11/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the squared Sobolev seminorm of fitted scores"
     unexplained = "finite samples; a theory of spaces that change with the noise"
     traced = False  # several decompositions of 120 rows in one compiled batch can wait for each other on a CPU

@@ -76,7 +76,7 @@ class AttendedField(eqx.Module):
 
 
 class AttendedFields(Population[AttendedField]):
-    """Random smooth fields, random attention with norms that are scaled and shifted.
+    """Random smooth fields, and random attention with scaled and shifted norms.
 
     Args:
         layers: of attention.
@@ -103,7 +103,7 @@ class AttendedFields(Population[AttendedField]):
 
     def hypotheses(self, problem: AttendedField) -> list[Hypothesis]:
         least = jnp.asarray(float(problem.attentions[0].key_scale.shape[1]))
-        return [Hypothesis("channels a head", least, ">=", 2.0, "the norm of one channel is 0")]
+        return [Hypothesis("channels a head", least, ">=", 2.0, "a single channel has the norm 0")]
 
 
 def _attention(drawn: dict[str, Array], width: int) -> GalerkinAttention:
@@ -166,4 +166,4 @@ class ResolvedFields(Population[ResolvedField]):
 
     def hypotheses(self, problem: ResolvedField) -> list[Hypothesis]:
         inside = jnp.max(jnp.abs(problem.places - 0.5))
-        return [Hypothesis("positions lie in the unit square", inside, "<=", 0.5, "the image is known nowhere else")]
+        return [Hypothesis("positions lie in the unit square", inside, "<=", 0.5, "the image is known only there")]

@@ -1,6 +1,7 @@
 """Galerkin attention: a kernel of low rank between points, its cost, and which functions it can make.
 
-For channels x(p) at m points p, with q, k, v affine in x, k and v then normed over the channels of a head, a head adds
+Let x(p) be the channels at m points p, and let q, k, v be affine in x, where k and v are then normed over the channels
+of a head. A head adds
 
     z(p) = 1/m sum over points r of (q(p)·k(r)) v(r),
 
@@ -32,21 +33,21 @@ _LEAST = 0.01
 
 
 class GalerkinIsBilinearForm(Claim[AttendedField]):
-    """With the rows of Q, K, V the queries, normed keys and normed values of m points in a head, Galerkin attention
-    computes Q (K'V) / m, and this is the m x m bilinear form of its kernel q(p)·k(r) applied to the values,
+    """Let the rows of Q, K, V be the queries, normed keys and normed values of m points in a head. Galerkin attention
+    computes Q (K'V) / m. This equals the m x m matrix of its kernel q(p)·k(r) applied to the values,
 
-        Q (K'V) / m = (Q K') V / m:
+        Q (K'V) / m = (Q K') V / m.
 
-    the kernel integral's mean over the points, without the m x m matrix.
+    So Galerkin attention takes the mean of the kernel integral over the points, without the m x m matrix.
     """
 
-    title = "Galerkin attention is a kernel's bilinear form"
+    title = "Galerkin attention applies the bilinear form of a kernel to the values"
     source = Source(_KEY, "Abstract, Galerkin attention")
     population = AttendedFields()
     relation = Equal(block=-1)
     control = Control("the mean is over m - 1 points", lambda z, problem: z * len(z) / (len(z) - 1))
     controls = "what the attention adds at each point"
-    unexplained = "which kernels the weights can be"
+    unexplained = "which kernels the weights can represent"
 
     def predict(self, problem: AttendedField) -> Array:
         return galerkin_attention(problem.rows, problem.attentions[0]) - problem.rows
@@ -75,17 +76,17 @@ def _normed(x: Float[Array, "m d"], scale: Float[Array, " d"], shift: Float[Arra
 
 
 class GalerkinCost(Claim[AttendedField]):
-    """Galerkin attention over m points takes a number of floating-point operations that grows like m, as the compiler
-    counts them; a matrix of m x m kernel values would take m².
+    """Apply Galerkin attention to m points. The number of floating-point operations, as the compiler counts them, grows
+    like m. A matrix of m x m kernel values would take m² operations.
     """
 
-    title = "The cost of Galerkin attention"
+    title = "The cost of Galerkin attention is linear in the number of points"
     source = Source(_KEY, "Abstract, Galerkin attention", note="its efficiency")
     population = AttendedFields()
     relation = Rate("m", (1024.0, 4096.0, 16384.0))
-    control = Control("like m^(3/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "operations of one layer of attention"
-    unexplained = "the time of an operation, and what the rest of a network takes"
+    control = Control("it grows like m^(3/2)", lambda exponent, problem: exponent + 0.5)
+    controls = "the number of operations of one layer of attention"
+    unexplained = "the time of an operation, and the cost of the rest of a network"
     traced = False
     trials = 4
     predict = 1.0
@@ -112,23 +113,23 @@ def stacked(problem: AttendedField) -> Float[Array, "m c"]:
 
 
 class AttentionKeepsTheSpan(Claim[AttendedField]):
-    """Layers of Galerkin attention with residuals, one after another and no pointwise network between them, leave the
-    channels at every point p an affine map of the channels that came in,
+    """Stack layers of Galerkin attention with residual connections, and with no pointwise network between the layers.
+    Let x(p) be the channels at a point p before the first layer. The channels at this point after the last layer are
 
-        x_out(p) = A x(p) + b,
+        x_out(p) = A x(p) + b
 
-    the same A and b at all points: these depend on the image, but the functions of p that can be made are those that
-    the channels and 1 span, however many layers there are. So A and b from some points, more than there are channels,
-    foretell what comes out at all others.
+    with the same A and b at all points. A and b depend on the image. But the only functions of p that can be made are
+    those that the channels and 1 span, however many layers there are. So A and b can be fitted at some points, more
+    than there are channels, and they then predict the output at all other points.
     """
 
-    title = "Attention alone adds no functions"
+    title = "Attention without pointwise networks adds no functions of the coordinate"
     source = Source(_KEY, "Abstract, basis", "Abstract, dynamic basis", note="without pointwise networks")
     population = AttendedFields(layers=2, frequency=30.0)
     relation = Equal(block=-1)
     control = Control("without the constant b", lambda x, problem: x - _fitted(problem)[-1])
     controls = "which functions of the coordinate attention can make"
-    unexplained = "what the pointwise networks make of them"
+    unexplained = "the functions that pointwise networks add"
 
     def predict(self, problem: AttendedField) -> Array:
         return _with_one(problem.rows[_half(problem) :]) @ _fitted(problem)

@@ -1,9 +1,9 @@
-"""Kernel integrals as means over points: how far the answer at a coordinate depends on which others are asked for.
+"""Kernel integrals as means over points: how far the answer at a coordinate depends on the other coordinates.
 
 Galerkin attention estimates an integral over the unit square by the mean over the points of one call. This theory
-controls the error of that mean for fixed weights and smooth fields, at random points and on grids, and what follows for
-answers in chunks. It leaves open how far a trained operator has learned to do without the mean, and how the answer
-depends on the pixels of the image that is given, which are not points of an integral.
+controls the error of this mean for fixed weights and smooth fields, at random points and on grids. It also controls
+what follows if answers are computed in chunks. It leaves open how far a trained operator depends on the mean. It also
+leaves open how the answer depends on the pixels of the given image, which are not points of an integral.
 """
 
 import jax
@@ -55,18 +55,19 @@ def off_the_integral(problem: AttendedField, draws: Float[Array, "draws n 2"]) -
 
 
 class IntegralByRandomPoints(Claim[AttendedField]):
-    """For a smooth field on the unit square and fixed weights, Galerkin attention over m independent points is a Monte
-    Carlo mean: its root mean square distance from the kernel integral over the square falls like m^(-1/2).
+    """Let a smooth field on the unit square and the weights be fixed. Galerkin attention over m independent uniform
+    points is a Monte Carlo mean. Its root mean square distance from the kernel integral over the square falls like
+    m^(-1/2).
     """
 
-    title = "The kernel integral by random points"
+    title = "At random points, attention approaches its kernel integral like m^(-1/2)"
     source = Source(_KEY, "Abstract, kernel integral", note="its error at random points")
     stated = Kind.OWN
     population = AttendedFields()
     relation = Rate("m", (32.0, 128.0, 512.0))
-    control = Control("like m^-1", lambda exponent, problem: exponent - 0.5)
-    controls = "the distance of attention over points from the integral that they stand for"
-    unexplained = "whether training leaves anything that depends on the points"
+    control = Control("it falls like m^-1", lambda exponent, problem: exponent - 0.5)
+    controls = "the distance between attention over points and the integral that it approximates"
+    unexplained = "whether the answers of a trained operator still depend on the points"
     trials = 48
     predict = -0.5
 
@@ -76,21 +77,22 @@ class IntegralByRandomPoints(Claim[AttendedField]):
 
 
 class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
-    """With random weights the colour at a coordinate has no limit in the grid of the image that is given: from n x n to
-    2n x 2n pixels of one smooth field, n = 8, 16, 32, it changes in root mean square by as much at every n. The
-    operator is told where in its pixel a coordinate lies, which has no limit.
+    """Let an operator with random weights receive an image of n x n pixels of one smooth field. The colour at a
+    coordinate has no limit in the grid of this image. From n x n to 2n x 2n pixels, n = 8, 16, 32, the colour changes
+    in root mean square by as much at every n. The reason is that the operator receives the position of the coordinate
+    within its pixel, and this position has no limit.
     """
 
-    title = "Colours follow the grid of the image"
+    title = "With random weights, colours have no limit as the grid of the image is refined"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the image, with random weights")
     stated = Kind.OWN
     population = ResolvedFields()
     # from 8 to 32 points the slopes of single operators differ by a quarter, up and down
     relation = Rate("n", (8.0, 16.0, 32.0), spread=0.4)
-    control = Control("by n^(-1/2)", lambda exponent, problem: exponent - 0.5)
-    controls = "how the colour at a coordinate depends on the pixels of the image"
-    unexplained = "what training does to it"
-    reading = "the wanted pixel's size in pixels is fixed"
+    control = Control("the change falls like n^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    controls = "how the colour at a coordinate depends on the pixels of the given image"
+    unexplained = "how training changes this"
+    reading = "the size of the wanted pixel, in pixels of the given image, is fixed"
     trials = 48
     predict = 0.0
 
@@ -101,17 +103,17 @@ class AnswersFollowTheGivenGrid(Claim[ResolvedField]):
 
 
 class IntegralOnGrids(Claim[AttendedField]):
-    """For a smooth field on the unit square and fixed weights, Galerkin attention over the m centres of the pixels of a
-    square grid is the integral's midpoint rule: it converges in the grid of the wanted pixels, and its distance from
-    the kernel integral over the square falls like m^-1, the square of a pixel's side.
+    """Let a smooth field on the unit square and the weights be fixed. Galerkin attention over the m centres of the
+    pixels of a square grid is the midpoint rule for the kernel integral. It converges as the grid of the wanted pixels
+    is refined. Its distance from the kernel integral over the square falls like m^-1, the square of a pixel's side.
     """
 
-    title = "The kernel integral on grids"
+    title = "On a grid, attention approaches its kernel integral like m^-1"
     source = Source(_KEY, "Abstract, function spaces", note="for the grid of the wanted pixels")
     population = AttendedFields()
     relation = Rate("m", (100.0, 400.0, 1600.0))
-    control = Control("like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
-    controls = "the distance of attention over a grid from the integral that it stands for"
+    control = Control("it falls like m^(-1/2), as at random points", lambda exponent, problem: exponent + 0.5)
+    controls = "the distance between attention over a grid and the integral that it approximates"
     unexplained = "images with edges, whose features are not smooth"
     trials = 48
     predict = -1.0
@@ -127,16 +129,17 @@ def _half(problem: ResolvedField) -> Float[Array, "m 2"]:
 
 
 class FixedPointsAreGridFree(Claim[ResolvedField]):
-    """Where the points of the mean are named, and only asked and not answered, the colour at a coordinate is a function
-    of the image and the coordinate: it is the same whether coordinates are asked for all at once or one by one. With
-    the coordinates themselves named it is what the operator answers to all at once.
+    """Let the points over which attention takes its mean be given separately from the coordinates at which colours are
+    computed. The colour at a coordinate is then a function of the image and the coordinate: it is the same whether
+    colours are computed for all coordinates at once or one by one. If the given points are the coordinates themselves,
+    these colours are what the operator answers for all coordinates at once.
     """
 
-    title = "Colours without a grid by fixed points"
+    title = "With fixed points of the mean, a colour does not depend on other coordinates"
     source = Source(_KEY, "Abstract, grid-free", note="with named points of the mean")
     population = ResolvedFields()
     relation = Equal(block=-1)
-    control = Control("they differ by a factor 1.001", lambda colours, problem: 1.001 * colours)
+    control = Control("they differ by a factor of 1.001", lambda colours, problem: 1.001 * colours)
     controls = "the colour at a coordinate"
     unexplained = "which points are best"
 
@@ -155,18 +158,19 @@ class FixedPointsAreGridFree(Claim[ResolvedField]):
 
 
 class StartsBilinear(Claim[ResolvedField]):
-    """Before it is trained, with the last map of its head at 0, the operator is bilinear interpolation between the
-    centres of pixels at any coordinates and so at any scale, with the outermost pixels repeated beyond their centres.
+    """Consider the operator before training, with the last map of its head at 0. It is bilinear interpolation between
+    the centres of the pixels, at any coordinates and so at any scale. Beyond the centres of the outermost pixels, it
+    repeats these pixels.
     """
 
-    title = "The operator starts as bilinear interpolation"
+    title = "The untrained operator is bilinear interpolation"
     source = Source(_KEY, "Abstract, arbitrary scales", note="at the start, with a head that starts at 0")
     stated = Kind.OWN
     population = ResolvedFields(started=True)
     relation = Equal(block=-1)
-    control = Control("pixels are where they are by their corners", lambda colours, problem: _cornered(problem))
+    control = Control("pixels are placed by their corners", lambda colours, problem: _cornered(problem))
     controls = "the colours before training"
-    unexplained = "the colours after it"
+    unexplained = "the colours after training"
 
     def predict(self, problem: ResolvedField) -> Array:
         """The skip, by an interpolation in terms of pixels."""

@@ -1,9 +1,9 @@
 """Chains of one unit in the field of the others, from both sides of the transition.
 
-Langevin dynamics of a whole weight vector, corrected by Metropolis, knows nothing of least actions or of the decoupling
-of the overlap. It shows at 40 to 75 dimensions what first order means at all: the same field, and two states, each of
-which lasts. The theory controls which of them is the likelier; how long a chain takes to find it is exponential in d
-times the barrier, and left open.
+Metropolis-corrected Langevin dynamics of a whole weight vector uses neither least actions nor the decoupling of the
+overlap. At 40 to 75 dimensions it shows what a transition of first order means: in the same field there are two states,
+and each of them lasts. The theory controls which of the two is more likely. It leaves open how long a chain takes to
+find this state; the time is exponential in d times the barrier.
 """
 
 import equinox as eqx
@@ -48,7 +48,7 @@ class FieldedUnit(eqx.Module):
 
 
 class FieldedUnits(Population[FieldedUnit]):
-    """Models around a setting at their transitions, the interaction within a fiftieth."""
+    """Models at the transition of a setting, with an interaction within 2 % of its value there."""
 
     settings = Space(
         d=Integer(60, 20, 200, "dimension", corners=(40, 75)),
@@ -66,7 +66,11 @@ class FieldedUnits(Population[FieldedUnit]):
         return FieldedUnit(u, *(jnp.asarray(number) for number in fixed), dimension=setting["d"])
 
     def hypotheses(self, problem: FieldedUnit) -> list[Hypothesis]:
-        return [Hypothesis("the overlap of the second state", problem.overlap, ">", 0.0, "else there is one state")]
+        return [
+            Hypothesis(
+                "the overlap of the second state", problem.overlap, ">", 0.0, "otherwise there is only one state"
+            )
+        ]
 
 
 _KEY = "rubin2024grokking"
@@ -75,18 +79,24 @@ _CHAINS = 4
 
 
 class ChainsRememberTheirStart(Claim[FieldedUnit]):
-    """At the transition, chains of a unit that start with the teacher's direction have after 200 steps of corrected
-    Langevin dynamics in 60 dimensions (40 to 75 in the corners) a larger mean share y = q²/(1 + 2|w|²) than chains in
-    the same field that start without it: both states last, as at a transition of first order.
+    """Consider one unit with weights w in 60 dimensions (40 and 75 in the extra settings), in a field within 2 % of the
+    transition. Let q be the overlap of w with the teacher's direction, and y = q²/(1 + 2|w|²) the share of the unit.
+    Run 200 steps of Metropolis-corrected Langevin dynamics. Over the last half of the steps, chains that start with the
+    teacher's direction have a larger mean share than chains in the same field that start without it. So both states
+    last, as at a transition of first order.
     """
 
-    title = "Chains remember the side of the transition that they come from"
+    title = "Chains of a unit remember from which side of the transition they started"
     source = Source(_KEY, "Abstract, sharply distinct", note="as hysteresis of chains")
     population = FieldedUnits()
     relation = Order("start", (0.0, 1.0))
-    control = Control("the others have the larger share", lambda sign, problem: -sign, loose="a sign has no neighbour")
-    controls = "that both states last"
-    unexplained = "for how long: the barrier over d is small, and chains forget in the end"
+    control = Control(
+        "chains that start without the direction have the larger share",
+        lambda sign, problem: -sign,
+        loose="a sign has no near control",
+    )
+    controls = "whether both states last"
+    unexplained = "for how long they last: the barrier divided by d is small, and chains finally forget their start"
     trials = 24
     predict = 1.0
 

@@ -1,12 +1,12 @@
 """A cubic teacher: when units of an erf network turn to its direction, and what the network has learned by then.
 
-Each unit moves in the field of all others; in d dimensions its density is exp(-d A), so that for large d the least
-action decides. The theory controls where units with the teacher's direction become as likely as units without it, that
-their overlap jumps there, and how many of them balance the field. It leaves open networks of finite width, whose units
-are not independent, and samples that are not large: sums over data are expectations throughout.
+Each unit moves in the field of all other units. In d dimensions its density is exp(-d A), so that for large d the least
+action decides. The theory controls where units with the teacher's direction become as likely as units without it, the
+jump of their overlap there, and how many of them balance the field. It leaves open networks of finite width, whose
+units are not independent. It also leaves open small samples, because sums over data are expectations throughout.
 
-To hold |w|² - q² at its mean under the prior is right for units without the direction and wrong for the others, by as
-much as the action itself: with the norm free to follow, the transition comes earlier.
+Holding |w|² - q² at its mean under the prior is right for units without the direction. It is wrong for units with the
+direction, by as much as the action itself: if the norm is free, the transition comes earlier.
 """
 
 import functools
@@ -73,7 +73,7 @@ class TaughtUnit(eqx.Module):
 
 
 class CubicTeachers(Population[TaughtUnit]):
-    """Models around a setting, within a fifth in each of their numbers."""
+    """Models whose numbers differ from a setting by a factor of at most 1.25."""
 
     settings = Space(
         epsilon=Real(0.5, 0.2, 2.0, "size of the negative cubic component", corners=(0.4, 0.7)),
@@ -95,8 +95,10 @@ class CubicTeachers(Population[TaughtUnit]):
         """A teacher whose transition jumps; what the model takes for granted."""
         most = -2 * problem.teacher.epsilon
         return [
-            Hypothesis("b", jnp.asarray(problem.linear), "<", most, "else the minimum at 0 turns continuously"),
-            Hypothesis.unchecked("sums over data are expectations", "the statement is about the model that results"),
+            Hypothesis("b", jnp.asarray(problem.linear), "<", most, "otherwise the minimum at 0 moves continuously"),
+            Hypothesis.unchecked(
+                "sums over data are expectations", "the statement is about the model with expectations in place of sums"
+            ),
         ]
 
 
@@ -105,24 +107,24 @@ _REFERENCE = 0.03  # a share that units without the direction have
 
 
 class LevelMinimaAtHeldNorm(Claim[TaughtUnit]):
-    """The action over d of the overlap q of a unit, with |w|² - q² held at g, c = epsilon = -e and b given,
+    """Let a unit have weights w in d dimensions and overlap q with the teacher's direction. Hold |w|² - q² at g, where
+    g/d is the variance of the prior. Let u be the interaction, and let b and c be what is left of the teacher's linear
+    and cubic components, with c = epsilon = -e and 0 < b < 2e. The action divided by d,
 
         S(q) = q²/(2g) - (2u/pi) q²/(1 + 2(g + q²)) (b - 2c q²/(1 + 2(g + q²)))²,
 
-    has three level minima, 0 and ±q with q > 0, exactly at
+    has three minima of equal height, at 0 and at ±q with q > 0, exactly at
 
-        u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)),
-
-    where 0 < b < 2e.
+        u = 27 pi e (1 + 2g) / (16 g (b + e)³),    q² = (1 + 2g) (2e - b)/(2 (b + e)).
     """
 
-    title = "Where the action at a held norm has three level minima"
+    title = "The interaction at which the action at a fixed norm has three equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="in closed form")
     population = CubicTeachers()
     relation = Equal()
-    control = Control("a tenth larger", lambda found, problem: 1.1 * found)
-    controls = "the transition of that action for a given b"
-    unexplained = "b, which the transition has from the model's other numbers"
+    control = Control("u and q are both a tenth larger", lambda found, problem: 1.1 * found)
+    controls = "the transition of this action for a given b"
+    unexplained = "the value of b at the transition, which depends on the model's other numbers"
     traced = False
 
     def predict(self, problem: TaughtUnit) -> Array:
@@ -168,7 +170,7 @@ def least_action_difference(problem: TaughtUnit, gain: Callable) -> Array:
 
 
 class AbstractShareAction(Claim[TaughtUnit]):
-    """What -log p(y)/d of a unit's share tends to, measured from the share 0.03 on."""
+    """The limit of -log p(y)/d for a unit's share y, measured from the share 0.03 on."""
 
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
@@ -185,16 +187,18 @@ class AbstractShareAction(Claim[TaughtUnit]):
 
 
 class ShareAction(AbstractShareAction):
-    """As d grows, -log p(y)/d of a unit's share y = q²/(1 + 2|w|²) tends, up to a constant, to
+    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²)
+    with density p(y). Let g/d be the variance of the prior, u the interaction, and b and c what is left of the
+    teacher's linear and cubic components. As d grows, -log p(y)/d tends, up to a constant, to
 
-        y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)²,
+        y / (2g (1 - 2y)) - log(1 - 2y)/2 - (2u/pi) y (b - 2cy)².
 
-    at which the rest of w has squared length g (1 - 2y); g/d is the prior's variance.
+    The rest of w then has the squared length g (1 - 2y).
     """
 
-    title = "The action of a unit with its norm free"
+    title = "A formula for the action of a unit's share if its norm is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="with the norm that goes with an overlap")
-    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
+    control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
 
     def predict(self, problem: TaughtUnit) -> Array:
         return least_action_difference(problem, problem.teacher.gain)
@@ -222,21 +226,23 @@ def overlap_action(problem: TaughtUnit, q: float, interaction: float) -> float:
 
 
 class OverlapAction(Claim[TaughtUnit]):
-    """As d grows, -log p(q)/d of a unit's overlap q tends, up to a constant, to the least over r = |w|² - q² of
+    """Let a unit have weights w in d dimensions and overlap q with the teacher's direction, with density p(q). Let g/d
+    be the variance of the prior, u the interaction, and b and c what is left of the teacher's linear and cubic
+    components. As d grows, -log p(q)/d tends, up to a constant, to the minimum over r = |w|² - q² of
 
-        (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)),
+        (q² + r)/(2g) - log(r)/2 - (2u/pi) y (b - 2cy)²,    y = q²/(1 + 2(q² + r)).
 
-    g/d the prior's variance. The least is at r = g, the mean under the prior, only where u = 0.
+    The minimum is at r = g, the mean under the prior, only if u = 0.
     """
 
-    title = "The action of an overlap with the rest of the norm free"
+    title = "A formula for the action of a unit's overlap if the rest of its norm is free"
     source = Source(_KEY, "Abstract, analytical predictions", note="at a given overlap")
     stated = Kind.OWN
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.002, resolution=0.002, relative=False)
-    control = Control("higher by a hundredth", lambda found, problem: found + 0.01)
+    control = Control("the action is higher by a hundredth", lambda found, problem: found + 0.01)
     controls = "how unlikely a unit with the teacher's direction is"
-    unexplained = "prefactors of exp(-d S), which decide within 1/d of the transition"
+    unexplained = "prefactors of exp(-d S), which decide if the interaction is within 1/d of the transition"
     traced = False
     trials = 40
 
@@ -260,17 +266,20 @@ def _overlaps_to_compare(problem: TaughtUnit) -> tuple[float, tuple[float, float
 
 
 class OverlapJumps(Claim[TaughtUnit]):
-    """At the transition the likeliest share y = q²/(1 + 2|w|²) of a unit jumps: with b and c as they are there, its
-    mean at an interaction 5 % above u_c less its mean 5 % below tends, as d grows, to the y > 0 of least action.
+    """Let a unit have weights w in d dimensions, overlap q with the teacher's direction, and share y = q²/(1 + 2|w|²).
+    Let u_c be the interaction at the transition. Hold b and c, what is left of the teacher's linear and cubic
+    components, at their values there. Take the mean share at an interaction 5 % above u_c minus the mean share 5 %
+    below. As d grows, this difference tends to the share y > 0 of least action above u_c. So the most likely share
+    jumps at the transition.
     """
 
-    title = "The overlap jumps at the transition"
+    title = "The most likely overlap of a unit jumps at the transition"
     source = Source(_KEY, "Abstract, sharply distinct")
     population = CubicTeachers()
     relation = Limit("d", (100.0, 400.0, 1600.0), margin=0.02, resolution=0.03)
-    control = Control("four fifths of it", lambda found, problem: 0.8 * found)
-    controls = "that the transition is of first order in the law of one unit"
-    unexplained = "the field, which other units lower as soon as they turn"
+    control = Control("four fifths of the jump", lambda found, problem: 0.8 * found)
+    controls = "whether the transition is of first order for one unit"
+    unexplained = "the field, which other units lower as soon as they turn to the teacher's direction"
     traced = False
     trials = 12
 
@@ -313,19 +322,22 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
 
 
 class MixedPhaseLearns(Claim[TaughtUnit]):
-    """At an interaction 1.6 u_c, in the mixed phase, the part 1 - c/epsilon of the cubic component that the network
-    has learned tends, as d grows, to the one that keeps units with and without the direction equally likely: the action
-    of a share y and its slope are 0 at one y > 0, and (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1, sqrt 6 epsilon), Q the
-    units' second moments, has a number of units of order N/d at that share.
+    """Let a network of width N learn a cubic teacher from n rows in d dimensions with noise sigma² and readouts of
+    variance s/N. Let the interaction be 1.6 u_c, in the mixed phase, where u_c is the interaction at the transition.
+    Let 1 - c/epsilon be the part of the cubic component that the network has learned. As d grows, it tends to the part
+    that keeps units with and without the teacher's direction equally likely. This part is given by two conditions.
+    First, the action of a share y and its slope are 0 at one y > 0. Second, (b, sqrt 6 c) = (I + Q s n/sigma²)^-1 (1,
+    sqrt 6 epsilon). Here b and c are what is left of the teacher's linear and cubic components. Q has the units' second
+    moments, with a number of units of order N/d at the share y.
     """
 
-    title = "The mixed phase learns the cubic component"
+    title = "In the mixed phase, a network learns a predictable part of the cubic component"
     source = Source(_KEY, "Abstract, mixed phase")
     population = CubicTeachers()
     relation = Limit("d", (50.0, 100.0, 200.0), margin=0.04, resolution=0.05)
-    control = Control("a fifth more", lambda found, problem: 1.2 * found)
-    controls = "what is left of the teacher, and how many units carry what is learned"
-    unexplained = "networks of finite width, where units see each other"
+    control = Control("the learned part is a fifth larger", lambda found, problem: 1.2 * found)
+    controls = "what is left of the teacher, and how many units carry the learned part"
+    unexplained = "networks of finite width, whose units are not independent"
     traced = False
     trials = 7
 
@@ -340,17 +352,18 @@ class MixedPhaseLearns(Claim[TaughtUnit]):
 
 
 class LearnsContinuously(Claim[TaughtUnit]):
-    """As the interaction u passes its critical value, what the network has learned of the cubic component rises from 0
-    like the first power of u - u_c: units jump, and their number, of order N/d, does not.
+    """Let the interaction u of a network of width N in d dimensions pass its critical value u_c. The part of the cubic
+    component that the network has learned rises from 0 like the first power of u - u_c. So each unit jumps, but the
+    number of units that jump, of order N/d, rises without a jump.
     """
 
-    title = "What is learned does not jump"
+    title = "The learned part of the cubic component rises continuously at the transition"
     source = Source(_KEY, "Abstract, sudden increase", note="for the model, in equilibrium")
     population = CubicTeachers()
     relation = Rate("excess", (0.01, 0.03, 0.09), margin=0.1, resolution=0.1)
-    control = Control("like the square root, as an order parameter would", lambda found, problem: found - 0.5)
-    controls = "how the test error sets in along the noise, the width or the number of data"
-    unexplained = "training time, along which the same network may go suddenly from one state to the other"
+    control = Control("it rises like the square root, as an order parameter would", lambda found, problem: found - 0.5)
+    controls = "how the test error starts to fall along the noise, the width or the number of data"
+    unexplained = "training time, along which the same network may pass suddenly from one state to the other"
     traced = False
     trials = 12
     predict = 1.0

@@ -1,9 +1,10 @@
-"""What the network at infinite width makes of a cubic component: next to nothing, until there are about d³ data.
+"""What the network at infinite width learns of a cubic component: almost nothing, below about d³ data.
 
-The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and it falls like d^-3: of
-such a component kernel regression learns next to nothing from n rows of order d. What it shows along it is the linear
-component, which the kernel divides by a length of the inputs. The theory controls how much that is for n rows with a
-given noise; it leaves open whether a network of finite width can keep n of order d itself, and not n over the noise.
+The Gaussian process of wide erf networks has one eigenvalue for all polynomials of degree 3, and this eigenvalue falls
+like d^-3. So kernel regression learns almost nothing of such a component from n rows of order d. What appears along it
+is the linear component, which the kernel divides by a length of the inputs. The theory controls how large this is for n
+rows with a given noise. It leaves open whether a network of finite width can hold n itself at the order of d, instead
+of n over the noise.
 """
 
 import equinox as eqx
@@ -44,7 +45,7 @@ class WideErfNetwork(eqx.Module):
 
 
 class WideErfNetworks(Population[WideErfNetwork]):
-    """Teachers with a negative cubic component."""
+    """Wide erf networks with teachers that have a negative cubic component."""
 
     settings = Space(
         n=Integer(400, 50, 2000, "rows", corners=(300, 500)),
@@ -61,7 +62,9 @@ class WideErfNetworks(Population[WideErfNetwork]):
         rows = problem.rows / problem.dimension**3
         return [
             Hypothesis("rows over d³", jnp.asarray(rows), "<", 0.2, "the cubic eigenvalue is of order d^-3"),
-            Hypothesis("the noise", jnp.asarray(problem.noise), ">", 0.0, "sums over data are expectations"),
+            Hypothesis(
+                "the noise", jnp.asarray(problem.noise), ">", 0.0, "sums over data are replaced by expectations"
+            ),
         ]
 
 
@@ -70,18 +73,19 @@ _NODES = np.cos((np.arange(400) + 0.5) * np.pi / 400)
 
 
 class CubicEigenvalue(Claim[WideErfNetwork]):
-    """On the sphere |x|² = d, the kernel of erf networks at infinite width with weights w ~ N(0, g/d I), (2/pi)
-    arcsin(2g cos(x, z)/(1 + 2g)), has on polynomials of degree 3 an eigenvalue that falls like d^-3: regression needs
-    rows of the order of its inverse to learn them.
+    """Consider erf networks at infinite width with weights w ~ N(0, g/d I), for inputs on the sphere |x|² = d. Their
+    kernel is (2/pi) arcsin(2g cos(x, z)/(1 + 2g)). On polynomials of degree 3 it has an eigenvalue that falls like
+    d^-3. To learn these polynomials, regression therefore needs a number of rows of the order of the inverse of this
+    eigenvalue.
     """
 
-    title = "Cubic components at infinite width"
+    title = "The cubic eigenvalue of infinitely wide erf networks falls like d^-3"
     source = Source(_KEY, "Abstract, beyond Gaussian processes")
     population = WideErfNetworks()
     relation = Rate("d", (64.0, 128.0, 256.0))
-    control = Control("like d^-2.5", lambda found, problem: found + 0.5)
-    controls = "how many rows the network at infinite width needs for a cubic component"
-    unexplained = "directions of the inputs that are not alike"
+    control = Control("it falls like d^-2.5", lambda found, problem: found + 0.5)
+    controls = "how many rows the network at infinite width needs to learn a cubic component"
+    unexplained = "inputs whose directions are not equivalent"
     traced = False
     trials = 16
     predict = -3.0
@@ -96,25 +100,27 @@ class CubicEigenvalue(Claim[WideErfNetwork]):
 
 
 class RegressionSeesTheCubicThroughLengths(Claim[WideErfNetwork]):
-    """Kernel regression with the kernel of erf networks at infinite width, on n rows of H_1(v'x) + epsilon H_3(v'x), x
-    ~ N(0, I_d), n well below d³, and noise sigma² = kappa n/d, has along epsilon H_3(v'x) the part
+    """Consider kernel regression with the kernel of erf networks at infinite width, with weights w ~ N(0, g/d I). Fit n
+    rows of H_1(v'x) + epsilon H_3(v'x), x ~ N(0, I_d), with n well below d³ and noise sigma² = kappa n/d. Here v is a
+    direction of length 1, and H_1 and H_3 are Hermite polynomials. The fit has the following part of the component
+    epsilon H_3(v'x):
 
         r (b + epsilon c) c/(6 epsilon e) + a_3/(a_3 + t),    r = a/(a + t),
 
-    b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and
-    a_3 = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is positive and solves n t = sigma² + (2/pi) E arcsin(2g f²
-    |x|²/d) - a d + r t d. The first term is the linear component's, of which about r is learned: the kernel's function
-    there is v'x f, and |x|² holds (v'x)². The second is what is learned of the cubic component itself.
+    where b = E (v'x)² f, c = E v'x H_3(v'x) f, e = E (v'x)² f² with f = (1 + 2g|x|²/d)^(-1/2), a = 4 g e/(pi d) and a_3
+    = 16 g³/(pi (1 + 2g)³ d³). Here t, about sigma²/n, is the positive solution of n t = sigma² + (2/pi) E arcsin(2g f²
+    |x|²/d) - a d + r t d. The first term comes from the linear component, of which about r is learned: the kernel's
+    function there is v'x f, and |x|² contains (v'x)². The second term is what is learned of the cubic component itself.
     """
 
-    title = "Regression sees the cubic component through lengths"
+    title = "Kernel regression sees a cubic component through the lengths of the inputs"
     source = Source(_KEY, "Abstract, beyond Gaussian processes", note="by regression")
     population = WideErfNetworks()
     # What is left out is of the order of 1/d, 0.05 at d = 20: the cubic term of the arcsine along linear functions.
     relation = EqualInMean(margin=0.05, resolution=0.05)
-    control = Control("a quarter more", lambda found, problem: 1.25 * found)
-    controls = "what infinite width shows of a cubic component: about a per cent at n = 400, d = 20"
-    unexplained = "less noise, at which n of the order of d² already tells on the error"
+    control = Control("the part is a quarter larger", lambda found, problem: 1.25 * found)
+    controls = "how much of a cubic component shows at infinite width: about a per cent at n = 400, d = 20"
+    unexplained = "less noise, with which n of the order of d² already affects the error"
     traced = False
     trials = 64
 

@@ -1,10 +1,10 @@
 """Modular addition by a quadratic network: one transition for every pair of frequencies.
 
 Symmetry leaves one unknown, the part a of the teacher that is not learned, and makes the frequencies of a unit
-independent of each other; each has a power F in the first and G in the second half of the weights. The theory controls
-where units with a frequency become as likely as units without it, and what is learned from there on. It leaves open
-finite widths, samples of a part of the table, and a decay that would be natural: the sixth order is chosen so that
-frequencies decouple.
+independent of each other. Each frequency has a power F in the first half of the weights and a power G in the second.
+The theory controls where units with a frequency become as likely as units without it, and what is learned beyond that
+point. It leaves open finite widths, samples of a part of the table, and more natural decays: the sixth order is chosen
+so that frequencies decouple.
 """
 
 import equinox as eqx
@@ -45,7 +45,7 @@ class ModularUnit(eqx.Module):
 
 
 class ModularUnits(Population[ModularUnit]):
-    """Normal weights, one frequency of which is stronger."""
+    """Units with normal weights, in which one frequency is stronger."""
 
     free = ("first",)
     settings = Space(
@@ -65,7 +65,7 @@ class ModularUnits(Population[ModularUnit]):
     def hypotheses(self, problem: ModularUnit) -> list[Hypothesis]:
         first, second = problem.powers()
         size = jnp.min(jnp.concatenate([first, second]))
-        return [Hypothesis("the least power of a frequency", size, ">", 0.0, "its part of the kernel is not 0")]
+        return [Hypothesis("the least power of a frequency", size, ">", 0.0, "otherwise its part of the kernel is 0")]
 
 
 class MixedAddition(eqx.Module):
@@ -90,7 +90,7 @@ class MixedAddition(eqx.Module):
 
 
 class MixedAdditions(Population[MixedAddition]):
-    """Noise below the critical one."""
+    """Models of modular addition with noise below its critical value."""
 
     settings = Space(
         decay=Real(0.5, 0.1, 2.0, "decay gamma of sixth order", corners=(0.3, 1.0)),
@@ -106,8 +106,12 @@ class MixedAdditions(Population[MixedAddition]):
     def hypotheses(self, problem: MixedAddition) -> list[Hypothesis]:
         share = problem.model().droplets(problem.noise)
         return [
-            Hypothesis("sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "else nothing turns"),
-            Hypothesis("the fraction of units that turn", jnp.asarray(share), "<", 1.0, "else all have turned"),
+            Hypothesis(
+                "sigma² over its critical value", jnp.asarray(problem.noise), "<", 1.0, "otherwise no unit turns"
+            ),
+            Hypothesis(
+                "the fraction of units that turn", jnp.asarray(share), "<", 1.0, "otherwise all units have turned"
+            ),
         ]
 
 
@@ -128,7 +132,7 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
     population = ModularUnits()
     relation = Equal()
-    controls = "how much of the teacher units learn"
+    controls = "how much of the teacher the units learn"
     unexplained = "waves of two different frequencies, which the teacher does not have"
 
     def measure(self, problem: ModularUnit, key: Key[Array, ""]) -> Array:
@@ -141,17 +145,18 @@ class AbstractEigenvalue(Claim[ModularUnit]):
 
 
 class TeacherEigenvalue(AbstractEigenvalue):
-    """With s = sigma_a², the part of the kernel s (w_n + v_m)² (w_n' + v_m')² of one unit on the wave e^(-2 pi i k(n +
-    m)/P)/P, of norm 1 on the table of pairs, is
+    """Let s (w_n + v_m)² (w_n' + v_m')² be the kernel of one unit on the pairs (n, m) of residues modulo P, where s =
+    sigma_a² and the readouts of N units have the variance s/N. The wave e^(-2 pi i k(n + m)/P)/P has norm 1 on the
+    table of pairs. The part of the kernel on this wave is
 
-        4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise,
+        4 P² s |w_k|² |v_k|²,    w_n = sum over k of w_k e^(-2 pi i kn/P), v_m likewise.
 
-    which for w, v ~ N(0, I) has mean 4 s, as the kernel at infinite width has.
+    For w, v ~ N(0, I) it has mean 4 s, as the kernel at infinite width has.
     """
 
-    title = "The teacher's eigenvalue in modular addition"
+    title = "The eigenvalue of a unit's kernel on the teacher of modular addition"
     source = Source(_KEY, "Abstract, analytical predictions", note="from the table of pairs")
-    control = Control("half as much: one order of the mixed product", lambda found, problem: 0.5 * found)
+    control = Control("half as much, with only one order of the mixed product", lambda found, problem: 0.5 * found)
 
     def predict(self, problem: ModularUnit) -> Array:
         first, second = problem.powers()
@@ -159,22 +164,24 @@ class TeacherEigenvalue(AbstractEigenvalue):
 
 
 class ModularLevelMinima(Claim[MixedAddition]):
-    """The action over P of a unit's powers at a pair of frequencies, with u a² the interaction,
+    """In modular addition, let F and G be the powers of a unit at a pair of frequencies, in the first and the second
+    half of its weights. Let u a² be the interaction and gamma the decay of sixth order. The action divided by the
+    modulus P,
 
         S(F, G) = F + G - 2 u a² F G + (gamma/3)(F³ + G³),    F, G >= 0,
 
-    has its second minimum level with the one at 0 exactly at
+    has a second minimum of the same height as the minimum at 0 exactly at
 
         u a² = sqrt(4 gamma/3),    F = G = sqrt(3/gamma).
     """
 
-    title = "Where the action of modular addition has two level minima"
+    title = "The interaction at which the action of modular addition has two equal minima"
     source = Source(_KEY, "Abstract, phase transitions", note="modular addition, in closed form")
     population = MixedAdditions()
     relation = Equal()
-    control = Control("a twentieth larger", lambda found, problem: 1.05 * found)
-    controls = "the noise at which the first units turn"
-    unexplained = "decays that couple frequencies"
+    control = Control("all three numbers are a twentieth larger", lambda found, problem: 1.05 * found)
+    controls = "the noise at which the first units turn to the teacher"
+    unexplained = "weight decays that couple frequencies"
     traced = False
 
     def predict(self, problem: MixedAddition) -> Array:
@@ -218,22 +225,24 @@ def left_at(problem: MixedAddition, prime: float) -> float:
 
 
 class MixedAmplitude(Claim[MixedAddition]):
-    """In the mixed phase of modular addition the part a of the teacher that is not learned tends, as P grows with u =
-    2 s P²/(N sigma⁴) and 4 P² s/sigma² held, to
+    """Let a be the part of the teacher of modular addition that is not learned, in the mixed phase. Let the modulus P
+    grow with u = 2 s P²/(N sigma⁴) and 4 P² s/sigma² held fixed, where N is the width, s/N the variance of the readouts
+    and sigma² that of the noise. Let gamma be the decay of sixth order. Then a tends to
 
-        a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3):
+        a = sigma²/sigma_c²,    u(sigma_c²) = sqrt(4 gamma/3),
 
-    so many units turn that u a² stays at its critical value. The fraction of units that this takes, (sigma_c² -
-    sigma²)/(4 P² s F²) at a power F = sqrt(3/gamma), is below 1.
+    where sigma_c² is the critical noise. The reason is that so many units turn to the teacher that u a² stays at its
+    critical value. The fraction of units that this takes, (sigma_c² - sigma²)/(4 P² s F²) at a power F = sqrt(3/gamma),
+    is below 1.
     """
 
-    title = "What is left of modular addition in the mixed phase"
+    title = "The unlearned part of modular addition is proportional to the noise variance"
     source = Source(_KEY, "Abstract, mixed phase", note="modular addition")
     population = MixedAdditions()
     relation = Limit("P", (41.0, 71.0, 131.0), margin=0.05, resolution=0.03)
-    control = Control("a fifth more", lambda found, problem: 1.2 * found)
-    controls = "the error of a network past its transition"
-    unexplained = "the noise at which all units have turned; with the paper's numbers there is none"
+    control = Control("the unlearned part is a fifth larger", lambda found, problem: 1.2 * found)
+    controls = "the error of a network beyond its transition"
+    unexplained = "the noise at which all units have turned; with the paper's numbers there is no such noise"
     traced = False
     trials = 10
 

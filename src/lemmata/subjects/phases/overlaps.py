@@ -1,7 +1,8 @@
-"""Overlaps: what an erf unit sees of a cubic teacher, which is all that its field is made of.
+"""Overlaps: how an erf unit responds to a cubic teacher, which alone determines its field.
 
-The theory controls the first two moments of a network's units with H_1 and H_3 of one direction: two functions of the
-overlap and the length of a unit's weights, exactly. It leaves open what finite samples add to these expectations.
+The theory controls the first two moments of a network's units with H_1 and H_3 of one direction. These are two exact
+functions of the overlap and the length of a unit's weights. It leaves open what finite samples add to these
+expectations.
 """
 
 import equinox as eqx
@@ -34,7 +35,7 @@ class ErfUnit(eqx.Module):
 
 
 class ErfUnits(Population[ErfUnit]):
-    """Normal weights of a size, and a uniform direction."""
+    """Units with normal weights of a given size, and a uniform direction."""
 
     free = ("weights",)
     settings = Space(
@@ -49,8 +50,8 @@ class ErfUnits(Population[ErfUnit]):
     def hypotheses(self, problem: ErfUnit) -> list[Hypothesis]:
         off = jnp.abs(jnp.linalg.norm(problem.direction) - 1)
         return [
-            Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "H_1 and H_3 are those of a normal number"),
-            Hypothesis("|w'v|", jnp.abs(problem.overlap), ">", 0.0, "else all overlaps are 0"),
+            Hypothesis("how far |v| is from 1", off, "<=", 1e-12, "v'x must be a standard normal number"),
+            Hypothesis("|w'v|", jnp.abs(problem.overlap), ">", 0.0, "otherwise all overlaps are 0"),
         ]
 
 
@@ -69,20 +70,19 @@ def by_quadrature(problem: ErfUnit) -> Float[Array, " 2"]:
 
 
 class ErfOverlaps(Claim[ErfUnit]):
-    """For x ~ N(0, I_d), a unit erf(w'x), a direction v of length 1 and q = w'v,
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1. Let q = w'v, H_1(t) = t and H_3(t) =
+    t³ - 3t. Then
 
         E[erf(w'x) H_1(v'x)] = 2 q / sqrt(pi (1 + 2|w|²)),
-        E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³),
-
-    H_1(t) = t and H_3(t) = t³ - 3t.
+        E[erf(w'x) H_3(v'x)]/sqrt 6 = -4 q³ / sqrt(6 pi (1 + 2|w|²)³).
     """
 
-    title = "Overlaps of an erf unit with Hermite polynomials"
+    title = "Formulas for the overlaps of an erf unit with Hermite polynomials"
     source = Source(_KEY, "Abstract, adaptive kernel")
     population = ErfUnits()
     relation = Equal()
     control = Control(
-        "with the squared overlap in place of the squared length",
+        "with the mean of the squared length and the squared overlap in place of the squared length",
         lambda found, problem: hermite_overlaps(problem.overlap, (problem.squared_norm + problem.overlap**2) / 2),
     )
     controls = "what a unit contributes to the kernel on the teacher's two components"
@@ -106,17 +106,20 @@ def _kernel(problem: ErfUnit) -> Array:
 
 
 class KernelOfUnits(Claim[ErfUnit]):
-    """The kernel of units erf(w'x) on H_1 and H_3/sqrt 6 of v'x has, with q = w'v and one unit in place of the mean,
+    """For x ~ N(0, I_d), consider a unit erf(w'x) and a direction v of length 1, and let q = w'v. On the components H_1
+    and H_3/sqrt 6 of v'x, the kernel of this unit has the entries
 
-    Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
+        Q_11 = 4 q²/(pi (1 + 2|w|²)),    Q_12 = -8 q⁴/(sqrt 6 pi (1 + 2|w|²)²),    Q_22 = 8 q⁶/(3 pi (1 + 2|w|²)³).
+
+    Here one unit takes the place of the mean over the units of a network.
     """
 
-    title = "The kernel of units on the teacher's components"
+    title = "The kernel of an erf unit on the teacher's linear and cubic components"
     source = Source(_KEY, "Abstract, analytical predictions", note="for one unit, from its overlaps")
     population = ErfUnits()
     relation = Equal()
     control = Control("all three a fifth larger", lambda found, problem: 1.2 * found)
-    controls = "the feedback of units on what is left of the teacher"
+    controls = "how units act back on what is left of the teacher"
     unexplained = "components that the teacher does not have"
 
     def predict(self, problem: ErfUnit) -> Array:

@@ -21,7 +21,7 @@ class Attempted(eqx.Module):
 
 ATTEMPTED_PROBLEMS = Drawn(
     Attempted,
-    positive("success", "relative errors"),
+    positive("success", "errors are relative to the success probability"),
     lambda own: Hypothesis("k is at most n", own.asked, "<=", own.made, "the estimator needs k attempts"),
     rules={"k is at most n": lambda setting: setting["asked"] <= setting["made"]},
     success=log_uniform(0.04, 0.2),
@@ -54,7 +54,7 @@ class Difficulties(eqx.Module):
 
 
 class BetaDifficulties(Population[Difficulties]):
-    """Exponents below 1, as where hard problems are frequent."""
+    """Beta distributions of success probabilities, by default with a below 1, so that hard problems are common."""
 
     settings = Space(
         a=Real(0.55, 0.3, 3.0, "exponent of the density near 0, plus 1", corners=(0.5, 0.7)),
@@ -68,8 +68,8 @@ class BetaDifficulties(Population[Difficulties]):
 
     def hypotheses(self, problem: Difficulties) -> list[Hypothesis]:
         return [
-            Hypothesis("a is positive", problem.a, ">", 0.0, "else no distribution"),
-            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "how difficulties are drawn"),
+            Hypothesis("a is positive", problem.a, ">", 0.0, "otherwise there is no such distribution"),
+            Hypothesis("b is at least 1", problem.b, ">=", 1.0, "difficulties are drawn with b from 1 on"),
         ]
 
 
@@ -81,7 +81,7 @@ class Multiplied(eqx.Module):
 
 
 class MultipliedAttempts(Population[Multiplied]):
-    """One to four attempts, multiplied by 3 to 60."""
+    """One to four attempts, multiplied by a factor of 3 to 60."""
 
     settings = Space(most=Integer(60, 4, 10_000, "largest factor"))
 
@@ -91,7 +91,7 @@ class MultipliedAttempts(Population[Multiplied]):
         return Multiplied(before, jax.random.randint(factor_key, (), 3, setting["most"] + 1).astype(float))
 
     def hypotheses(self, problem: Multiplied) -> list[Hypothesis]:
-        return [Hypothesis("attempts are multiplied: K", problem.factor, ">", 1.0, "else there is no gain")]
+        return [Hypothesis("attempts are multiplied: K", problem.factor, ">", 1.0, "otherwise there is no gain")]
 
 
 class SharedBudget(eqx.Module):
@@ -103,7 +103,9 @@ class SharedBudget(eqx.Module):
 
 SHARED_BUDGETS = Drawn(
     SharedBudget,
-    lambda own: Hypothesis("probabilities are below 1", own.success.max(), "<", 1.0, "else nothing is left to try"),
+    lambda own: Hypothesis(
+        "probabilities are below 1", own.success.max(), "<", 1.0, "otherwise no problem is left to try"
+    ),
     problems=Integer(8, 4, 20, "problems", corners=(6, 10)),
     success=log_uniform(0.0005, 0.9, "problems"),
     budget=Integer(20, 1, 60, "attempts", corners=(12, 30)),

@@ -33,7 +33,7 @@ class SeparableLaw(eqx.Module):
 
 
 class SeparableLaws(Population[SeparableLaw]):
-    """Exponents near each other but different, amplitudes of some hundreds, a large budget, tokens of all orders."""
+    """Laws with close but different exponents, amplitudes of some hundreds, a large budget, and tokens to serve."""
 
     settings = Space(
         exponent=Real(0.28, 0.1, 0.8, "the smaller of alpha and beta", corners=(0.2, 0.5)),
@@ -58,6 +58,14 @@ class SeparableLaws(Population[SeparableLaw]):
 
     def hypotheses(self, problem: SeparableLaw) -> list[Hypothesis]:
         return [
-            Hypothesis("A and B are positive", problem.amplitudes.min(), ">", 0.0, "both sizes matter"),
-            Hypothesis("alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms fall"),
+            Hypothesis(
+                "A and B are positive",
+                problem.amplitudes.min(),
+                ">",
+                0.0,
+                "otherwise one of the two sizes does not matter",
+            ),
+            Hypothesis(
+                "alpha and beta are positive", problem.exponents.min(), ">", 0.0, "both terms of the loss must fall"
+            ),
         ]

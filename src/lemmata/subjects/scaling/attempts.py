@@ -1,8 +1,8 @@
-"""Repeated attempts: how often one of many is right, and where another one helps.
+"""Repeated attempts: how often at least one of many is right, and where another attempt helps.
 
 This theory controls the probability that at least one of k attempts solves a problem, and its mean over problems. It
-assumes that attempts on a problem are independent, and that a right answer is recognised; it leaves unexplained how
-one is recognised without an oracle, which is the business of votes and verifiers.
+assumes that attempts on a problem are independent, and that a right answer is recognised. It leaves unexplained how a
+right answer is recognised without an oracle; votes and verifiers are about that.
 """
 
 import itertools
@@ -39,12 +39,13 @@ def _any_right(success: Float[Array, ""], attempts: int) -> Float[Array, ""]:
 
 
 class OraclePass(Claim[Attempted]):
-    """If each of k independent attempts solves a problem with probability p, at least one does with probability
+    """Let each of k independent attempts solve a problem with probability p. At least one attempt solves it with
+    probability
 
-    1 - (1 - p)^k.
+        1 - (1 - p)^k.
     """
 
-    title = "The probability that one of k attempts is right"
+    title = "The probability that at least one of k attempts is right"
     source = Source("emergence2026", "Lemma 17.8")
     population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.03)
@@ -52,7 +53,7 @@ class OraclePass(Claim[Attempted]):
         "each attempt adds p, up to 1", lambda value, problem: jnp.minimum(1.0, problem.asked * problem.success)
     )
     controls = "coverage: whether any attempt is right"
-    unexplained = "which of the attempts it is"
+    unexplained = "which of the attempts is right"
     trials = 96
 
     def predict(self, problem: Attempted) -> Array:
@@ -71,20 +72,20 @@ def _plug_in(value: Float[Array, ""], problem: Attempted) -> Float[Array, ""]:
 
 
 class UnbiasedPassAtK(Claim[Attempted]):
-    """Of c right attempts among n on a problem that one attempt solves with probability p, the estimator
+    """Let one attempt solve a problem with probability p, and let c of n attempts be right. The estimator
 
         1 - C(n - c, k) / C(n, k),   k <= n,
 
-    has the mean 1 - (1 - p)^k.
+    has the mean 1 - (1 - p)^k, where C(n, k) is a binomial coefficient.
     """
 
-    title = "The unbiased estimator of pass at k"
+    title = "The usual estimator of pass at k is unbiased"
     source = Source("chen2021code", "(1)")
     population = ATTEMPTED_PROBLEMS
     relation = EqualInMean(resolution=0.02)
-    control = Control("the mean is that of the plug-in 1 - (1 - c/n)^k", _plug_in)
-    controls = "coverage by k attempts, from n that were made"
-    unexplained = "more attempts than were made"
+    control = Control("the mean is that of the plug-in estimator 1 - (1 - c/n)^k", _plug_in)
+    controls = "coverage with k attempts, estimated from n attempts"
+    unexplained = "coverage with more attempts than were made"
     trials = 96
     traced = False  # the estimator is SciPy's
 
@@ -97,14 +98,15 @@ class UnbiasedPassAtK(Claim[Attempted]):
 
 
 class BetaFailures(Claim[Difficulties]):
-    """If success probabilities follow Beta(a, b) over problems, the share of problems that K attempts all fail on is
+    """Let success probabilities follow Beta(a, b) over problems. The expected share of problems on which K attempts all
+    fail is
 
-        B(a, b + K) / B(a, b)
+        B(a, b + K) / B(a, b),
 
-    in the mean, and not the (1 - p)^K of a problem of mean difficulty p = a/(a+b).
+    where B is the beta function. It is not the (1 - p)^K of a problem of mean difficulty p = a/(a+b).
     """
 
-    title = "Failures of K attempts over problems of beta difficulty"
+    title = "The share of problems on which K attempts all fail, for beta difficulties"
     source = _MONKEYS
     population = BetaDifficulties()
     relation = EqualInMean(resolution=0.03)
@@ -113,7 +115,7 @@ class BetaFailures(Claim[Difficulties]):
         lambda value, problem: (problem.b / (problem.a + problem.b)) ** problem.attempts,
     )
     controls = "the share of problems that no attempt solves"
-    unexplained = "the law of difficulties"
+    unexplained = "the distribution of difficulties"
     trials = 96
 
     def predict(self, problem: Difficulties) -> Array:
@@ -127,15 +129,16 @@ class BetaFailures(Claim[Difficulties]):
 
 
 class BetaTail(Claim[Difficulties]):
-    """If success probabilities follow Beta(a, b) over problems, the share that K attempts all fail on falls as
+    """Let success probabilities follow Beta(a, b) over problems. The share of problems on which K attempts all fail
+    falls as
 
         K^-a,
 
-    a power of the number of attempts: the density p^(a-1) of hard problems is the exponent, while the failures on every
-    single problem fall exponentially.
+    which is a power of the number of attempts. The exponent comes from the density p^(a-1) of hard problems. On every
+    single problem, the probability that all attempts fail falls exponentially.
     """
 
-    title = "Hard problems make failures a power law of attempts"
+    title = "Hard problems make failures a power law in the number of attempts"
     source = _MONKEYS
     population = BetaDifficulties()
     relation = Rate("attempts", (32.0, 128.0, 512.0, 2048.0), margin=0.02, resolution=0.05)
@@ -167,20 +170,21 @@ def _best_success(before: Float[Array, ""], factor: Float[Array, ""]) -> Float[A
 
 
 class RareSuccessGainsMost(Claim[Multiplied]):
-    """Multiplying m attempts by K gains most, (1 - p)^m - (1 - p)^(Km), for problems with success probability
+    """Let the number of attempts on a problem be multiplied by K, from m to K m. The gain (1 - p)^m - (1 - p)^(Km) is
+    largest for problems with success probability
 
-        p = 1 - K^(-1/(m (K - 1))),
+        p = 1 - K^(-1/(m (K - 1))).
 
-    which is close to log(K)/(m K) and tends to 0; attempt number K m alone gains most, p (1 - p)^(K m - 1), at
-    p = 1/(K m).
+    This is close to log(K)/(m K) and tends to 0 as K grows. Attempt number K m alone gains p (1 - p)^(K m - 1), which
+    is largest at p = 1/(K m).
     """
 
-    title = "The more attempts, the rarer the successes where they help most"
+    title = "The more attempts are added, the rarer the successes for which they gain most"
     source = Source("emergence2026", "Figure 17.13", "Figure 17.19", note="with the best probability")
     population = MultipliedAttempts()
     relation = Equal()
     control = Control(
-        "p = 1/(m + 1), the best at which to go from m to m + 1", lambda best, problem: _next(best, problem)
+        "p = 1/(m + 1), which is best for going from m to m + 1", lambda best, problem: _next(best, problem)
     )
     controls = "the difficulty at which more attempts gain most"
     unexplained = "attempts that depend on each other"
@@ -214,18 +218,19 @@ def _best_plan(success: np.ndarray, budget: int) -> tuple[float, list[int]]:
 
 
 class AdaptiveAttempts(Claim[SharedBudget]):
-    """Attempts on problems with success probabilities p_i solve most of them in the mean, for every budget, where each
-    goes to the problem with the largest p_i (1 - p_i)^(k_i), k_i the attempts it has had: easy problems get one, and
-    problems that are too hard none until the budget is large. Judged is the expected number solved.
+    """Let problems have known success probabilities p_i. Give each attempt to the problem with the largest p_i (1 -
+    p_i)^(k_i), where k_i is the number of attempts that problem i has had. For every budget, this solves the largest
+    expected number of problems. Easy problems get one attempt, and problems that are too hard get none until the budget
+    is large. The claim tests the expected number of problems solved.
     """
 
-    title = "The next attempt where it helps most"
+    title = "Giving each attempt to the problem with the largest gain is optimal"
     source = Source("emergence2026", "Figure 17.18", note="for a known difficulty")
     population = SHARED_BUDGETS
     relation = Equal()
     control = Control("attempts in proportion to 1/p", lambda solved, problem: jnp.asarray(_inverse(problem)))
-    controls = "the expected number of problems solved by a budget of attempts"
-    unexplained = "difficulties that have to be estimated"
+    controls = "the expected number of problems that a budget of attempts solves"
+    unexplained = "difficulties that must be estimated"
     traced = False  # the optimum is found by dynamic programming
 
     def predict(self, problem: SharedBudget) -> Array:

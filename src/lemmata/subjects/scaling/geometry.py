@@ -1,8 +1,8 @@
-"""Learning curves from geometry: what matters of a space is the dimension that data fill.
+"""Learning curves from geometry: the error depends on the dimension of the set that the data fill.
 
-This theory controls how fast the nearest of n points comes nearer, and with it the error of the simplest local
-learner. It assumes values without noise and points that are spread evenly; it leaves unexplained learners that adapt
-to smoothness, whose exponents are larger.
+This theory controls how fast the distance to the nearest of n points falls, and with it the error of the simplest local
+learner. It assumes values without noise and points that are spread evenly. It leaves unexplained learners that adapt to
+smoothness, whose exponents are larger.
 """
 
 import equinox as eqx
@@ -35,7 +35,7 @@ class TorusFunction(eqx.Module):
 
 
 class TorusFunctions(Population[TorusFunction]):
-    """Random rotations and directions."""
+    """Tori with random rotations, and sines along random directions."""
 
     settings = Space(dimension=Choice("2", ("1", "2", "3", "4"), "intrinsic dimension", corners=("3", "4")))
 
@@ -47,21 +47,25 @@ class TorusFunctions(Population[TorusFunction]):
         return TorusFunction(frame, direction / jnp.linalg.norm(direction), dimension)
 
     def hypotheses(self, problem: TorusFunction) -> list[Hypothesis]:
-        return [Hypothesis("dimensions of the torus", 2 * problem.dimension, "<=", AMBIENT, "two for each circle")]
+        return [
+            Hypothesis(
+                "dimensions of the torus", 2 * problem.dimension, "<=", AMBIENT, "each circle takes two dimensions"
+            )
+        ]
 
 
 class NearestNeighbourRate(Claim[TorusFunction]):
-    """The squared error of the nearest neighbour of n points without noise falls as n^(-2/k) for a smooth function on a
-    set of k dimensions, whatever the dimension of the space it lies in.
+    """Let a smooth function on a set of k dimensions be known without noise at n points. The squared error of the
+    nearest neighbour's value falls as n^(-2/k), whatever the dimension of the space in which the set lies.
     """
 
-    title = "The nearest neighbour's error knows the intrinsic dimension"
+    title = "The intrinsic dimension decides how fast the nearest neighbour's error falls"
     source = Source("bahri2021", note="main result, the resolution-limited regime, for piecewise constant fits")
     population = TorusFunctions()
     relation = Rate("n", (128.0, 512.0, 2048.0), margin=0.06, resolution=0.05)
     control = Control("it falls as n^(-1/k)", lambda rate, problem: rate / 2)
     controls = "the learning curve of a local learner"
-    unexplained = "learners that use the smoothness of the target: -4/k for piecewise linear fits"
+    unexplained = "learners that use the smoothness of the target: the exponent is -4/k for piecewise linear fits"
     trials = 32
 
     def predict(self, problem: TorusFunction) -> Array:

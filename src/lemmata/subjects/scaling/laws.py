@@ -1,8 +1,8 @@
-"""Separable scaling laws: where a budget is spent best, what a fit without a floor sees, how far a fit can be trusted.
+"""Separable scaling laws: the best use of a budget, a fit without a floor, and how far a fit can be trusted.
 
 This theory controls the loss L(N, D) = E + A N^-alpha + B D^-beta of N parameters and D tokens, its best allocation
-under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes; it
-leaves unexplained why losses follow power laws, and what happens where they cease to.
+under a budget, and the extrapolation of a fit to noisy losses. It assumes that one such law holds over all sizes. It
+leaves unexplained why losses follow power laws, and what happens where they stop doing so.
 """
 
 import equinox as eqx
@@ -55,7 +55,7 @@ class MeasuredCurve(eqx.Module):
 
 
 class MeasuredCurves(Population[MeasuredCurve]):
-    """Evenly spaced logarithms of sizes from a million, exponents near 0.34, a floor near 1.7."""
+    """Noisy losses at sizes from a million on, evenly spaced in logarithm; exponents near 0.34, floors near 1.7."""
 
     settings = Space(
         points=Integer(8, 6, 40, "sizes", corners=(6, 16)),
@@ -74,7 +74,15 @@ class MeasuredCurves(Population[MeasuredCurve]):
         return MeasuredCurve(sizes, (floor + amplitude * sizes**-exponent) * jnp.exp(noise), floor, amplitude, exponent)
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
-        return [Hypothesis("points outnumber parameters", len(problem.sizes), ">", 3, "noise has to be estimated")]
+        return [
+            Hypothesis(
+                "points outnumber parameters",
+                len(problem.sizes),
+                ">",
+                3,
+                "the noise must be estimated from the residuals",
+            )
+        ]
 
 
 _FAR = 100.0
@@ -103,15 +111,16 @@ def _flat(problem: SeparableLaw) -> Float[Array, ""]:
 
 
 class BalancedAllocation(Claim[SeparableLaw]):
-    """The loss E + A N^-alpha + B D^-beta under kappa N D = C is least at
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. Under the budget kappa N D =
+    C, the loss is least at
 
         N = G (C/kappa)^(beta/(alpha+beta)),  D = (C/kappa)^(alpha/(alpha+beta)) / G,
-        G = (alpha A / (beta B))^(1/(alpha+beta)),
+        G = (alpha A / (beta B))^(1/(alpha+beta)).
 
-    where the excess over E is the third number judged.
+    The claim also tests the excess of the least loss over E.
     """
 
-    title = "The compute-optimal allocation of parameters and tokens"
+    title = "The compute-optimal numbers of parameters and tokens"
     source = Source("emergence2026", "Proposition 17.4", "Figure 17.5", note="with constants")
     population = SeparableLaws()
     relation = Equal()
@@ -119,8 +128,8 @@ class BalancedAllocation(Claim[SeparableLaw]):
         "the exponents of N and D are exchanged",
         lambda value, problem: _with_excess(problem, _balanced(problem, problem.exponents[::-1])),
     )
-    controls = "the number of parameters and of tokens of least loss"
-    unexplained = "the constants of the law; losses that are no sum of two powers"
+    controls = "the numbers of parameters and tokens with the least loss"
+    unexplained = "the constants of the law; losses that are not a sum of two powers"
 
     def predict(self, problem: SeparableLaw) -> Array:
         return _with_excess(problem, _balanced(problem, problem.exponents))
@@ -139,11 +148,12 @@ def _with_excess(problem: SeparableLaw, sizes: Float[Array, "2"]) -> Float[Array
 
 
 class BalancedReturns(Claim[SeparableLaw]):
-    """Where kappa N D = C is spent best, a relative change of N and one of D change the loss equally:
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta. If the budget kappa N D = C
+    is spent best, a relative change of N changes the loss as much as the same relative change of D:
 
         alpha A N^-alpha = beta B D^-beta.
 
-    Judged is the ratio of the two parts, A N^-alpha / (B D^-beta) = beta/alpha.
+    The claim tests the ratio of the two parts, A N^-alpha / (B D^-beta) = beta/alpha.
     """
 
     title = "Compute-optimal training balances marginal returns"
@@ -152,7 +162,7 @@ class BalancedReturns(Claim[SeparableLaw]):
     relation = Equal()
     control = Control("the two parts of the excess loss are equal", lambda ratio, problem: jnp.ones(()))
     controls = "how the excess loss is shared between too few parameters and too few tokens"
-    unexplained = "the law itself"
+    unexplained = "why the loss follows this law"
 
     def predict(self, problem: SeparableLaw) -> Array:
         return problem.exponents[1] / problem.exponents[0]
@@ -167,17 +177,18 @@ class BalancedReturns(Claim[SeparableLaw]):
 
 
 class ComputeFrontier(Claim[SeparableLaw]):
-    """At the best allocation the excess loss over the floor falls with the training budget C as
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta, and let kappa N D = C be the
+    training budget. At the best allocation, the excess of the loss over the floor E falls with C as
 
-    C^(-alpha beta / (alpha + beta)).
+        C^(-alpha beta / (alpha + beta)).
     """
 
-    title = "The excess loss along the compute-optimal frontier"
+    title = "The excess loss along the compute-optimal frontier is a power of the budget"
     source = Source("hoffmann2022", note="main result, the efficient frontier")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
     control = Control("it falls as C^-min(alpha, beta)", lambda rate, problem: -problem.exponents.min())
-    controls = "the loss that a training budget buys"
+    controls = "the excess loss that a training budget reaches"
     unexplained = "the floor, which no budget removes"
     trials = 64
 
@@ -190,20 +201,22 @@ class ComputeFrontier(Claim[SeparableLaw]):
 
 
 class TokensPerParameter(Claim[SeparableLaw]):
-    """At the best allocation the number of tokens for each parameter, D/N, moves with the training budget C as
+    """Let a model with N parameters and D tokens have the loss E + A N^-alpha + B D^-beta, and let kappa N D = C be the
+    training budget. At the best allocation, the number of tokens per parameter, D/N, changes with C as
 
-        C^((alpha - beta) / (alpha + beta)):
+        C^((alpha - beta) / (alpha + beta)).
 
-    it grows where more parameters pay off faster than more tokens, alpha > beta, falls in the other case, and is a
-    constant of all budgets only where the two exponents are equal. Judged is that of D/N and N/D which grows.
+    This number grows with the budget if alpha > beta, so that more parameters pay off faster than more tokens. It falls
+    if alpha < beta, and it is the same at all budgets only if the two exponents are equal. The claim tests either D/N
+    or N/D, whichever grows.
     """
 
-    title = "Tokens for each parameter along the compute-optimal frontier"
+    title = "Tokens per parameter at compute-optimal training are a power of the budget"
     source = Source("emergence2026", "Figure 17.7", note="for a separable law")
     population = SeparableLaws()
     relation = Rate("compute", (1e18, 1e20, 1e22, 1e24), margin=1e-3, resolution=0.02)
     control = Control("it is the same at all budgets", lambda rate, problem: jnp.zeros(()))
-    controls = "how much data a model of a given size deserves"
+    controls = "how many tokens a model of a given size should be trained on"
     unexplained = "the constants, which need a fit"
     trials = 64
 
@@ -220,15 +233,17 @@ class TokensPerParameter(Claim[SeparableLaw]):
 
 
 class LocalSlope(Claim[SeparableLaw]):
-    """On axes log N and log L the curve L = E + A N^-alpha has the slope
+    """Let L = E + A N^-alpha be the loss of a model with N parameters, where E is the floor. On the axes log N and log
+    L, this curve has the slope
 
-        -alpha (1 - E/L(N)),
+        -alpha (1 - E/L(N)).
 
-    which falls towards 0 as N grows, while the law stays the same: a change of slope is no change of regime unless the
-    floor is subtracted. Judged at five sizes, where the excess is from 8 to 1/8 of the floor.
+    The curve becomes flatter and its slope tends to 0 as N grows, although the law stays the same. So a change of slope
+    does not show a change of regime unless the floor is subtracted. The claim tests five sizes, at which the excess is
+    from 8 to 1/8 of the floor.
     """
 
-    title = "The slope of a loss whose floor was not subtracted"
+    title = "The log-log slope of a scaling curve flattens if its floor is not subtracted"
     source = Source("emergence2026", "Figure 17.3", note="without subtracting the floor")
     population = SeparableLaws()
     relation = Equal()
@@ -252,22 +267,24 @@ class LocalSlope(Claim[SeparableLaw]):
 
 
 class InferenceAwareAllocation(Claim[SeparableLaw]):
-    """For a wanted excess loss the operations 6 N D + 2 N T of training on D tokens and serving T are least where
+    """Let a model with N parameters and D training tokens have the loss E + A N^-alpha + B D^-beta. Let 6 N D + 2 N T
+    be the operations of training on D tokens and serving T tokens. Among all models with a wanted excess loss over E,
+    the operations are least if
 
-        alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)),
+        alpha A N^-alpha = beta B D^-beta (1 + T/(3 D)).
 
-    so that tokens to be served buy a smaller model that is trained on more. The wanted excess is that of the best
-    allocation of a training budget; N and D are judged.
+    So the more tokens will be served, the smaller is the best model, and the more tokens it is trained on. The wanted
+    excess is that of the best allocation of a training budget. The claim tests N and D.
     """
 
-    title = "The allocation for a model that will be served"
+    title = "The cheapest allocation for a model that will be served"
     source = Source("sardana2024", note="main result, with the condition of the optimum")
     population = SeparableLaws()
     relation = Equal()
     control = Control(
         "the allocation of least training cost", lambda value, problem: _balanced(problem, problem.exponents)
     )
-    controls = "parameters and tokens of least cost over the lifetime of a model"
+    controls = "the numbers of parameters and tokens with the least cost over the lifetime of a model"
     unexplained = "how many tokens will be served; other costs of serving"
 
     def predict(self, problem: SeparableLaw) -> Array:
@@ -311,25 +328,30 @@ def _wanted(problem: SeparableLaw):
 
 
 class ExtrapolationInterval(Claim[MeasuredCurve]):
-    """Huber's fit of E + A n^-alpha to log losses at several sizes, with normal noise in the log losses, has a profile
-    likelihood interval of level 0.95 (Student's quantile, widened by 6 %) for the law at 100 times the largest size
-    that misses it with probability at most 0.1.
+    """Let losses follow E + A n^-alpha at all sizes n, with normal noise in the log losses. Fit this law to log losses
+    at several sizes with Huber's loss. Take the profile likelihood interval of level 0.95 (with Student's quantile,
+    widened by 6 %) for the law at 100 times the largest size. This interval misses the law with probability at most
+    0.1.
 
-    Judged are both ends.
+    The claim tests both ends.
     """
 
-    title = "The interval of an extrapolated scaling law"
+    title = "The profile likelihood interval covers an extrapolated scaling law"
     source = Source("emergence2026", "Figure 17.4", "Figure 17.11", note="where one law holds throughout")
     population = MeasuredCurves()
     relation = AtMost(delta=0.1)
     control = Control("an interval a third as wide", lambda ends, problem: ends - ends.sum() / 3)  # ends: high, -low
     controls = "the loss at sizes that were not measured"
-    unexplained = "laws that break between the sizes measured and the one asked about"
+    unexplained = "laws that change between the measured sizes and the size of the extrapolation"
     trials = 800
     traced = False  # the fit is SciPy's
 
     def hypotheses(self, problem: MeasuredCurve) -> list[Hypothesis]:
-        return [Hypothesis.unchecked("one law holds at all sizes", "no measured size shows it for larger ones")]
+        return [
+            Hypothesis.unchecked(
+                "one law holds at all sizes", "measured sizes cannot show whether the law holds at larger sizes"
+            )
+        ]
 
     def predict(self, problem: MeasuredCurve) -> Array:
         return _interval(problem)

@@ -1,7 +1,7 @@
 """Learning curves from spectra: power laws of eigenvalues and of coefficients make power laws of the error.
 
 This theory controls the error of learners that learn modes in order, through the energy of the target beyond the
-modes learned. It assumes spectra that are power laws and features that are independent normal variables; it leaves
+learned modes. It assumes spectra that are power laws and features that are independent normal variables. It leaves
 unexplained where the spectra of real data come from.
 """
 
@@ -44,8 +44,10 @@ def _power_spectra(decay: Real, tail: Real, modes: int = 2000) -> Drawn:
     """Decays and tails as they are set, and random signs."""
     return Drawn(
         PowerSpectrum,
-        lambda own: Hypothesis("the trace of the kernel is finite: a", own.decay, ">", 1.0, "else it is no kernel"),
-        positive("tail", "else there is no target of finite energy"),
+        lambda own: Hypothesis(
+            "the trace of the kernel is finite: a", own.decay, ">", 1.0, "otherwise it is not a kernel"
+        ),
+        positive("tail", "otherwise the target has infinite energy"),
         decay=decay,
         tail=tail,
         signs=signs(modes),
@@ -66,11 +68,12 @@ def _kernel_error(problem: PowerSpectrum, key: Key[Array, ""], n: int) -> Float[
 
 
 class TailExponent(Claim[PowerSpectrum]):
-    """A kernel with eigenvalues j^-a interpolates n values without noise of a target with squared coefficients
-    j^-(1+r), r < 2a: its squared error on new inputs falls as n^-r, the target's energy beyond n modes.
+    """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), r < 2a.
+    Interpolate n values of the target without noise. The squared error on new inputs falls as n^-r, like the target's
+    energy beyond n modes.
     """
 
-    title = "The error of kernel interpolation falls as the tail of the target"
+    title = "The error of kernel interpolation falls like the tail of the target"
     source = _KERNEL
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.8, 0.2, 10.0, "r", corners=(0.6, 1.0))
@@ -90,9 +93,10 @@ class TailExponent(Claim[PowerSpectrum]):
 
 
 class SaturatedTail(Claim[PowerSpectrum]):
-    """Where r > 2a the error of kernel interpolation no longer follows the target: with eigenvalues j^-a and squared
-    coefficients j^-(1+r) it falls as n^-2a however fast the coefficients do, since what is learned of the first modes
-    is shrunk by an effective ridge of order n^(1-a).
+    """Let a kernel have the eigenvalues j^-a, and let a target have the squared coefficients j^-(1+r), where r > 2a.
+    Then the error of kernel interpolation no longer follows the target. It falls as n^-2a in the number n of values,
+    however fast the coefficients fall. The reason is that the learned part of the first modes is shrunk by an effective
+    ridge of order n^(1-a).
     """
 
     title = "Kernel interpolation of smooth targets saturates"
@@ -103,7 +107,7 @@ class SaturatedTail(Claim[PowerSpectrum]):
     relation = Rate("n", _SIZES, margin=0.1, resolution=0.1)
     control = Control("it falls as n^-r", lambda rate, problem: -problem.tail)
     controls = "the learning curve of kernel regression on smooth targets"
-    unexplained = "kernels that are chosen by the target's smoothness"
+    unexplained = "kernels that are chosen for the smoothness of the target"
     trials = 24
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
@@ -115,19 +119,19 @@ class SaturatedTail(Claim[PowerSpectrum]):
 
 
 class SpectralCutoff(Claim[PowerSpectrum]):
-    """A learner that reliably learns the first m(n) ~ n^gamma modes of a target whose energy beyond m modes is at most
-    C m^-r has an excess error of order n^(-r gamma).
+    """Let a target have an energy beyond m modes of at most C m^-r. Let a learner reliably learn the first m(n) ~
+    n^gamma modes from n values. Its excess error is at most of order n^(-r gamma).
 
-    The learner is least squares on the first n^(1/2) modes from n values; the other modes act on them as noise.
+    Here the learner is least squares on the first n^(1/2) modes from n values. The other modes act on them as noise.
     """
 
-    title = "From the tail of a spectrum to a learning curve"
+    title = "The tail of a target's spectrum bounds the error of a learner of its first modes"
     source = Source("emergence2026", "Proposition 17.6", "Figure 17.9")
     population = _power_spectra(
         Real(1.5, 1.05, 5.0, "a", corners=(1.3, 1.8)), Real(0.9, 0.2, 10.0, "r", corners=(0.6, 1.0)), modes=4
     )
     relation = Rate("n", (64.0, 256.0, 1024.0, 4096.0), upper=True, margin=0.03, resolution=0.05)
-    control = Control("it falls as n^-r: as many modes as values", lambda rate, problem: 2 * rate)
+    control = Control("it falls as n^-r, as if as many modes as values were learned", lambda rate, problem: 2 * rate)
     controls = "the excess error of a learner of finitely many modes"
     unexplained = "how many modes a network learns from n values"
     trials = 32
@@ -152,20 +156,21 @@ class SpectralCutoff(Claim[PowerSpectrum]):
 
 
 class EffectiveModes(Claim[PowerSpectrum]):
-    """The effective dimension of eigenvalues j^-a at the ridge mu, the number of directions that are visible there, is
+    """Let a spectrum have the eigenvalues j^-a with a > 1. Its effective dimension at the ridge mu is the number of
+    directions that are visible at this ridge. As mu falls to 0, it is
 
-        sum over j of 1/(1 + mu j^a) = mu^(-1/a) (pi/a)/sin(pi/a) (1 + o(1))
+        sum over j of 1/(1 + mu j^a) = mu^(-1/a) (pi/a)/sin(pi/a) (1 + o(1)).
 
-    as mu falls to 0. Judged is its ratio to mu^(-1/a).
+    The claim tests its ratio to mu^(-1/a).
     """
 
-    title = "The effective dimension of a power-law spectrum"
+    title = "The effective dimension of a power-law spectrum is a power of the ridge"
     source = Source("emergence2026", "Figure 17.10", note="with the constant, for a power law")
     population = _power_spectra(Real(2.0, 1.4, 5.0, "a", corners=(1.6, 2.6)), Real(1.0, 0.2, 10.0, "r"), modes=4)
     relation = Limit("1/mu", (1e2, 1e3, 1e4, 1e5), margin=0.03, resolution=0.02)
     control = Control("without the constant, mu^(-1/a)", lambda value, problem: jnp.ones(()))
     controls = "how many directions of a kernel are visible at a ridge"
-    unexplained = "spectra that are no power laws"
+    unexplained = "spectra that are not power laws"
     trials = 16
 
     def predict(self, problem: PowerSpectrum) -> Array:

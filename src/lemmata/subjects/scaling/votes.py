@@ -1,7 +1,7 @@
 """Choosing among attempts: by a vote, by a verifier that says yes or no, by the highest score.
 
-This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts; it
-leaves unexplained answers that depend on each other, and where a verifier's mistakes come from.
+This theory controls the accuracy of the chosen answer as attempts are added. It assumes independent attempts. It leaves
+unexplained answers that depend on each other, and the source of a verifier's mistakes.
 """
 
 import equinox as eqx
@@ -44,7 +44,7 @@ class TwoAnswers(eqx.Module):
 
 
 class VotedAnswers(Population[TwoAnswers]):
-    """One of the two answers leads by a tenth or two.
+    """Pairs of answers whose probabilities differ by one or two tenths.
 
     Args:
         right_leads: whether the right answer is the more frequent one.
@@ -60,8 +60,14 @@ class VotedAnswers(Population[TwoAnswers]):
 
     def hypotheses(self, problem: TwoAnswers) -> list[Hypothesis]:
         lead = problem.right - problem.rival
-        leads = Hypothesis("the right answer leads by", lead, ">" if self.right_leads else "<", 0.0, "the limit")
-        return [leads, Hypothesis("p1 + p2", problem.right + problem.rival, "<=", 1.0, "one sample, one answer")]
+        leads = Hypothesis(
+            "the right answer leads by",
+            lead,
+            ">" if self.right_leads else "<",
+            0.0,
+            "the limit depends on which answer leads",
+        )
+        return [leads, Hypothesis("p1 + p2", problem.right + problem.rival, "<=", 1.0, "each sample gives one answer")]
 
 
 class Verified(eqx.Module):
@@ -92,7 +98,7 @@ def _scored(spread: Real) -> Drawn:
     """Right answers score higher in the mean; wrong ones vary as declared."""
     return Drawn(
         Scored,
-        positive("lead", "a useful verifier"),
+        positive("lead", "a useful verifier scores right answers higher"),
         success=uniform(0.2, 0.5),
         lead=Real(1.0, 0.2, 3.0, "lead of right answers", corners=(0.8, 1.2)),
         spread=spread,
@@ -106,12 +112,13 @@ _SCORES = 512
 
 
 class PluralityExponent(Claim[TwoAnswers]):
-    """The probability that the strongest wrong answer, of probability p2 in one sample, gets as many of K votes as the
-    right one, of probability p1 > p2, falls as exp(-c K)/sqrt(K),
+    """Let p1 be the probability of the right answer in one sample, and p2 that of the strongest wrong answer, p1 > p2.
+    Let P(K) be the probability that, among K samples, the wrong answer gets at least as many votes as the right one. It
+    falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p1) - sqrt(p2))²).
 
-    Measured is (log P(K) - log P(2K))/K less log(2)/(2K), the part of the square root.
+    The claim measures (log P(K) - log P(2K))/K less log(2)/(2K), which is the part of the square root.
     """
 
     title = "The rate at which votes converge to the right answer"
@@ -122,7 +129,7 @@ class PluralityExponent(Claim[TwoAnswers]):
         "Hoeffding's exponent (p1 - p2)²/2", lambda rate, problem: (problem.right - problem.rival) ** 2 / 2
     )
     controls = "how fast self-consistency converges"
-    unexplained = "wrong answers that come together, as where samples share a mistake"
+    unexplained = "wrong answers that occur together, as when samples share a mistake"
     trials = 48
     traced = False  # the exact sums are SciPy's
 
@@ -142,12 +149,13 @@ def _right_wins(p1: float, p2: float, votes: int) -> float:
 
 
 class VotesForTheRival(Claim[TwoAnswers]):
-    """Where a wrong answer is the most frequent one, of probability p2 > p1 in one sample, the probability that the
-    right one, of probability p1, gets more of K votes falls once there are many, as exp(-c K)/sqrt(K),
+    """Let p1 be the probability of the right answer in one sample, and p2 that of a wrong answer, which is the most
+    frequent one, p2 > p1. Let P(K) be the probability that, among K samples, the right answer gets more votes than the
+    wrong one. Once there are many votes, it falls as exp(-c K)/sqrt(K), where
 
         c = -log(1 - (sqrt(p2) - sqrt(p1))²).
 
-    Measured is (log P(K) - log P(2K))/K less log(2)/(2K), the part of the square root.
+    The claim measures (log P(K) - log P(2K))/K less log(2)/(2K), which is the part of the square root.
     """
 
     title = "Votes amplify a frequent mistake"
@@ -179,19 +187,20 @@ def _none_accepted(problem: Verified) -> Float[Array, ""]:
 
 
 class VerifierCeiling(Claim[Verified]):
-    """An attempt is right with probability p; a verifier accepts right ones with probability t, wrong ones with
-    probability f. An accepted one of K, or one at random where none is accepted, is right with probability
+    """Let an attempt be right with probability p. Let a verifier accept right attempts with probability t, and wrong
+    attempts with probability f > 0. Of K attempts, choose one that is accepted, or any attempt at random if none is
+    accepted. The chosen attempt is right with probability
 
-        (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f,
+        (1 - (1-q)^K) p t/q + (1-q)^K p (1-t)/(1-q),   q = p t + (1-p) f.
 
-    which tends to p t/q < 1: more attempts do not help against a verifier's mistakes.
+    This tends to p t/q < 1 as K grows, so more attempts do not help against a verifier's mistakes.
     """
 
-    title = "The ceiling of a verifier that makes mistakes"
+    title = "Mistakes of a verifier set a ceiling on the accuracy of many attempts"
     source = _SELECTION
     population = Drawn(
         Verified,
-        positive("accepts_wrong", "else no ceiling below 1"),
+        positive("accepts_wrong", "otherwise there is no ceiling below 1"),
         success=uniform(0.15, 0.3),
         accepts_right=uniform(0.6, 0.95),
         accepts_wrong=uniform(0.1, 0.3),
@@ -199,7 +208,7 @@ class VerifierCeiling(Claim[Verified]):
     )
     relation = EqualInMean(resolution=0.03)
     control = Control(
-        "none is right where the verifier accepts none: the second term is missing",
+        "none is right if the verifier accepts none: the second term is missing",
         lambda value, problem: value - _none_accepted(problem),
     )
     controls = "the accuracy of verified attempts"
@@ -244,18 +253,19 @@ def _best_is_right(problem: Scored, key: Key[Array, ""], attempts: int) -> Float
 
 
 class HeavyTailedMistakes(Claim[Scored]):
-    """A verifier's scores are N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong ones. Where s > 1, the
-    accuracy of the answer with the highest score falls once there are many attempts (here from 64 on), although scores
-    speak for right answers: far out they are wrong ones'.
+    """Let a verifier's scores be N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong answers with s > 1.
+    Choose the answer with the highest score. Once there are many attempts (here from 64 on), the accuracy of this
+    choice falls as attempts are added. Scores are higher for right answers on average, but the highest scores belong to
+    wrong answers.
     """
 
-    title = "Best of many finds the verifier's mistakes"
+    title = "If scores of wrong answers spread more, best-of-many ends up with mistakes"
     source = _SELECTION
     population = _scored(Real(1.6, 1.3, 4.0, "standard deviation of wrong scores", corners=(1.5, 1.8)))
     relation = Order("attempts", (64.0, 256.0, 1024.0, 4096.0))
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("it rises as attempts are added", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
-    unexplained = "the number of attempts at which it is best"
+    unexplained = "the number of attempts with the highest accuracy"
     trials = 48
     predict = -1.0
 
@@ -264,15 +274,15 @@ class HeavyTailedMistakes(Claim[Scored]):
 
 
 class LightTailedMistakes(Claim[Scored]):
-    """Where a verifier's scores are N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong ones with s <= 1,
-    the accuracy of the answer with the highest score rises with the number of attempts.
+    """Let a verifier's scores be N(delta, 1) for right answers, delta > 0, and N(0, s²) for wrong answers with s <= 1.
+    Choose the answer with the highest score. The accuracy of this choice rises with the number of attempts.
     """
 
-    title = "Best of many by a verifier of light tails"
+    title = "If scores of wrong answers do not spread more, best-of-many gains accuracy"
     source = _SELECTION
     population = _scored(Real(1.0, 0.5, 1.0, "standard deviation of wrong scores", corners=(0.85, 1.0)))
     relation = Order("attempts", (4.0, 16.0, 64.0, 256.0))
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("it falls as attempts are added", lambda sign, problem: -sign)
     controls = "the accuracy of best-of-K by a score"
     unexplained = "how slowly it rises: at s = 1 only as exp(delta sqrt(2 log K))"
     trials = 48

@@ -53,7 +53,7 @@ class CodedFeatures(eqx.Module):
 
 
 class FeatureClouds(Population[CodedFeatures]):
-    """Normal vectors of unequal spreads; in half of the problems made to have equal second moments.
+    """Normal vectors with unequal spreads. In half of the problems they are changed to have equal second moments.
 
     Args:
         trap: instead, in half of the problems, as many axes as are chosen and a longer vector along their sum, which
@@ -95,11 +95,19 @@ class FeatureClouds(Population[CodedFeatures]):
     def hypotheses(self, problem: CodedFeatures) -> list[Hypothesis]:
         coded = [
             Hypothesis("the distortion eps", problem.eps, ">", 0.0, "at 0 no number of nats is enough"),
-            Hypothesis("the vectors' squared lengths", jnp.sum(problem.features**2), ">", 0.0, "nothing to code"),
+            Hypothesis(
+                "the vectors' squared lengths",
+                jnp.sum(problem.features**2),
+                ">",
+                0.0,
+                "otherwise there is nothing to code",
+            ),
         ]
         if not self.even:
             return coded
         moments = problem.features.T @ problem.features / len(problem.features)
         least, *_, most = jnp.linalg.eigvalsh(moments)
-        equal = Hypothesis("how unequal the second moments are", most / least - 1, "<", 1e-9, "equality needs it")
+        equal = Hypothesis(
+            "how unequal the second moments are", most / least - 1, "<", 1e-9, "the claim is about equal second moments"
+        )
         return [*coded, equal]

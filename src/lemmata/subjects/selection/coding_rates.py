@@ -1,12 +1,12 @@
 """Coding rates: what the log determinant of a Gram matrix counts, and what a greedy choice by it reaches.
 
-For feature vectors Z of dimension d, the rows of an n x d matrix, and a distortion eps,
+Let the rows of an n x d matrix Z be feature vectors of dimension d, and let eps be a distortion. The coding rate is
 
-    R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z),
+    R(Z, eps) = 1/2 log det(I + d/(n eps²) Z'Z).
 
-and a kernel's Gram matrix may stand for Z Z'. This theory controls one number about a set of rows: how much noisy
-labels there would tell about a function that is drawn from the kernel's Gaussian process. It leaves open whether the
-kernel knows what the labels are about, and so whether a model that is trained on the chosen rows is any better.
+A kernel's Gram matrix may replace Z Z'. This theory controls one number about a set of rows: the information that noisy
+labels there would give about a random function from the kernel's Gaussian process. It leaves open whether the kernel
+fits the labels. So it leaves open whether a model that is trained on the chosen rows is any better.
 """
 
 import jax
@@ -44,15 +44,15 @@ def _moments(problem: CodedFeatures) -> Float[Array, " d"]:
 
 
 class CodingRateOfKernel(Claim[CodedFeatures]):
-    """The coding rate of n feature vectors of dimension d, the rows of Z, at distortion eps is that of their Gram
-    matrix,
+    """Let the rows of Z be n feature vectors of dimension d, and let eps be the distortion. The coding rate of the
+    features equals that of their Gram matrix,
 
-        1/2 log det(I + d/(n eps²) Z'Z) = 1/2 log det(I + d/(n eps²) Z Z'),
+        1/2 log det(I + d/(n eps²) Z'Z) = 1/2 log det(I + d/(n eps²) Z Z').
 
-    so that a kernel may stand in place of the features.
+    So a kernel can replace the features.
     """
 
-    title = "The coding rate by a kernel"
+    title = "The coding rate of features equals that of their Gram matrix"
     source = Source(_KEY, "Abstract, coding rate")
     population = FeatureClouds()
     relation = Equal()
@@ -61,8 +61,8 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
         lambda rate, problem: problem.rate(problem.eps**2 * len(problem.features)),
     )
     controls = "the coding rate"
-    unexplained = "whether the features tell what labels are"
-    reading = "natural logarithms; features are not centred"
+    unexplained = "whether the features determine the labels"
+    reading = "logarithms are natural, and features are not centred"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
@@ -76,22 +76,23 @@ class CodingRateOfKernel(Claim[CodedFeatures]):
 
 
 class CodingRateIsInformation(Claim[CodedFeatures]):
-    """Labels of n points are a function that is drawn from the Gaussian process of covariance K, plus independent
-    normal noise of variance n eps²/d. What all of them tell about the function is the coding rate; label by label it is
+    """Let the labels of n points be a function from the Gaussian process of covariance K, plus independent normal noise
+    of variance n eps²/d. Here eps is the distortion and d the dimension of the features. The information that all
+    labels give about the function is the coding rate. It is a sum over the labels,
 
         1/2 log det(I + d/(n eps²) K) = sum over i of 1/2 log(1 + d v_i / (n eps²)),
 
-    v_i the variance of the function at point i given the labels of the points before it.
+    where v_i is the variance of the function at point i given the labels of the points before it.
     """
 
-    title = "The coding rate is what labels tell"
+    title = "The coding rate is the information that noisy labels give"
     source = Source(_KEY, "Abstract, informative")
     population = FeatureClouds()
     relation = Equal()
     control = Control("the variances are those before any label", lambda rate, problem: _apart(problem))
     controls = "the information of noisy labels"
-    unexplained = "labels that are no function of the features, and classes"
-    reading = "informative: mutual information with a function that the kernel's Gaussian process draws"
+    unexplained = "labels that are not a function of the features; labels that are classes"
+    reading = "'informative' is read as mutual information with a function from the kernel's Gaussian process"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return kernel_coding_rate(problem.gram, problem.eps, dimension=float(problem.features.shape[1]))
@@ -117,20 +118,22 @@ def _apart(problem: CodedFeatures) -> Array:
 
 
 class CodingRateAboveLeastBits(Claim[CodedFeatures]):
-    """With t = eps²/d and the eigenvalues a_j of Z'Z/n, the coding rate R(Z, eps) = 1/2 sum log(1 + a_j/t) is at least
-    the least number of nats at which a normal vector with second moments Z'Z/n can be told with the smaller squared
-    error
+    """Let the rows of Z be n feature vectors of dimension d, and let a_j be the eigenvalues of Z'Z/n. Let t = eps²/d,
+    where eps is the distortion. Consider codes of a normal vector with second moments Z'Z/n whose squared error is
 
-        sum over j of a_j t/(a_j + t).
+        sum over j of a_j t/(a_j + t),
+
+    which is smaller than eps². The least number of nats of such a code is at most the coding rate R(Z, eps) = 1/2 sum
+    log(1 + a_j/t).
     """
 
-    title = "The coding rate is at least the least number of bits"
+    title = "The coding rate is at least the least number of bits for a squared error"
     source = Source(_KEY, "Abstract, minimal bits", note="with the error that it is about")
     population = FeatureClouds()
     relation = AtMost()
-    control = Control("nine tenths of it are enough", lambda rate, problem: 0.9 * rate)
+    control = Control("nine tenths of the coding rate are enough", lambda rate, problem: 0.9 * rate)
     controls = "the least number of nats for a squared error"
-    unexplained = "how far a code of finite length stays above it"
+    unexplained = "how far a code of finite length stays above this number"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return problem.rate(problem.noise)
@@ -149,20 +152,21 @@ class CodingRateAboveLeastBits(Claim[CodedFeatures]):
 
 
 class CodingRateOfEvenClouds(Claim[CodedFeatures]):
-    """Where Z'Z/n = a I, the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)), t = eps²/d, of n feature vectors of
-    dimension d is the least number of nats at which a normal vector with second moments a I can be told with the
-    squared error
+    """Let the rows of Z be n feature vectors of dimension d with Z'Z/n = a I, and let t = eps²/d, where eps is the
+    distortion. Consider codes of a normal vector with second moments a I whose squared error is
 
         d a t/(a + t).
+
+    The least number of nats of such a code is the coding rate R(Z, eps) = 1/2 log det(I + Z'Z/(n t)).
     """
 
-    title = "Where all directions have equal second moments, the coding rate is the least number of bits"
+    title = "With equal second moments, the coding rate is the least number of bits"
     source = Source(_KEY, "Abstract, minimal bits", note="where it is attained")
     population = FeatureClouds(even=True)
     relation = Equal()
-    control = Control("a hundredth more", lambda rate, problem: 1.01 * rate)
+    control = Control("the least number of nats is a hundredth larger", lambda rate, problem: 1.01 * rate)
     controls = "the least number of nats for a squared error"
-    unexplained = "how far a code of finite length stays above it"
+    unexplained = "how far a code of finite length stays above this number"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return problem.rate(problem.noise)
@@ -178,16 +182,17 @@ class CodingRateOfEvenClouds(Claim[CodedFeatures]):
 
 
 class EntropyIsNoise(Claim[CodedFeatures]):
-    """Where the entropy h_i of the classes at row i stands on the diagonal, the objective is log det(K_S + D_S) with D
-    of entries s (1 + h_i). It is sum log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i), and
-    that information is at most the one without entropies,
+    """Let K be a kernel matrix of rows, let s > 0 be the variance of the noise, and let h_i be the entropy of the
+    classes at row i. Let D be diagonal with entries s (1 + h_i), and let the objective for a set S of rows be log
+    det(K_S + D_S). The objective is sum log(s (1 + h_i)) plus twice the information of labels with noise s (1 + h_i).
+    This information is at most the information without entropies,
 
-        1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s):
+        1/2 log det(I + D^-1/2 K D^-1/2) <= 1/2 log det(I + K/s).
 
-    the entropy is rewarded by itself, and rows that the model is unsure of count as noisier.
+    So the entropy is rewarded by itself, while rows about which the model is unsure count as noisier.
     """
 
-    title = "An entropy on the diagonal is noise"
+    title = "The entropy of a row on the diagonal acts as noise"
     source = Source(_KEY, "Abstract, entropy", note="as its code computes it")
     stated = Kind.OWN
     population = FeatureClouds()
@@ -197,8 +202,8 @@ class EntropyIsNoise(Claim[CodedFeatures]):
         lambda rate, problem: problem.rate(jnp.mean(problem.unsure)),
     )
     controls = "the information of labels whose noise rises with the entropy"
-    unexplained = "whether the entropy is noise of the labels, or ignorance that a label would end"
-    reading = "the entropy as the published code enters it, on the diagonal of the matrix whose determinant is taken"
+    unexplained = "whether the entropy is noise of the labels, or ignorance that a label would remove"
+    reading = "the entropy enters as in the published code, on the diagonal of the matrix whose determinant is taken"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return problem.rate(problem.noise)

@@ -1,8 +1,8 @@
-"""Greedy choices: how near one row at a time comes to the best rows, and the kernels that it chooses by.
+"""Greedy choices: how near a choice of one row at a time comes to the best rows, and the kernels that it uses.
 
-This theory controls the coding rate of rows that are chosen one by one, and the two kernels that stand in it: what
-labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It leaves open what the
-labels of the chosen rows do for a model.
+This theory controls the coding rate of rows that are chosen one by one. It also controls two kernels that the coding
+rate can use: what labelled rows leave unknown, and the tangent kernel of a small network in place of a large one. It
+leaves open how much the labels of the chosen rows improve a model.
 """
 
 import itertools
@@ -40,7 +40,7 @@ class ProxyNetwork(eqx.Module):
 
 
 class ProxyNetworks(Population[ProxyNetwork]):
-    """Weights of variance 1/(what goes in), biases of 1/100, normal points."""
+    """Networks with weights of variance 1/fan-in and biases of variance 1/100, and normal points."""
 
     free = ("x",)
     settings = Space(
@@ -59,7 +59,7 @@ class ProxyNetworks(Population[ProxyNetwork]):
         return ProxyNetwork(jax.random.normal(keys[6], (setting["n"], setting["d"])), weights, biases)
 
     def hypotheses(self, problem: ProxyNetwork) -> list[Hypothesis]:
-        return [Hypothesis("the network's layers", len(problem.weights), ">=", 2, "a sum over layers")]
+        return [Hypothesis("the network's layers", len(problem.weights), ">=", 2, "the formula is a sum over layers")]
 
 
 _KEY = "luo2023kecor"
@@ -73,17 +73,20 @@ def best_of_subsets(gram: Float[Array, "n n"], noise: Float[Array, ""], count: i
 
 
 class GreedyIsNearBest(Claim[CodedFeatures]):
-    """The rows that are chosen one by one, each adding most to the coding rate 1/2 log det(I + K_S / noise), reach at
-    least 1 - 1/e of the largest coding rate of as many rows, since it is a monotone submodular function of the set.
+    """Let K be a kernel matrix of rows. Choose rows one by one, so that each adds most to the coding rate 1/2 log det(I
+    + K_S / noise) of the set S of chosen rows. They reach at least 1 - 1/e of the largest coding rate of as many rows.
+    The reason is that the coding rate is a monotone submodular function of the set.
     """
 
-    title = "Greedy search is near the best rows"
+    title = "Rows chosen greedily reach at least 1 - 1/e of the best coding rate"
     source = Source(_KEY, "Abstract, greedy", note="with the factor of monotone submodular functions")
     population = FeatureClouds(trap=True)
     relation = AtLeast()
-    control = Control("it reaches the best", lambda reached, problem: reached / (1 - np.exp(-1)))
+    control = Control(
+        "the greedy choice reaches the best coding rate", lambda reached, problem: reached / (1 - np.exp(-1))
+    )
     controls = "the coding rate of rows that are chosen one by one"
-    unexplained = "that it mostly comes far nearer"
+    unexplained = "why the greedy choice usually comes much closer to the best rate"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return (1 - np.exp(-1)) * best_of_subsets(problem.gram, problem.noise, problem.count)
@@ -106,19 +109,20 @@ def _reached(problem: CodedFeatures) -> Array:
 
 
 class GreedyByPivots(Claim[CodedFeatures]):
-    """Rows chosen one by one so that each adds most to log det(K_S + D_S), D a diagonal matrix of noise, add the
-    logarithms of the pivots of a Cholesky factorisation of K + D that takes the largest pivot first: each is
+    """Let K be a kernel matrix of rows, and D a diagonal matrix of noise. Choose rows one by one, so that each adds
+    most to log det(K_S + D_S) for the set S of chosen rows. The rows add the logarithms of the pivots of a Cholesky
+    factorisation of K + D that takes the largest pivot first. Row i adds
 
         log(k_ii + d_i - K_iS (K_SS + D_S)^-1 K_Si),   S the rows before it.
     """
 
-    title = "Greedy search is a factorisation with pivots"
+    title = "Greedy choice of rows is a Cholesky factorisation with pivots"
     source = Source(_KEY, "Abstract, greedy", note="as its code computes it")
     population = FeatureClouds()
     relation = Equal(block=-1)
-    control = Control("rows do not share what they tell", lambda gains, problem: _largest(problem, len(gains)))
+    control = Control("rows have no information in common", lambda gains, problem: _largest(problem, len(gains)))
     controls = "what each chosen row adds"
-    unexplained = "what a row is worth to a model"
+    unexplained = "how much a row improves a model"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return jnp.log(greedy_log_determinant(problem.gram, problem.count, problem.unsure)[1])
@@ -148,12 +152,13 @@ def _largest(problem: CodedFeatures, count: int) -> Array:
 
 
 class PosteriorKernel(Claim[CodedFeatures]):
-    """The kernel that a choice of further rows uses, given labels at the rows L with noise of variance s,
+    """Let K = Z Z' be the kernel of features Z, and let labels be given at the rows L with noise of variance s. The
+    kernel that is used to choose further rows is
 
-        K - K_L (K_LL + s I)^-1 K_L',
+        K - K_L (K_LL + s I)^-1 K_L'.
 
-    is the covariance of the function z -> z'w at all rows z of Z given these labels, w ~ N(0, I): that is
-    Z (I + Z_L' Z_L / s)^-1 Z', for K = Z Z'.
+    It is the covariance of the function z -> z'w at all rows z of Z given these labels, where w ~ N(0, I). In terms of
+    the features it is Z (I + Z_L' Z_L / s)^-1 Z'.
     """
 
     title = "The posterior kernel is a conditional covariance"
@@ -163,7 +168,7 @@ class PosteriorKernel(Claim[CodedFeatures]):
     control = Control("with twice the noise", lambda found, problem: _posterior(problem, 2.0))
     controls = "what labelled rows leave unknown"
     unexplained = "labels that are classes"
-    reading = "uniqueness: what labelled rows do not tell already"
+    reading = "'uniqueness' is read as the information that labelled rows do not give already"
 
     def predict(self, problem: CodedFeatures) -> Array:
         return _posterior(problem, 1.0)
@@ -182,22 +187,22 @@ def _posterior(problem: CodedFeatures, factor: float) -> Array:
 
 
 class LayersGiveTheTangentKernel(Claim[ProxyNetwork]):
-    """The tangent kernel of a dense network, the mean over its k outputs of <df_a(x)/dparams, df_a(x')/dparams>, is the
-    sum over all its layers of
+    """Let a dense network have k outputs f_a. Its tangent kernel is the mean over outputs of <df_a(x)/dparams,
+    df_a(x')/dparams>. It is the sum over all layers of
 
-        (<u, u'> + 1) * sum over a of <g_a, g_a'> / k,
+        (<u, u'> + 1) * sum over a of <g_a, g_a'> / k.
 
-    u what goes into the layer (1 stands for its bias) and g_a the derivative of output a in what comes out of it: no
-    Jacobian need be formed.
+    Here u is the input of the layer (1 stands for its bias), and g_a is the derivative of output a with respect to the
+    layer's preactivations. No Jacobian need be formed.
     """
 
-    title = "The tangent kernel from the layers of a proxy"
+    title = "The tangent kernel of a dense network from its layers, without a Jacobian"
     source = Source(_KEY, "Abstract, Jacobians")
     population = ProxyNetworks()
     relation = Equal(block=-1)
     control = Control("without the first layer", lambda found, problem: _by_layers(problem, first=1))
     controls = "the tangent kernel of a finite network"
-    unexplained = "how like the kernel of the large model it is"
+    unexplained = "how similar it is to the kernel of the large model"
 
     def predict(self, problem: ProxyNetwork) -> Array:
         return _by_layers(problem)
