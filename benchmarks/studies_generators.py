@@ -226,7 +226,9 @@ def fitted(make: Callable, x, y, fresh_x, fresh_y, task: str) -> np.ndarray:
         return row_losses(make(x, y)(fresh_x), fresh_y)
 
 
-DENIES = re.compile("not expected|however many rows|even with unlimited rows", re.IGNORECASE)
+DENIES = re.compile(
+    "not expected|none of these models is expected|however many rows|even with unlimited rows", re.IGNORECASE
+)
 NUMBER = r"([-+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)(?: ?%)?"
 
 

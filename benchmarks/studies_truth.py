@@ -50,9 +50,9 @@ def held_out_losses(dataset, name: str, train: np.ndarray, test: np.ndarray, uni
 
 def row_losses(unit: str, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     """Squared errors in the units of the target, 1 for a wrong class, or the surprise at the class."""
-    if unit in ("rmse", "r2", "unexplained"):
+    if unit in ("rmse", "r2", "unexplained variance"):
         return ((targets - outputs) ** 2).sum(axis=1)
-    if unit in ("accuracy", "wrong"):
+    if unit in ("accuracy", "error rate"):
         return (targets.argmax(axis=1) != outputs.argmax(axis=1)).astype(float)
     if unit == "log-loss":
         chances = np.clip(outputs, 1e-6, None)

@@ -167,7 +167,7 @@ def test_what_cannot_be_written_is_an_os_error(tmp_path):
 
 
 def test_a_record_of_another_version_says_so():
-    with pytest.raises(errors.DataError, match=r"^study\.json is not of this version"):
+    with pytest.raises(errors.DataError, match=r"^study\.json was written by another version"):
         StudyRecord.from_json(json.dumps({"schema": 0}))
 
 
@@ -213,7 +213,7 @@ class Refusing(AbstractKernel):
 def test_what_a_kernel_says_of_fields_stays(kind):
     with pytest.raises(kind, match=r"^letters of the kernel"):
         gram(Refusing(kind), jnp.ones((2, 3, 4)))
-    with pytest.raises(errors.ShapeError, match="on which the kernel fails"):
+    with pytest.raises(errors.ShapeError, match="for which the kernel fails"):
         gram(Refusing(ValueError), jnp.ones((2, 3, 4)))
 
 
@@ -238,7 +238,7 @@ def test_what_a_layer_says_of_its_input_stays_in_certificates():
     with pytest.raises(errors.SettingError, match=r"^alpha"):
         _reading._matrix(step, (2, 2))
     unclear = _reading._Affine(None, int, int)
-    with pytest.raises(errors.ShapeError, match="what the network reads"):
+    with pytest.raises(errors.ShapeError, match="that the network can read"):
         _reading._matrix(unclear, (2, 2))
 
 

@@ -49,7 +49,7 @@ class Bundled:
         """Refuse the path of a file that is not there; what may be a name is left to its reader.
 
         Raises:
-            MissingFileError: there is none.
+            MissingFileError: if there is no such file.
         """
         path = Path(data)
         if path.suffix or "/" in data:
@@ -65,7 +65,7 @@ class Bundled:
         if Path(data).suffix or "/" in data or not self.kinds:
             return MissingFileError(
                 f"there is no file {shortened(data)}",
-                rule=f"DATA is an existing {self.rule}",
+                rule=f"DATA must be an existing {self.rule}",
                 remedy="; ".join(filter(None, ["check the path", self.listed])),
             )
         meant = data[:100].lower().replace("-", "_")

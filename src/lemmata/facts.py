@@ -186,13 +186,13 @@ def with_defaults(facts: Mapping[str, Any]) -> dict[str, Any]:
     """All facts, those that are not given at their defaults.
 
     Raises:
-        SettingError: there is no such fact.
+        SettingError: if there is no such fact.
     """
     for name in facts:
         if name not in FACTS:
             near = difflib.get_close_matches(name, FACTS, n=1)
             remedy = f"did you mean {near[0]!r}?" if near else None
-            raise SettingError(f"there is no fact {name!r}", rule=f"one of {', '.join(FACTS)}", remedy=remedy)
+            raise SettingError(f"fact {name!r} is unknown", rule=f"one of {', '.join(FACTS)}", remedy=remedy)
     return {name: fact.default for name, fact in FACTS.items()} | dict(facts)
 
 

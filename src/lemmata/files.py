@@ -21,7 +21,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
         content: what it holds afterwards.
 
     Raises:
-        FileError: the system does not write it.
+        FileError: if the file cannot be written.
     """
     path = Path(path)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -42,7 +42,7 @@ def replace_bytes(path: str | Path, content: bytes) -> Path:
         raise FileError(
             f"file {path} cannot be written",
             found=error.strerror or str(error),
-            rule="it is written whole or not at all; what stood there before is untouched",
+            rule="a file is written whole or not at all; the earlier file is unchanged",
             remedy=full if error.errno in _FULL else closed,
         ) from error
     return path
@@ -56,13 +56,13 @@ def check_model_file(path: str | Path, option: str) -> None:
         option: what names it, for the message.
 
     Raises:
-        SettingError: another suffix, a directory, or a place that cannot be written to.
+        SettingError: for another suffix, a directory, or a place that cannot be written to.
     """
     path = Path(path)
-    rule = f"the model goes to a file that ends in {MODEL}, and its card beside it to one that ends in .md"
+    rule = f"the model needs a file that ends in {MODEL}; its card gets the same name with the ending .md"
     if path.suffix != MODEL:
         name = Path(path.name or "model").with_suffix(MODEL)
-        raise SettingError(f"{option} {path} is no {MODEL} file", rule=rule, remedy=f"name it {name}")
+        raise SettingError(f"{option} {path} does not end in {MODEL}", rule=rule, remedy=f"name it {name}")
     files = path, path.with_suffix(".md")
     for file in files:
         if file.is_dir():
@@ -96,7 +96,7 @@ def replace_text(path: str | Path, text: str) -> Path:
         The path.
 
     Raises:
-        FileError: the system does not write it: the disk is full, the directory cannot be written to.
+        FileError: if the file cannot be written, for example because the disk is full or the directory is not writable.
 
     >>> import tempfile
     >>> page = replace_text(Path(tempfile.mkdtemp()) / "page.html", "<p>whole</p>")

@@ -28,40 +28,41 @@ def check_limit(seconds: Any, name: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class StudyOptions:
-    """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study` by the same name.
+    """The options of a study. Each is an option of `lemmata study` and an argument of `lemmata.study`.
 
     Raises:
-        SettingError: a number is out of its bounds.
+        SettingError: if a number is out of its bounds.
 
     >>> StudyOptions(target="yield", error="rmse 2.5").command("field.csv")
     "lemmata study field.csv --target yield --error 'rmse 2.5'"
     """
 
-    target: Annotated[str | None, "The column to predict; bundled sets know theirs."] = None
+    target: Annotated[str | None, "The column to predict. Bundled data sets have a default."] = None
     error: Annotated[
         str | None,
-        'The value to reach: "accuracy 0.95", "log-loss 0.3", "auc 0.9"; "rmse 2.5" (in the units of the target),'
-        ' "r2 0.8".'
-        " A bare number is one of --metric, or else the share of wrong classes, or of variance that is not predicted.",
+        'The value to reach, such as "accuracy 0.95", "log-loss 0.3", "auc 0.9", "r2 0.8" or "rmse 2.5" (in the units'
+        " of the target). A number without a name is a value of --metric. If no metric is given, it is the share of"
+        " wrong classes, or the share of the variance that is not predicted.",
     ] = None
     metric: Annotated[
         Any,
-        "The unit of every number: rmse, r2, mae, median_absolute_error; accuracy, balanced_accuracy, f1,"
-        " average_precision, auc, log-loss, brier_score; or a scorer of scikit-learn by its name. Default: rmse or"
-        " accuracy."
-        " In Python it may be your own function score(y_true, y_pred), or a scorer object.",
+        "The metric in which every number is given. For numbers: rmse, r2, mae, median_absolute_error. For classes:"
+        " accuracy, balanced_accuracy, f1, average_precision, auc, log-loss, brier_score. Or the name of a"
+        " scikit-learn scorer. Default: rmse or accuracy. In Python it may also be a function score(y_true, y_pred) or"
+        " a scorer object.",
     ] = None
-    cost: Annotated[float | None, "The price of a row: more data are then priced."] = None
+    cost: Annotated[float | None, "The price of one row. The study then also gives the price of more data."] = None
     models: Annotated[
         str | None,
-        "Models to compare, separated by commas. Kernels, which predict a row from similar ones: linear, rbf, laplace,"
-        " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and as very wide networks relu-DEPTH, erf-DEPTH,"
-        " gelu-DEPTH. Others: boosting, forest, logistic, lasso, elastic-net, poisson, gamma, neighbours, svm.",
+        "Models to compare, separated by commas. Kernels predict a row from similar rows: linear, rbf, laplace,"
+        " matern-3/2, matern-5/2, softmax, polynomial-DEGREE, and the kernels of very wide networks, relu-DEPTH,"
+        " erf-DEPTH, gelu-DEPTH. Other models: boosting, forest, logistic, lasso, elastic-net, poisson, gamma,"
+        " neighbours, svm.",
     ] = None
     model: Annotated[
         Any,
         "Also compare your own model: FILE.py:function, where the function returns a scikit-learn estimator. It gets"
-        " your columns as they are, in a data frame. In Python it may be the estimator.",
+        " your columns as they are, in a data frame. In Python, pass the estimator itself.",
     ] = None
     group: Annotated[
         str | None, "Group column. Rows with the same value stay together: all in training or all held out."
@@ -69,22 +70,24 @@ class StudyOptions:
     time: Annotated[
         str | None, "Time column, of dates or numbers. Models are trained on earlier rows and tested on later ones."
     ] = None
-    task: Annotated[str | None, "classification or regression; default: by the target."] = None
-    drop_column: Annotated[tuple[str, ...], "Leave a column out; repeatable."] = ()
-    keep: Annotated[tuple[str, ...], "Keep a column that looks like an identifier; repeatable."] = ()
+    task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
+    drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()
+    keep: Annotated[tuple[str, ...], "Keep this column although it looks like an identifier. Repeatable."] = ()
     drop_missing: Annotated[bool, "Drop rows with missing cells instead of filling them in."] = False
-    na: Annotated[tuple[str, ...], "What stands where a cell is missing; repeatable. '' for empty cells alone."] = ()
-    decimal: Annotated[str | None, "The mark before decimals, . or ,; default: by the cells."] = None
-    max_rows: Annotated[int | None, "Use at most this many rows, drawn at random; default: all."] = None
+    na: Annotated[
+        tuple[str, ...], "A text that marks a missing cell. Repeatable. '' means that only empty cells are missing."
+    ] = ()
+    decimal: Annotated[str | None, "The decimal mark: . or ,. Default: read from the cells."] = None
+    max_rows: Annotated[int | None, "Use at most this many rows, drawn at random. Default: all."] = None
     quick: Annotated[bool, "Measure fewer sizes and splits, and leave the theory out."] = False
     claims: Annotated[
-        bool, "Also: which theorems apply to these data, and trained networks beside the kernels that they turn into."
+        bool, "Also check which theorems apply to these data, and compare trained networks with their tangent kernels."
     ] = False
-    time_limit: Annotated[float | None, "Seconds after which the study ends with what it has."] = None
+    time_limit: Annotated[float | None, "Stop after this many seconds and report what is finished."] = None
     seed: Annotated[int, "Seed of all randomness."] = 0
 
     def __post_init__(self) -> None:
-        """Refuse numbers that no study can be told."""
+        """Check the numbers; raise SettingError for one that is out of its bounds."""
         if self.cost is not None and not (math.isfinite(self.cost) and self.cost > 0):
             raise SettingError("--cost is out of bounds", found=self.cost, rule="a finite number above 0")
         if self.time_limit is not None and not (math.isfinite(self.time_limit) and self.time_limit >= SHORTEST):
@@ -109,46 +112,53 @@ MOST_LENGTH = 2**16
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison. Each is one of `lemmata compare` and an argument of `lemmata.compare` by its name.
+    """The options of a comparison. Each is an option of `lemmata compare` and an argument of `lemmata.compare`.
 
     Raises:
-        SettingError: a number is out of its bounds, or a name is not known.
+        SettingError: if a number is out of its bounds, or a name is not known.
 
     >>> ComparisonOptions(sequence_length=8, families="mlp,conv").command("digits")
     'lemmata compare digits --sequence-length 8 --families mlp,conv'
     """
 
     sequence_length: Annotated[
-        int | None, "Tokens T of a row: its columns in order are T tokens of columns/T numbers. Bundled tasks know it."
+        int | None,
+        "Number T of tokens in a row. The columns, in order, are read as T tokens of columns/T numbers each. Bundled"
+        " tasks have it built in.",
     ] = None
-    target: Annotated[str | None, "The column to predict; bundled sets know theirs."] = None
-    id: Annotated[str | None, "Of a table with one line a token: the column that says which row it belongs to."] = None
-    time: Annotated[str | None, "Of a table with one line a token: the column that orders the tokens of a row."] = None
+    target: Annotated[str | None, "The column to predict. Bundled data sets have a default."] = None
+    id: Annotated[
+        str | None, "For a table with one line for each token: the column that says which row the token belongs to."
+    ] = None
+    time: Annotated[
+        str | None, "For a table with one line for each token: the column that orders the tokens of a row."
+    ] = None
     families: Annotated[
-        str, "mlp (tokens side by side), conv, recurrent, attention, separated by commas; score: denoising, apart."
+        str,
+        "Families to compare, separated by commas: mlp (all tokens side by side), conv, recurrent, attention. Add score"
+        " to test denoising kernels as well, apart from the comparison.",
     ] = ",".join(FAMILY_NAMES)
     kernels: Annotated[
         str,
-        "fixed: mixers that nothing is learned in, with one common head; wide: kernels of infinitely wide networks.",
+        "fixed: mixers without learned parameters, followed by the same kind of head. wide: kernels of infinitely wide"
+        " networks.",
     ] = "fixed"
-    finite: Annotated[bool, "Also train one small network of each family, with equal budgets."] = False
-    read: Annotated[str, "last: the question is the last token; mean: the mean over positions."] = "last"
-    test: Annotated[float | None, "Share of the rows that is held out; default 0.5."] = None
-    repeats: Annotated[int, "Random splits."] = 5
-    lengths: Annotated[str, "Lengths at which cost is measured, separated by commas; none leaves it out."] = (
-        "64,256,1024"
-    )
-    task: Annotated[str | None, "classification or regression; default: by the target."] = None
-    drop_column: Annotated[tuple[str, ...], "Leave a column out; repeatable."] = ()
-    max_rows: Annotated[int | None, "Use at most this many rows; default 2500."] = None
-    time_limit: Annotated[float | None, "Seconds after which the comparison ends with what it has."] = None
+    finite: Annotated[bool, "Also train one small network of each family, all with the same budget."] = False
+    read: Annotated[str, "last: predict from the last token. mean: predict from the mean over positions."] = "last"
+    test: Annotated[float | None, "Share of the rows that is held out. Default: 0.5 (bundled tasks may differ)."] = None
+    repeats: Annotated[int, "Number of random splits."] = 5
+    lengths: Annotated[str, "Lengths at which the cost is measured, separated by commas, or none."] = "64,256,1024"
+    task: Annotated[str | None, "classification or regression. Default: chosen from the target."] = None
+    drop_column: Annotated[tuple[str, ...], "Leave this column out. Repeatable."] = ()
+    max_rows: Annotated[int | None, "Use at most this many rows. Default: 2500."] = None
+    time_limit: Annotated[float | None, "Stop after this many seconds and report what is finished."] = None
     seed: Annotated[int, "Seed of all randomness."] = 0
 
     def __post_init__(self) -> None:
-        """Refuse what no comparison can be told."""
+        """Check every option; raise SettingError for an invalid value or combination."""
         StudyOptions(time_limit=self.time_limit, seed=self.seed)
         if self.test is not None and not 0 < self.test < 1:
-            raise SettingError("--test is out of bounds", found=self.test, rule="a share between 0 and 1")
+            raise SettingError("--test is out of bounds", found=self.test, rule="a share above 0 and below 1")
         if not 1 <= self.repeats <= 100:
             raise SettingError("--repeats is out of bounds", found=self.repeats, rule="a whole number from 1 to 100")
         for name, value, known in (("kernels", self.kernels, ("fixed", "wide")), ("read", self.read, ("last", "mean"))):
@@ -157,12 +167,14 @@ class ComparisonOptions:
         unknown = [name for name in self.family_names if name not in (*FAMILY_NAMES, "score")]
         if unknown or not self.family_names:
             rule = f"some of {', '.join(FAMILY_NAMES)}, score, separated by commas"
-            raise SettingError("--families are unknown", found=repr(", ".join(unknown)), rule=rule)
+            raise SettingError("--families has an unknown name", found=repr(", ".join(unknown)), rule=rule)
         if self.time is not None and self.id is None:
             raise SettingError(
-                "--time without --id", found=self.time, rule="both belong to a table with one line a token",
-                remedy="name the column that says which row a token belongs to with --id",
-            )  # fmt: skip
+                "--time is given without --id",
+                found=self.time,
+                rule="a table with one line for each token needs both",
+                remedy="with --id, name the column that says which row a token belongs to",
+            )
         if self.max_rows is not None and self.max_rows < 40:
             raise SettingError("--max-rows is too small", found=self.max_rows, rule="at least 40")
         _ = self.ladder
@@ -180,7 +192,7 @@ class ComparisonOptions:
             return ()
         if not words or not all(word.isdecimal() and 2 <= int(word) <= MOST_LENGTH for word in words):
             rule = f"whole numbers from 2 to {MOST_LENGTH}, separated by commas, or none"
-            raise SettingError("--lengths are no lengths", found=repr(self.lengths), rule=rule)
+            raise SettingError("--lengths is not a list of lengths", found=repr(self.lengths), rule=rule)
         return tuple(sorted({int(word) for word in words}))
 
     def command(self, data: str) -> str:
@@ -198,7 +210,7 @@ class ModelOptions:
     """The options of an examination of a trained model. Each is an option of `lemmata model`.
 
     Raises:
-        SettingError: a number is out of its bounds, or held-out rows are named twice.
+        SettingError: if a number is out of its bounds, or held-out rows are named twice.
 
     >>> ModelOptions(weights="net.safetensors", held="new.csv").command("net.py", "old.csv")
     'lemmata model net.py old.csv --weights net.safetensors --held new.csv'
@@ -236,7 +248,11 @@ class ModelOptions:
         StudyOptions(seed=self.seed)
         check_limit(self.time_limit, "--time-limit")
         if self.held is not None and self.split is not None:
-            raise SettingError("--held and --split", rule="one of them says which rows training has not seen")
+            raise SettingError(
+                "--held with --split",
+                rule="at most one of them, because each says which rows the model was not trained on",
+                remedy="leave one of them out",
+            )
         if self.decay is not None and not (math.isfinite(self.decay) and self.decay >= 0):
             raise SettingError("--decay is out of bounds", found=self.decay, rule="a finite number, at least 0")
         if self.rate is not None and not (math.isfinite(self.rate) and self.rate > 0):
@@ -244,7 +260,9 @@ class ModelOptions:
         if self.epsilon is not None and not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise SettingError("--epsilon is out of bounds", found=self.epsilon, rule="a finite number above 0")
         if not 0 <= self.delta < 1:
-            raise SettingError("--delta is out of bounds", found=self.delta, rule="at least 0 and below 1")
+            raise SettingError(
+                "--delta is out of bounds", found=self.delta, rule="a number that is at least 0 and below 1"
+            )
 
     def command(self, program: str, data: str) -> str:
         """The command that repeats the examination, quoted for a shell; options at their defaults are left out."""

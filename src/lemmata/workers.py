@@ -92,7 +92,8 @@ def submitted(executor: Executor, function: Callable[..., Any], *arguments: Any)
     """A call given to an executor.
 
     Raises:
-        RuntimeError: it takes no more. Dask's would, and never answer, when its scheduler is gone.
+        RuntimeError: if the executor accepts no more tasks. Dask's executor would accept them without ever answering if
+            its scheduler is gone.
     """
     client = getattr(executor, "_client", None)
     if getattr(client, "status", "running") != "running":
@@ -133,11 +134,15 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
         dask: instead of them, the address of a scheduler of Dask's, such as tcp://10.0.0.1:8786.
 
     Raises:
-        SettingError: both are given, or the scheduler does not answer, or has no worker, within seconds.
+        SettingError: if both are given, or if the scheduler does not answer or has no worker within seconds.
     """
     if dask is not None:
         if jobs != 1:
-            raise SettingError("--jobs and --dask", rule="one of them", remedy="a scheduler has workers of its own")
+            raise SettingError(
+                "--jobs with --dask",
+                rule="at most one of them, because a Dask scheduler has its own workers",
+                remedy="leave --jobs out",
+            )
         with _cluster(dask) as executor:
             yield executor
     elif jobs == 1:
@@ -153,21 +158,26 @@ def _cluster(address: str) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise SettingError("--dask", found="no package distributed", remedy="pip install 'lemmata[scale]'") from error
+        raise SettingError(
+            "--dask",
+            found="that the package distributed is not installed",
+            rule="the optional dependency `scale`",
+            remedy="install it with pip install 'lemmata[scale]'",
+        ) from error
     try:
         if not address:
             raise ValueError("no address")
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except Exception as error:  # OSError, ValueError and others, by what is wrong with the address
         raise SettingError(
-            f"scheduler {address}", found=_line(error)[:120], rule="a Dask scheduler that answers",
-            remedy="`dask scheduler` starts one, and prints its address",
+            f"scheduler {address}", found=_line(error)[:120], rule="the address of a running Dask scheduler",
+            remedy="start a scheduler with `dask scheduler`, which prints its address",
         ) from error  # fmt: skip
     with _quiet("distributed.client"), client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except Exception as error:
-            remedy = f"`dask worker {address}` starts one"
+            remedy = f"start a worker with `dask worker {address}`"
             raise SettingError(
                 f"scheduler {address}", found="no worker", rule="at least one worker", remedy=remedy
             ) from error
@@ -199,7 +209,7 @@ class Processes(Executor):
         jobs: how many processes.
 
     Raises:
-        SettingError: jobs is no whole number above 0.
+        SettingError: if jobs is not a whole number above 0.
     """
 
     def __init__(self, jobs: int):

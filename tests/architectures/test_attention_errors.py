@@ -81,7 +81,7 @@ SERIES, LONG = [X[0], X[1, :2]], Conv(4, 3, padding="VALID")
         (lambda: gram(NNGPKernel(Masked(network(Dense(4)))), X[..., :1]), ShapeError, "last channel"),
         (lambda: gram(NNGPKernel(Masked(Dense(4))), X[:, 0]), ShapeError, "last channel"),
         (lambda: Masked(network()).init(jax.random.key(0), (3, 1)), ShapeError, "mask"),
-        (lambda: gram(NNGPKernel(Serial([Masked(network())])), masked(X)), SettingError, "whole network"),
+        (lambda: gram(NNGPKernel(Serial([Masked(network())])), masked(X)), SettingError, "outermost layer"),
         (lambda: gram(NNGPKernel(Masked(network(Conv(4, 2, padding="CIRCULAR")))), masked(X)), SettingError, "padding"),
         (lambda: gram(NNGPKernel(Masked(network(Conv(4, 2, strides=2)))), masked(X)), SettingError, "strides"),
         (lambda: gram(NNGPKernel(Masked(network(LONG))), padded(SERIES)), SettingError, "finite"),

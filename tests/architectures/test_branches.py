@@ -214,7 +214,7 @@ X, F = jnp.eye(3), jnp.ones((2, 4, 3))
 POOL = [GlobalAveragePool(), D]
 # Networks whose infinite width the second moments do not give, their points, and what the refusal says.
 REFUSED = {
-    "activation-of-a-concatenation": ([Concatenate([D, D]), Relu(), D], X, "every concatenated branch"),
+    "activation-of-a-concatenation": ([Concatenate([D, D]), Relu(), D], X, "each concatenated branch"),
     "activation-of-a-product": ([Multiply([D, D]), Relu(), D], X, "of a product"),
     "product-of-skips": ([D, Multiply([SKIP, SKIP]), D], X, r"branches \[0, 1\]"),
     "product-of-activations": ([D, Multiply([D, Relu(), Gelu()]), D], X, r"branches \[1, 2\]"),
@@ -235,8 +235,8 @@ REFUSED = {
     "positions-of-skips": ([D, Concatenate([SKIP, SKIP], axis=0), *POOL], F, r"Concatenate.*\[0, 1\]"),
     "positions-of-inputs": ([Concatenate([SKIP, D], axis=0), *POOL], F, "inputs of the network"),
     "widths-of-a-product": ([Multiply([D, Dense(4)]), D], X, r"\[3, 4\]"),
-    "grids": ([Concatenate([D, Serial([D, AveragePool(2)])]), *POOL], F, r"but for the coordinates"),
-    "coordinates-of-positions": ([Concatenate([D, Dense(4)], axis=0), *POOL], F, r"but for the axis 0"),
+    "grids": ([Concatenate([D, Serial([D, AveragePool(2)])]), *POOL], F, r"except along the coordinates"),
+    "coordinates-of-positions": ([Concatenate([D, Dense(4)], axis=0), *POOL], F, r"except along the axis 0"),
     "tokens": ([Concatenate([Embedding(4, 3), D]), D], X, "all branches read tokens"),
 }  # fmt: skip
 
@@ -276,7 +276,7 @@ def test_a_limit_that_the_moments_give(layers):
         (lambda: Contract([1.0, float("nan")], "h,h->"), "array of Contract.*finite"),
         (lambda: Contract(1j, ",h->h"), "array of Contract.*real"),
         (lambda: Contract(1.0, "h->h"), "array,positions->new positions"),
-        (lambda: Contract([1.0], "hw,hw->"), r"1 letters for the array, of shape \(1,\)"),
+        (lambda: Contract([1.0], "hw,hw->"), r"1 letters for the array, because its shape is \(1,\)"),
         (lambda: Contract(1.0, ",hh->h"), "at most once"),
         (lambda: Contract(1.0, ",h->k"), "new positions among"),
         (lambda: Contract([1.0], "k,h->h"), "axes of the array among"),

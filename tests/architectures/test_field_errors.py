@@ -58,8 +58,12 @@ def test_settings_out_of_bounds(build):
         ([Conv(4, 3), GlobalAveragePool(), Dense(1)], IMAGES, r"Patches; found a grid of shape \(4, 5\).*1 dimensions"),
         ([Conv(4, (3, 3)), Flatten(), Dense(1)], IMAGES[:, 0], r"a grid of shape \(5,\)"),
         ([Conv(4, (3, 3)), Flatten(), Dense(1)], IMAGES[:, 0, 0], "vectors"),
-        ([Conv(4, (5, 3), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"the window's extent \(5, 3\)"),
-        ([Conv(4, (3, 3), dilation=(2, 1), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"extent \(5, 3\)"),
+        ([Conv(4, (5, 3), padding="VALID"), Flatten(), Dense(1)], IMAGES, r"\(5, 3\), the size of the window"),
+        (
+            [Conv(4, (3, 3), dilation=(2, 1), padding="VALID"), Flatten(), Dense(1)],
+            IMAGES,
+            r"\(5, 3\), the size of the window",
+        ),
         ([AveragePool((2, 2)), AveragePool((3, 1)), Flatten(), Dense(1)], IMAGES, r"AveragePool; found a grid"),
     ],
 )
@@ -89,7 +93,7 @@ def test_a_limit_that_the_moments_do_not_give_is_refused(layers, words):
 
 def test_a_finite_network_on_another_grid_names_the_layer_and_both_shapes():
     dense, local = Serial([Conv(4, 2), Flatten(), Dense(1)]), Serial([LocallyConnected(4, 2), Flatten(), Dense(1)])
-    for network, words in ((dense, r"Dense\(1\); found shape \(20,\).*24 at the end"), (local, "5 pos.*6 pos")):
+    for network, words in ((dense, r"Dense\(1\); found shape \(20,\).*length 24"), (local, "5 pos.*6 pos")):
         params, _ = network.init(jax.random.key(0), (6, 3))
         with pytest.raises(ShapeError, match=words):
             network.apply(params, jnp.ones((5, 3)))

@@ -37,7 +37,7 @@ def kernel(*layers: Any) -> NNGPKernel:
 @pytest.mark.parametrize(
     ("ask", "error", "words"),
     [
-        (lambda: graph_points([]), ShapeError, "graphs; found none"),
+        (lambda: graph_points([]), ShapeError, "graphs; found no graph"),
         (lambda: graph_points([EDGE, EDGE[:1]]), ShapeError, r"adjacency of graph 1; found shape \(1, 2\)"),
         (lambda: graph_points([EDGE * np.nan]), DataError, "graph 0; found nan in row 0, column 0"),
         (lambda: graph_points([(np.ones((2, 1)), EDGE), (np.ones((3, 1)), EDGE)]), ShapeError, "graph 1.*same number"),
@@ -72,7 +72,7 @@ def kernel(*layers: Any) -> NNGPKernel:
         (lambda: gram(kernel(Conv(4, 2, padding="VALID"), Aggregate()), graph_points([EDGE])), ShapeError, "2 nodes"),
         (lambda: gram(kernel(Relu()), graph_points([EDGE])), SettingError, "activation"),
         (lambda: gram(NNGPKernel(Serial([graph_network(1)])), jnp.ones((2, 2, 4))), SettingError, "input of OnGraphs"),
-        (lambda: TangentKernelClassifier(graph_network(1)).fit([], []), ShapeError, "graphs; found none"),
+        (lambda: TangentKernelClassifier(graph_network(1)).fit([], []), ShapeError, "graphs; found no graph"),
         (lambda: TangentKernelRegressor(graph_network(1), 1.0).fit([EDGE, 0 * EDGE], [0, 1]).predict([(EDGE, EDGE)]),
          ShapeError, "one shape"),
         (lambda: TangentKernelClassifier(graph_network(1)).fit(np.eye(2), [0, 1]), ShapeError, "adjacency of graph 0"),

@@ -277,7 +277,7 @@ def test_layers_come_back_from_files(tmp_path):
         (lambda: Index(1.5), "index of Index; found 1.5"),
         (lambda: Index(True), "index of Index"),
         (lambda: Index(None), "index of Index"),
-        (lambda: Index(slice(0, 4, 0)), "steps other than 0"),
+        (lambda: Index(slice(0, 4, 0)), "step other than 0"),
         (lambda: Index(slice(0, 1.5)), "index of Index"),
         (lambda: Index((..., 0, ...)), "at most one"),
     ],
@@ -299,10 +299,14 @@ def test_settings_out_of_bounds(build, words):
             r"ImageResize; found a grid of shape \(4,\); rule: fields on a grid of 2",
         ),
         (ImageResize(2, "nearest"), (0, 2), "found .*0.*; rule: .*at least one position along each axis"),
-        (Index((0, 0)), (4, 2), r"Index; found a grid of shape \(4,\).*each of 2 indices; remedy: a narrower layer"),
+        (Index((0, 0)), (4, 2), r"Index; found a grid of shape \(4,\).*2 indices are given; remedy: give the layer"),
         (Index(4), (4, 2), "found 4 positions for the index 4; rule: a position from -4 to 3"),
         (Index(-5), (4, 2), "found 4 positions for the index -5"),
-        (Index(slice(4, None)), (4, 2), r"found 4 positions for the slice\(4, None, None\); rule: at least one"),
+        (
+            Index(slice(4, None)),
+            (4, 2),
+            r"found 4 positions for the slice\(4, None, None\); rule: an index that selects at least one",
+        ),
     ],
 )
 def test_grids_that_do_not_fit(layer, shape, words):
@@ -326,5 +330,5 @@ def test_vectors_are_refused(layer):
 
 def test_sums_of_positions_without_all_pairs_are_refused():
     for layer in (ImageResize((2, 2), "linear"), AveragePool((2, 2))):
-        with pytest.raises(SettingError, match="equal positions of a grid"):
+        with pytest.raises(SettingError, match="equal positions on a grid"):
             layer.push(state((4, 3), pairs=False))

@@ -89,7 +89,7 @@ def test_a_coarse_grid_says_so():
     coarse = moment_from_grid(grid(bump(16.0), 2.0, 64, 1), 2.0)
     assert coarse.truncation > 0.01 * exact
     assert abs(coarse.value - exact) <= coarse.truncation
-    with pytest.raises(SettingError, match="last shells of the grid"):
+    with pytest.raises(SettingError, match="last two shells of the grid"):
         moment_from_grid(grid(bump(32.0), 2.0, 64, 1), 2.0)
 
 

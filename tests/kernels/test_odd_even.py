@@ -91,8 +91,8 @@ def test_in_scikit_learn():
         ({"lengthscale": 0.0}, "OddEvenKernel.lengthscale"),
         ({"odd_even_lengthscale": -1.0}, "OddEvenKernel.odd_even_lengthscale"),
         ({"weight": -0.1}, "OddEvenKernel.weight"),
-        ({"parities": (0, 0)}, "different coordinates"),
-        ({"parities": ()}, "one or more"),
+        ({"parities": (0, 0)}, "each only once"),
+        ({"parities": ()}, "at least one"),
         ({"parities": (-1,)}, "at least 0"),
     ],
 )
@@ -102,5 +102,5 @@ def test_bad_settings_are_named(settings, words):
 
 
 def test_a_coordinate_that_is_not_there_is_named():
-    with pytest.raises(SettingError, match="coordinate 2, points of 2"):
+    with pytest.raises(SettingError, match="coordinate 2 for points with 2"):
         gram(OddEvenKernel(parities=(2,)), jnp.asarray(NUCLEI))

@@ -86,10 +86,10 @@ def test_what_is_wrong_with_masked_tokens_is_named():
     with pytest.raises(SettingError, match=r"found 7\.0 at position \(1, 4\).*0 to 3"):
         gram(kernel, x.at[1, 4, 0].set(7.0))
     gram(kernel, x.at[0, 4, 0].set(7.0))  # an empty position
-    with pytest.raises(ShapeError, match="2 channels and the mask"):
+    with pytest.raises(ShapeError, match="2 channels besides the mask"):
         gram(kernel, jnp.ones((2, 5, 3)))
-    with pytest.raises(ShapeError, match="2 channels and the mask"):
+    with pytest.raises(ShapeError, match="2 channels besides the mask"):
         Masked(network).init(jax.random.key(0), (5, 3))
     inside = NNGPKernel(Serial([PositionalEmbedding("concat"), Masked(network)]))
-    with pytest.raises(SettingError, match="whole network"):
+    with pytest.raises(SettingError, match="outermost layer of the network"):
         gram(inside, jnp.ones((2, 5, 2)))

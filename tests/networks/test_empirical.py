@@ -294,7 +294,7 @@ BAD = {
         "derivatives",
     ),
     "outputs": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs="some"), SettingError, "'each'"),
-    "output": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs=2), SettingError, "between 0 and 1"),
+    "output": (lambda: KERNEL.gram(jnp.ones((2, 3)), outputs=2), SettingError, "from 0 to 1"),
     "tuple": (lambda: EmpiricalKernel(lambda w, x: (w, x), jnp.ones(3)).gram(X), ShapeError, "one array"),
     "no-function": (lambda: EmpiricalKernel(3, jnp.ones(3)), SettingError, "function"),
     "working-set": (lambda: EmpiricalKernel(f, PARAMS, 0), SettingError, "working_set"),

@@ -104,7 +104,7 @@ def test_failures_and_wrong_arguments(monkeypatch):
         eigenpro(RBF(), X, F.at[0, 0].set(jnp.inf), 2, key)
     with pytest.raises(PrecisionError, match="float16"):
         eigenpro(RBF(), X.astype(jnp.float16), F, 2, key)
-    with pytest.raises(DataError, match="rank 1, as of points that are all equal"):
+    with pytest.raises(DataError, match="rank 1, which happens if all points are equal"):
         eigenpro(RBF(), jnp.ones((20, 2)), jnp.ones(20), 5, key)
     monkeypatch.setattr("lemmata.solvers._eigenpro_plan.available_bytes", lambda: 2**20)
     with pytest.raises(MemoryPlanError, match="GiB"):

@@ -63,7 +63,7 @@ def test_products_are_those_of_one_process(case):
         with pytest.raises(ShapeError, match="v"):
             operator(v[1:])
     assert not alive(children)
-    with pytest.raises(SettingError, match="closed"):
+    with pytest.raises(SettingError, match="ended"):
         operator(v)
 
 

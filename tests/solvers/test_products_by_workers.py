@@ -54,12 +54,12 @@ def test_products_are_those_of_one_process_to_the_bit(block, tasks, dtype):
         assert np.array_equal(operator.diagonal(), alone.diagonal())
         ours, theirs = (conjugate_gradients(one, v, 1.0) for one in (operator, alone))
         assert np.array_equal(ours.coefficients, theirs.coefficients)
-        with pytest.raises(ShapeError, match=r"v; found \(156, 2\)"):
+        with pytest.raises(ShapeError, match=r"vector v; found shape \(156, 2\)"):
             operator(v[1:])
         folder = operator._folder
         assert [entry.name for entry in folder.iterdir()] == ["x.npy"]  # no vector is left
     assert not folder.exists()
-    with pytest.raises(SettingError, match="used inside of its context"):
+    with pytest.raises(SettingError, match="only inside its `with` block"):
         operator(v)
 
 
@@ -83,7 +83,7 @@ def test_conjugate_gradients_run_over_stored_tiles(tmp_path):
     with pytest.raises(SolverError, match=r"rows 0 to \d+ of the product on a worker; found RuntimeError"):
         shared(V)  # the executor is shut down
     gram_on_disk(KERNEL, X, X[:90], path=tmp_path / "cross", block=20)
-    with pytest.raises(ShapeError, match=r"cross matrix \(157, 90\)"):
+    with pytest.raises(ShapeError, match=r"cross matrix of shape \(157, 90\)"):
         StoredOperator(tmp_path / "cross")
     # Damage that keeps the size does not pass as a number.
     (tmp_path / "gram" / "c" / "1" / "1").write_bytes(np.full(400, np.nan).tobytes())

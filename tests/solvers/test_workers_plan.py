@@ -137,5 +137,5 @@ def test_what_is_no_size_is_refused():
         (name,) = wrong
         with pytest.raises(SettingError, match=name):
             workers_plan(**{"points": 10, "columns": 2, "machines": 3, "centres": 4} | wrong)
-    with pytest.raises(SettingError, match="centres; found 11; rule: at most the 10 points"):
+    with pytest.raises(SettingError, match="centres; found 11; rule: at most 10, the number of points"):
         workers_plan(10, 2, 3, centres=11)

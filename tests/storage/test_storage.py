@@ -167,11 +167,11 @@ def test_a_kernel_of_scikit_learn_keeps_its_values_even_without_x64(tmp_path):
 @pytest.mark.parametrize(
     ("value", "where"),
     [
-        (Serial([Dense(3), Elementwise(lambda u: u**3)]), r"layers\.1\.fn.*function of the caller.*tanh\(\)"),
-        (Compose(RBF(), lambda u: 2 * u), r"transform.*function of the caller"),
+        (Serial([Dense(3), Elementwise(lambda u: u**3)]), r"layers\.1\.fn.*function of your own.*tanh\(\)"),
+        (Compose(RBF(), lambda u: 2 * u), r"transform.*function of your own"),
         (RBF() + Stranger(jnp.ones(1)), r"right; found an object of class .*Stranger.*storable\(Stranger\)"),
         (SklearnKernel(RBF()) + WhiteKernel(), r"class sklearn\.gaussian_process\.kernels\.Sum.*storable\(Sum\)"),
-        ({1: 2.0}, "keys that are text"),
+        ({1: 2.0}, "keys that are strings"),
         ((b"a",), "at 0; found a bytes"),
         (np.array([object()]), "array of objects"),
     ],
@@ -197,9 +197,9 @@ CALL = {"class": "os.system", "fields": {"command": "true"}}
     [
         ({"format": "other"}, "format 'other'"),
         ({"version": "2"}, "newer lemmata"),
-        ({"value": json.dumps(CALL)}, "class 'os.system'; found no class"),
-        ({"value": json.dumps({"class": "builtins.eval", "fields": {}})}, "no class"),
-        ({"value": json.dumps({"function": "os.abort"})}, "no function"),
+        ({"value": json.dumps(CALL)}, "class 'os.system'; found an unknown class"),
+        ({"value": json.dumps({"class": "builtins.eval", "fields": {}})}, "an unknown class"),
+        ({"value": json.dumps({"function": "os.abort"})}, "an unknown function"),
         ({"value": json.dumps({"class": "lemmata.kernels.RBF", "fields": {"lengthscale": 1, "step": 2}})}, "fields"),
         ({"value": json.dumps({"class": "lemmata.estimators.KernelRegressor", "fields": {"a b": 1}})}, "settings"),
         ({"value": json.dumps({"class": ["lemmata.kernels.RBF"], "fields": {}})}, "damaged"),

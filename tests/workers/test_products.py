@@ -103,7 +103,7 @@ def test_a_search_that_is_lost_does_not_end_the_others(processes):
     found = dict(searches(processes, deadly_or_stopped, claims, 60.0))
     assert isinstance(found[claims[0].name], Lost)
     assert isinstance(found[claims[1].name], Survived)
-    with pytest.raises(SolverError, match="deadly"), pytest.warns(RuntimeWarning, match="was lost"):
+    with pytest.raises(SolverError, match="deadly"), pytest.warns(RuntimeWarning, match="search [01] of 2 failed"):
         widely(processes, deadly_or_stopped, claims[0], 60.0)
 
 

@@ -40,10 +40,11 @@ class Aggregate(AbstractLayer):
         adjacency: one graph for all points, of shape (nodes, nodes); where not given, each point has its own.
 
     Raises:
-        SettingError: for another normalisation, self-loops that are negative or not finite, or a layer without a graph.
+        SettingError: for an unknown normalisation, self-loops that are negative or not finite, or a layer without a
+            graph.
         ShapeError: for an adjacency that is not square, and points that have another number of nodes.
-        DataError: for an adjacency that is not finite, and negative degrees under `"symmetric"` (which give NaN under a
-            transformation, where nothing can be raised).
+        DataError: for an adjacency that is not finite, and for negative degrees with `"symmetric"`. Under a
+            transformation nothing can be raised, and negative degrees give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -63,7 +64,9 @@ class Aggregate(AbstractLayer):
             rule = "'none', 'row' or 'symmetric'"
             raise SettingError("normalisation of Aggregate", found=repr(self.normalisation), rule=rule)
         if isinstance(self.self_loops, int | float) and not 0 <= self.self_loops < math.inf:
-            raise SettingError("self_loops", found=self.self_loops, rule="a weight that is finite and not negative")
+            raise SettingError(
+                "self_loops of Aggregate", found=self.self_loops, rule="a finite weight that is not negative"
+            )
         if self.adjacency is not None:
             check_adjacency("adjacency of Aggregate", self.adjacency)
             self.check_degrees("adjacency of Aggregate", self.adjacency)
@@ -76,7 +79,7 @@ class Aggregate(AbstractLayer):
             adjacency: A.
 
         Raises:
-            DataError: names the node.
+            DataError: if a degree is negative; the message names the node.
         """
         if self.normalisation != "symmetric" or (values := _known(adjacency)) is None:
             return
@@ -86,8 +89,8 @@ class Aggregate(AbstractLayer):
             raise DataError(
                 what,
                 found=f"degree {degrees[*point, node]:.6g} at node {node}" + (f" of point {point[0]}" if point else ""),
-                rule="degrees of at least 0 for normalisation='symmetric', which divides by their roots",
-                remedy="normalisation='none' or 'row', or weights that are not negative",
+                rule="degrees that are not negative, because normalisation='symmetric' divides by their square roots",
+                remedy="use normalisation='none' or 'row', or give weights that are not negative",
             )
 
     def matrix(self, adjacency: Float[Array, "*n s s"]) -> Float[Array, "*n s s"]:
@@ -128,7 +131,11 @@ class Aggregate(AbstractLayer):
         grid = state.grid
         self._check_nodes((*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
-            raise SettingError("input of Aggregate", found="equal nodes alone", rule="the moments of all pairs")
+            raise SettingError(
+                "input of Aggregate",
+                found="only the moments of equal positions",
+                rule="the moments of all pairs of positions",
+            )
         left, right = self._summed(grid.left), self._summed(grid.right)
         new = with_own_variances(self._summed(state), state, left, right)
         sides = zip((left, right), (grid.left, grid.right), strict=True)
@@ -160,7 +167,7 @@ class Aggregate(AbstractLayer):
             raise _without_graph("a state without graphs")
         if given[0].shape[-1] != part.grid.sites[0]:
             found = f"{part.grid.sites[0]} positions, of graphs with {given[0].shape[-1]} nodes"
-            raise ShapeError("input of Aggregate", found=found, rule="the nodes of the graphs")
+            raise ShapeError("input of Aggregate", found=found, rule="one position for each node of the graphs")
         return self.matrix(given[0]), self.matrix(given[1])
 
     def _check_nodes(self, shape: Any) -> None:
@@ -169,7 +176,8 @@ class Aggregate(AbstractLayer):
             raise ShapeError(
                 "input of Aggregate",
                 found=f"shape {shape}",
-                rule=f"({'nodes' if nodes is None else nodes}, channels), the features of the nodes of a graph",
+                rule=f"the features of the nodes of a graph, of shape ({'nodes' if nodes is None else nodes}, "
+                "channels)",
             )
 
 
@@ -191,8 +199,8 @@ def _without_graph(found: str) -> SettingError:
     return SettingError(
         "graph of Aggregate",
         found=found,
-        rule="a graph for every point, or one for all",
-        remedy="OnGraphs(network) on points of graph_points(graphs), or Aggregate(adjacency=...)",
+        rule="one graph for each point, or one graph for all points",
+        remedy="wrap the network as OnGraphs(network) and pass graph_points(graphs), or set Aggregate(adjacency=...)",
     )
 
 
@@ -204,12 +212,12 @@ def check_adjacency(what: str, adjacency: Any) -> None:
         adjacency: (nodes, nodes).
 
     Raises:
-        ShapeError: for other shapes.
-        DataError: for an infinity or NaN; names its place.
+        ShapeError: for wrong shapes.
+        DataError: for an entry that is not finite; the message states its place.
     """
     shape = jnp.shape(adjacency)
     if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-        raise ShapeError(what, found=f"shape {shape}", rule="(nodes, nodes), at least one node")
+        raise ShapeError(what, found=f"shape {shape}", rule="a square matrix (nodes, nodes) with at least one node")
     values = _known(adjacency)
     if values is not None and not np.isfinite(values).all():
         p, q = np.argwhere(~np.isfinite(values))[0].tolist()

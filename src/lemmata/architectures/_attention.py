@@ -74,7 +74,8 @@ class Attention(AbstractLayer):
         key: their key; `jax.random.key(0)` where not given.
 
     Raises:
-        SettingError: for an unknown mechanism or scaling, widths, heads or draws below 1, a negative deviation.
+        SettingError: for an unknown mechanism or scaling, for widths, heads or draws below 1, or for a negative
+            standard deviation.
         ShapeError: for vectors instead of fields.
 
     Example:
@@ -117,7 +118,7 @@ class Attention(AbstractLayer):
         for name in ("query_std", "key_std", "value_std", "weight_std", "bias_std"):
             if not 0 <= getattr(self, name) < math.inf:
                 found = getattr(self, name)
-                raise SettingError(name, found=found, rule="a standard deviation is finite and not negative")
+                raise SettingError(name, found=found, rule="a finite standard deviation that is not negative")
 
     @property
     def stochastic(self) -> bool:
@@ -197,7 +198,7 @@ class Attention(AbstractLayer):
         field_shape("Attention", (*grid.sites, state.fan_in))
         if grid.left is None or grid.right is None:
             rule = "moments of all pairs of positions"
-            raise SettingError("input of Attention", found="equal positions alone", rule=rule)
+            raise SettingError("input of Attention", found="only the moments of equal positions", rule=rule)
         moments = self._moments(state, grid.left, grid.right)
         if grid.joint:
             # every input with itself is an entry of the matrix of all pairs, from the same draws

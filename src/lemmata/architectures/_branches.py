@@ -50,7 +50,7 @@ class AbstractBranches(AbstractLayer):
                     f"branch {position} of {type(self).__name__}",
                     found=repr(layer),
                     rule="a layer (an AbstractLayer)",
-                    remedy="wrap a plain function: Elementwise(fn)",
+                    remedy="wrap a plain function as Elementwise(fn)",
                 )
 
     @property
@@ -66,9 +66,9 @@ class AbstractBranches(AbstractLayer):
         if len(set(shapes)) > 1:
             raise SettingError(
                 self._name,
-                found=f"{shapes} outputs",
+                found=f"branches with {shapes} outputs",
                 rule="the same number of outputs for every branch",
-                remedy="a branch beside Identity has as many outputs as inputs",
+                remedy="give a branch that is added to Identity as many outputs as it has inputs",
             )
         return shapes[0]
 
@@ -107,8 +107,8 @@ class AbstractBranches(AbstractLayer):
         if len(loose) > 1:
             raise SettingError(
                 self._name,
-                found=f"branches {loose} whose means, given their input, may differ from 0",
-                rule="at most one such branch: the products of two do not vanish",
+                found=f"branches {loose}, whose means (given their input) may differ from 0",
+                rule="at most one such branch, because the products of two do not vanish",
                 remedy="end all branches but one with a Dense layer",
             )
         self.check_wide(pushed)
@@ -120,8 +120,8 @@ class AbstractBranches(AbstractLayer):
             raise SettingError(
                 self._name,
                 found=f"branches {narrow} that pass on the inputs of the network",
-                rule="products of branches average out over coordinates that become many",
-                remedy=f"a Dense layer before {type(self).__name__}",
+                rule="branches with many coordinates, because the products of branches must average out over them",
+                remedy=f"put a Dense layer before {type(self).__name__}",
             )
 
     def needs_pairs(self, pairs: bool) -> bool:
@@ -135,8 +135,9 @@ class AbstractBranches(AbstractLayer):
         if 0 < len(known) < len(counts):
             raise SettingError(
                 self._name,
-                found="some that begin with an Embedding and others that do not",
-                rule="all branches read tokens, or none does",
+                found="some branches that begin with an Embedding, and others that do not",
+                rule="either all branches read tokens, or none does",
+                remedy="begin every branch with an Embedding, or put one Embedding before the branches",
             )
         return min(known, default=None)
 

@@ -13,13 +13,15 @@ from ._layer import AbstractLayer
 def check_network(network: object) -> None:
     """Refuses what is no layer."""
     if not isinstance(network, AbstractLayer):
-        raise SettingError("network", found=repr(network), rule="a layer", remedy="Serial([...]) of layers")
+        raise SettingError(
+            "network", found=repr(network), rule="a layer (an AbstractLayer)", remedy="combine layers as Serial([...])"
+        )
 
 
 def check_pair(x: Array, y: Array) -> None:
     """Refuses two single points that are not of one shape."""
     if jnp.ndim(x) < 1 or jnp.shape(x) != jnp.shape(y):
-        rule = "two of shape (d,), or two fields of shape (*sites, channels)"
+        rule = "two vectors of shape (d,), or two fields of shape (*sites, channels)"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
     check_sites(x[None])
 
@@ -27,7 +29,7 @@ def check_pair(x: Array, y: Array) -> None:
 def check_rows(x: Array, y: Array) -> None:
     """Refuses points that are not rows of one shape."""
     if jnp.ndim(x) < 2 or jnp.ndim(x) != jnp.ndim(y) or x.shape[1:] != y.shape[1:]:
-        rule = "(n, d) and (m, d), the same d, or fields (n, *sites, channels) on the same grid"
+        rule = "shapes (n, d) and (m, d) with the same d, or fields (n, *sites, channels) on the same grid"
         raise ShapeError("points x and y", found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}", rule=rule)
     check_sites(x)
 
@@ -49,8 +51,8 @@ def finite(values: Float[Array, "..."]) -> Float[Array, "..."]:
         raise SettingError(
             "kernel of the network",
             found="values that are not finite",
-            rule="finite moments of every activation",
-            remedy="an activation that grows slower than exp(u²/4), smaller weight_std, more quadrature nodes "
-            "(Elementwise(fn, degree=...)), inputs that are finite, smaller ones, or those in float64",
+            rule="activations with finite moments, and finite inputs",
+            remedy="use finite or smaller inputs, float64, a smaller weight_std, more quadrature nodes "
+            "(Elementwise(fn, degree=...)), or an activation that grows more slowly than exp(u²/4)",
         )
     return values

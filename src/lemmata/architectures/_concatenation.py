@@ -43,7 +43,8 @@ class Concatenate(AbstractBranches):
         axis: the axis of a point (*sites, coordinates) along which outputs are joined; -1 for the coordinates.
 
     Raises:
-        SettingError: for no branches, an axis that is no whole number, and shapes that differ in another axis.
+        SettingError: without branches, for an axis that is not a whole number, or if the shapes differ along another
+            axis.
         ShapeError: for an axis that the outputs do not have.
 
     `push` raises SettingError along an axis of positions where two branches have a mean that is not known to be 0, or
@@ -73,8 +74,8 @@ class Concatenate(AbstractBranches):
             raise ShapeError(
                 "outputs of the branches of Concatenate",
                 found=f"{axes} axes",
-                rule=f"one that is number {self.axis}",
-                remedy="axis=-1, for their coordinates",
+                rule=f"an axis with number {self.axis}",
+                remedy="use axis=-1 to concatenate the coordinates",
             )
         return self.axis % axes
 
@@ -89,7 +90,7 @@ class Concatenate(AbstractBranches):
         place = self.place(len(full[0]))
         if len({(*shape[:place], *shape[place + 1 :]) for shape in full}) > 1:
             along = "coordinates" if place == len(full[0]) - 1 else f"axis {place}"
-            rule = f"branches whose shapes are equal but for the {along}"
+            rule = f"branches whose shapes are equal except along the {along}"
             raise SettingError("branches of Concatenate", found=f"outputs of shapes {full}", rule=rule)
         joined = (*full[0][:place], sum(shape[place] for shape in full), *full[0][place + 1 :])
         return joined[0] if len(joined) == 1 else joined

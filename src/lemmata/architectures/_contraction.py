@@ -43,9 +43,10 @@ class Contract(AbstractLayer):
         form: the axes, see above. Letters of the positions that the new positions do not have are summed over.
 
     Raises:
-        SettingError: for an array that is not finite or not of real numbers, and a form that names other axes than the
-            array has, one axis twice, or one that is new in the new positions or of no use in the array.
-        ShapeError: where points do not have the axes of the form, or lengths that are not those of the array.
+        SettingError: for an array that is not finite or not real. Also for a form that does not fit the axes of the
+            array, that names an axis twice, that has an unknown axis among the new positions, or that leaves an axis of
+            the array unused.
+        ShapeError: if the points do not have the axes of the form or the lengths of the array.
 
     `push` raises ShapeError where vectors become fields.
 
@@ -65,7 +66,7 @@ class Contract(AbstractLayer):
     def __init__(self, array: ArrayLike | Sequence[Any], form: str):
         values = jnp.asarray(array)
         if jnp.iscomplexobj(values):
-            raise SettingError("array of Contract", found=f"numbers of type {values.dtype}", rule="real numbers")
+            raise SettingError("array of Contract", found=f"entries of type {values.dtype}", rule="real numbers")
         self.array, self.form = values.astype(jnp.result_type(float)), form
 
     def __check_init__(self):
@@ -74,19 +75,19 @@ class Contract(AbstractLayer):
         except jax.errors.TracerBoolConversionError:  # a traced array has no values yet
             finite = True
         if not finite:
-            raise SettingError("array of Contract", found="numbers that are not finite", rule="finite numbers")
+            raise SettingError("array of Contract", found="entries that are not finite", rule="finite numbers")
         own, old, new = self._parts()
         for names in (own, old, new):
             if len(set(names)) < len(names) or any(name not in string.ascii_letters for name in names if name != "."):
-                raise self._wrong("letters, each at most once in a part")
+                raise self._wrong("letters in each part, none of them twice")
         if "." in own or ("." in old) != ("." in new):
-            raise self._wrong("'...' in both of the positions and the new positions, or in neither")
+            raise self._wrong("'...' in both the positions and the new positions, or in neither")
         if len(own) != self.array.ndim:
-            raise self._wrong(f"{self.array.ndim} letters for the array, of shape {self.array.shape}")
+            raise self._wrong(f"{self.array.ndim} letters for the array, because its shape is {self.array.shape}")
         if set(new) - set(own) - set(old):
-            raise self._wrong("new positions among the axes of the array and of the positions")
+            raise self._wrong("new positions that are axes of the array or old positions")
         if set(own) - set(old) - set(new):
-            raise self._wrong("axes of the array among the positions and the new positions")
+            raise self._wrong("axes of the array that are old or new positions")
 
     def _wrong(self, rule: str) -> SettingError:
         remedy = "'gh,hw->gw', for a matrix along the first axis of a grid"
@@ -97,7 +98,7 @@ class Contract(AbstractLayer):
         inputs, arrow, new = self.form.replace(" ", "").replace("...", ".").partition("->")
         own, comma, old = inputs.partition(",")
         if not arrow or not comma:
-            raise self._wrong("array,positions->new positions")
+            raise self._wrong("the form 'array,positions->new positions'")
         return own, old, new
 
     @property
@@ -110,7 +111,7 @@ class Contract(AbstractLayer):
         """The new grid over a grid of shape `sites`.
 
         Raises:
-            ShapeError: where the form has other axes, or the array other lengths.
+            ShapeError: if the axes do not fit the form, or the lengths do not fit the array.
         """
         own, old, new = self._letters(len(sites))
         lengths = dict(zip(own, self.array.shape, strict=True))
@@ -162,11 +163,19 @@ class Contract(AbstractLayer):
         grid, count = state.grid, len(state.grid.sites)
         sites = self.over(grid.sites)
         if sites and not count:
-            raise ShapeError("input of Contract", found="vectors", rule=f"fields, for new positions {sites}")
+            raise ShapeError(
+                "input of Contract",
+                found="vectors",
+                rule=f"fields with positions, because the form makes the new positions {sites}",
+            )
         if not self.summed and not grid.pairs:
             return self._multiplied(state, sites)
         if grid.left is None or grid.right is None:
-            raise SettingError("input of Contract", found="equal positions alone", rule="all pairs of positions")
+            raise SettingError(
+                "input of Contract",
+                found="only the moments of equal positions",
+                rule="the moments of all pairs of positions",
+            )
         pooled = lambda _, values: self.along(self.array, self.along(self.array, values, count, count), count, 0)
         alone = lambda part, values, side: self._of_one(self.array, values, side, part.grid)
         new = through_pairs("Contract", state, (pooled, alone), sites)

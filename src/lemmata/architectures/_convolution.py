@@ -147,8 +147,9 @@ class LocalDense(Dense):
         if len(drawn) != 3 or drawn[0] != math.prod(x.shape[:-1]):
             raise ShapeError(
                 f"input of LocalDense({self.width})",
-                found=f"shape {x.shape}, {math.prod(x.shape[:-1])} positions",
-                rule=f"{drawn[0]} positions, as its weights of shape {drawn} were drawn",
+                found=f"shape {x.shape}, so {math.prod(x.shape[:-1])} positions",
+                rule=f"{drawn[0]} positions, because its weights were drawn with shape {drawn}",
+                remedy="draw the weights anew for this input shape with init",
             )
         rows = jax.vmap(lambda own, point: Dense.apply(self, own, point))(params, x.reshape(-1, x.shape[-1]))
         return rows.reshape(*x.shape[:-1], self.width)
@@ -183,8 +184,8 @@ class Conv(Serial):
         strides, dilation, padding: as of `Window`, but `"SAME"` where not given.
 
     Raises:
-        SettingError: as `Window` and `Dense` do.
-        ShapeError: where the points are not fields on such a grid.
+        SettingError: for the same reasons as `Window` and `Dense`.
+        ShapeError: if the points are not fields on such a grid.
     """
 
     affine: ClassVar[type[Dense]] = Dense

@@ -53,8 +53,9 @@ class Dense(AbstractLayer):
                 "parameterization",
                 found=self.parameterization,
                 rule="'ntk', 'standard' or WidthExponents",
-                remedy="the mean-field and the maximal-update parameterisation differ between layers: "
-                "MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., parameterization=...)",
+                remedy="use MAXIMAL_UPDATE.first, .hidden or .readout, or fully_connected(..., "
+                "parameterization=...), for the mean-field and maximal-update parameterisations, which "
+                "differ between layers",
             )
         if not isinstance(self.width, int) or self.width < 1:
             raise SettingError("width of a dense layer", found=self.width, rule="a whole number, at least 1")
@@ -64,7 +65,7 @@ class Dense(AbstractLayer):
             except jax.errors.TracerBoolConversionError:  # a traced number has no value yet
                 continue
             if wrong:
-                raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
+                raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def scales(self, fan_in: int) -> Scales:
         """The factors and standard deviations of the parameters where there are `fan_in` inputs."""
@@ -86,8 +87,10 @@ class Dense(AbstractLayer):
         if x.shape[-1] != drawn:
             raise ShapeError(
                 f"input of Dense({self.width})",
-                found=f"shape {x.shape}, which ends in {x.shape[-1]}",
-                rule=f"{drawn} at the end, as its weights of shape {params['weight'].shape} were drawn",
+                found=f"shape {x.shape}, whose last axis has length {x.shape[-1]}",
+                rule=f"a last axis of length {drawn}, because its weights were drawn with shape "
+                f"{params['weight'].shape}",
+                remedy="draw the weights anew for this input shape with init",
             )
         own = self.scales(x.shape[-1])
         output = own.multiplier * (x @ params["weight"].T)

@@ -41,7 +41,7 @@ class Dropout(AbstractLayer):
 
     def __check_init__(self):
         if not 0.0 < self.keep <= 1.0:
-            raise SettingError("keep", found=self.keep, rule="a probability above 0 and at most 1")
+            raise SettingError("keep of Dropout", found=self.keep, rule="a probability above 0 and at most 1")
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """x, or with a `key` the masked x / keep."""
@@ -54,9 +54,9 @@ class Dropout(AbstractLayer):
         if not state.law.wide:
             raise SettingError(
                 "input of Dropout",
-                found="the inputs of the network",
-                rule="Dropout follows a layer that becomes wide",
-                remedy="a Dense layer before it",
+                found="the inputs of the network themselves",
+                rule="the output of a layer whose width tends to infinity",
+                remedy="put a Dense layer before Dropout",
             )
         xx, yy = state.xx / self.keep, state.yy / self.keep
         versine = None if state.versine is None else (1.0 - self.keep) + self.keep * state.versine

@@ -30,8 +30,9 @@ class Embedding(AbstractLayer):
         weight_std: w.
 
     Raises:
-        SettingError: for numbers below 1, a negative standard deviation, points that are not tokens of the vocabulary
-            (under a transformation, where nothing can be raised, they give NaN), or another layer before it.
+        SettingError: for numbers below 1, a negative standard deviation, or points that are not tokens of the
+            vocabulary, or if another layer precedes this one. Under a transformation nothing can be raised, and wrong
+            tokens give NaN.
 
     Example:
         >>> import jax.numpy as jnp
@@ -48,9 +49,11 @@ class Embedding(AbstractLayer):
     def __check_init__(self):
         if min(self.vocabulary, self.width) < 1:
             found = (self.vocabulary, self.width)
-            raise SettingError("vocabulary and width of an embedding", found=found, rule="at least 1")
+            raise SettingError(
+                "vocabulary and width of an embedding", found=found, rule="two whole numbers, each at least 1"
+            )
         if not self.weight_std >= 0:
-            rule = "a standard deviation is a number that is not negative"
+            rule = "a standard deviation that is a number and not negative"
             raise SettingError("weight_std", found=self.weight_std, rule=rule)
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
@@ -77,8 +80,9 @@ class Embedding(AbstractLayer):
             raise SettingError(
                 "input of Embedding",
                 found="vectors",
-                rule="tokens: an embedding is the first layer of a network, or of every branch of its first layer",
-                remedy="Dense, for vectors",
+                rule="tokens, because Embedding must be the first layer of a network, or of each branch of "
+                "its first layer",
+                remedy="use Dense for vectors",
             )
         w2 = self.weight_std**2
         nngp, xx, yy = w2 * state.nngp, w2 * state.xx, w2 * state.yy
@@ -97,7 +101,7 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
     """Tokens as a field of single numbers, NaN where they are not from 0 to count - 1.
 
     Raises:
-        SettingError: where such a one is found; under a transformation nothing can be raised.
+        SettingError: for a token outside the vocabulary. Under a transformation nothing can be raised.
     """
     valid = (x >= 0) & (x < count) & (x == jnp.round(x))
     try:
@@ -108,8 +112,9 @@ def token_points(x: Float[Array, "*n"], count: int) -> Float[Array, "*n 1"]:
         position = tuple(wrong[0])
         raise SettingError(
             "tokens",
-            found=f"{float(x[position])} at position {position}, and {len(wrong) - 1} others like it",
-            rule=f"whole numbers from 0 to {count - 1}, the vocabulary of the embedding",
+            found=f"{float(x[position])} at position {position}"
+            + (f", and {len(wrong) - 1} other wrong tokens" if len(wrong) > 1 else ""),
+            rule=f"whole numbers from 0 to {count - 1}, because the vocabulary of the embedding has size {count}",
         )
     return jnp.where(valid, x, jnp.nan)[..., None]
 

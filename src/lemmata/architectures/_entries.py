@@ -66,7 +66,7 @@ class NetworkEntries(eqx.Module):
                 "output of the network",
                 found=f"a field on a grid of shape {pushed.grid.sites}",
                 rule="a vector",
-                remedy="Flatten() or GlobalAveragePool() before the last Dense layer",
+                remedy="put Flatten() or GlobalAveragePool() before the last Dense layer",
             )
         return getattr(pushed, self.face)
 

@@ -177,7 +177,8 @@ def field_shape(layer: str, shape: Any) -> tuple[int, ...]:
         raise ShapeError(
             f"input of {layer}",
             found=f"vectors of {shape} numbers",
-            rule="fields: (*sites, channels)",
-            remedy="init(key, (height, width, channels)), or (length, channels) for sequences",
+            rule="fields of shape (*sites, channels)",
+            remedy="call init(key, (height, width, channels)) for images, or init(key, (length, channels)) "
+            "for sequences",
         )
     return tuple(shape)

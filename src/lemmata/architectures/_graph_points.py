@@ -30,10 +30,10 @@ def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes
         nodes: the number of nodes of the points; where not given, that of the largest graph.
 
     Raises:
-        ShapeError: for no graphs, graphs without nodes, an adjacency that is not square or has another number of nodes
-            than the features, and another number of features than the first graph has.
-        DataError: for what is no matrix of numbers, and numbers that are not finite.
-        SettingError: where `nodes` is less than a graph has.
+        ShapeError: without graphs, for graphs without nodes, for an adjacency that is not square or does not fit the
+            features, or if the graphs differ in their numbers of features.
+        DataError: if an input is not a matrix of finite numbers.
+        SettingError: if `nodes` is less than a graph has.
 
     Example:
         >>> from lemmata.architectures import graph_points
@@ -44,7 +44,7 @@ def graph_points(graphs: Any, nodes: int | None = None) -> Float[Array, "n nodes
         return _widened(jnp.asarray(graphs), nodes)
     listed = [_read(graph, f"graph {number}") for number, graph in enumerate(graphs)]
     if not listed:
-        raise ShapeError("graphs", found="none", rule="at least one graph")
+        raise ShapeError("graphs", found="no graph", rule="at least one graph")
     _check_features([features for features, _ in listed])
     largest = _size(nodes, max(len(adjacency) for _, adjacency in listed))
     return jnp.asarray(np.stack([_point(features, adjacency, largest) for features, adjacency in listed]))
@@ -56,7 +56,9 @@ def _are_points(graphs: Any) -> bool:
 
 def _size(nodes: int | None, largest: int) -> int:
     if nodes is not None and nodes < largest:
-        raise SettingError("nodes", found=nodes, rule=f"at least {largest}, the nodes of the largest graph")
+        raise SettingError(
+            "nodes", found=nodes, rule=f"at least {largest}, because the largest graph has {largest} nodes"
+        )
     return largest if nodes is None else nodes
 
 
@@ -84,7 +86,12 @@ def _read(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     values = values[:, None] if values.ndim == 1 else values
     if values.ndim != 2 or not values.shape[1] or len(values) != len(adjacency):
         found = f"features of shape {values.shape}, an adjacency of shape {adjacency.shape}"
-        raise ShapeError(name, found=found, rule="(nodes, features) and (nodes, nodes), the same number of nodes")
+        raise ShapeError(
+            name,
+            found=found,
+            rule="features of shape (nodes, features) and an adjacency of shape (nodes, nodes), with the "
+            "same number of nodes",
+        )
     if not np.isfinite(values).all():
         p, q = np.argwhere(~np.isfinite(values))[0].tolist()
         raise DataError(f"features of {name}", found=f"{values[p, q]} at node {p}", rule="finite numbers")
@@ -116,7 +123,7 @@ def _numbers(given: Any, name: str) -> np.ndarray:
         return np.asarray(given, float)
     except (TypeError, ValueError) as error:
         rule = "a matrix of numbers"
-        remedy = "a tuple (features, adjacency) where a graph has features" if isinstance(given, list) else None
+        remedy = "pass a tuple (features, adjacency) for a graph that has features" if isinstance(given, list) else None
         raise DataError(name, found=f"a {type(given).__name__}: {error}", rule=rule, remedy=remedy) from error
 
 
@@ -124,5 +131,5 @@ def _check_features(features: Sequence[np.ndarray]) -> None:
     counts = [values.shape[1] for values in features]
     if len(set(counts)) > 1:
         number = next(i for i, count in enumerate(counts) if count != counts[0])
-        found = f"{counts[number]}, where graph 0 has {counts[0]}"
+        found = f"{counts[number]}, but graph 0 has {counts[0]}"
         raise ShapeError(f"features of graph {number}", found=found, rule="the same number for every graph")

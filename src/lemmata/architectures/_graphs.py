@@ -99,8 +99,9 @@ def _graph_shape(shape: Any) -> tuple[int, int]:
         raise ShapeError(
             "points of OnGraphs",
             found=f"shape {shape}",
-            rule="(nodes, features + nodes + 1): features, a row of the adjacency, and the mask at every node",
-            remedy="graph_points(graphs)",
+            rule="shape (nodes, features + nodes + 1): for each node its features, its row of the "
+            "adjacency, and its mask",
+            remedy="make the points with graph_points(graphs)",
         )
     nodes, c = shape
     return nodes, c
@@ -147,7 +148,7 @@ def graph_network(
         pool: what makes a vector of the nodes; None is `GlobalSumPool()`.
 
     Raises:
-        SettingError: for a depth below 1, and as `Dense` does.
+        SettingError: for a depth below 1, and for the same reasons as `Dense`.
 
     Example:
         >>> from lemmata.architectures import TangentKernel, graph_network, graph_points
@@ -157,6 +158,6 @@ def graph_network(
         (2, 2)
     """
     if depth < 1:
-        raise SettingError("depth", found=depth, rule="a number of blocks, at least 1")
+        raise SettingError("depth", found=depth, rule="a whole number of blocks that is at least 1")
     block = [aggregate or Aggregate(self_loops=1.0), Dense(width, weight_std, bias_std), Relu()]
     return OnGraphs(Serial([*block * depth, pool or GlobalSumPool(), Dense(outputs)]))

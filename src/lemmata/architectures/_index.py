@@ -32,9 +32,9 @@ class Index(AbstractLayer):
             axes; axes after the last are kept. `numpy.s_[::2, 0]` writes it as in brackets.
 
     Raises:
-        SettingError: for another index, and on masked fields for one that is counted from the end, which differs
-            between them. Positions that a masked field does not fill give the vector 0.
-        ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or no
+        SettingError: for an invalid index, and on masked fields for an index counted from the end, because lengths
+            differ. Positions that a masked field does not fill give the vector 0.
+        ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
             position is left.
 
     Example:
@@ -59,16 +59,16 @@ class Index(AbstractLayer):
         """A position or a slice for every axis of a grid.
 
         Raises:
-            ShapeError: where points are vectors, an index is outside of its axis, there are more of them than axes, or
-                no position is left.
+            ShapeError: if the points are vectors, an index is outside its axis, there are more indices than axes, or no
+                position is left.
         """
         given = tuple(place for place in self.places if place is not None)
         if not sites or len(given) > len(sites):
             raise ShapeError(
                 "input of Index",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid with an axis of positions for each of {len(given)} indices",
-                remedy="a narrower layer before Index in place of a slice of coordinates",
+                rule=f"fields on a grid with {len(given)} axes of positions, because {len(given)} indices are given",
+                remedy="give the layer before Index a smaller width if you want fewer coordinates",
             )
         cut = self.places.index(None) if None in self.places else len(given)
         rest = ((None, None, None),) * (len(sites) - len(given))
@@ -110,7 +110,7 @@ class Index(AbstractLayer):
                 raise SettingError(
                     "index on masked fields",
                     found=slice(*place) if isinstance(place, tuple) else place,
-                    rule="positions that are counted from the front, for every length the same",
+                    rule="positions counted from the front, so that they are the same for every length",
                 )
 
 
@@ -126,7 +126,7 @@ def _place(part: Any, index: Any) -> _Place:
             return operator.index(part)
     except TypeError:
         pass
-    raise SettingError("index of Index", found=index, rule="whole numbers, slices of steps other than 0, and '...'")
+    raise SettingError("index of Index", found=index, rule="whole numbers, slices with a step other than 0, and '...'")
 
 
 def _on_axis(place: Any, length: int) -> int | slice:
@@ -137,7 +137,7 @@ def _on_axis(place: Any, length: int) -> int | slice:
             raise ShapeError("input of Index", found=f"{length} positions for the index {place}", rule=rule)
         return place % length
     if not range(length)[slice(*place)]:
-        found, rule = f"{length} positions for the {slice(*place)}", "at least one position that it takes"
+        found, rule = f"{length} positions for the {slice(*place)}", "an index that selects at least one position"
         raise ShapeError("input of Index", found=found, rule=rule)
     return slice(*place)
 

@@ -55,7 +55,7 @@ class Masked(AbstractLayer):
         """The network's parameters, for one channel less."""
         *sites, c = field_shape("Masked", fan_in)
         if c < 2:
-            raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel, and the mask")
+            raise ShapeError("input of Masked", found=f"{c} channel", rule="at least one channel besides the mask")
         self._check_tokens(c - 1)
         tokens = self.network.token_count() is not None
         return self.network.init(key, tuple(sites) if tokens else with_channels(fan_in, c - 1), dtype=dtype)
@@ -76,8 +76,8 @@ class Masked(AbstractLayer):
             raise SettingError(
                 f"input of {name}",
                 found="a state without masks",
-                rule=f"{name} stands around the whole network",
-                remedy=f"NNGPKernel({name}(network)) on points whose last channel is the mask",
+                rule=f"points with a mask, because {name} must be the outermost layer of the network",
+                remedy=f"use NNGPKernel({name}(network)) on points whose last channel is the mask",
             )
         return self.network.push(state)
 
@@ -98,8 +98,8 @@ class Masked(AbstractLayer):
 
     def _check_tokens(self, c: int) -> None:
         if c != 1 and self.network.token_count() is not None:
-            rule = "tokens and the mask: two channels, for a network that begins with an Embedding"
-            raise ShapeError("points of Masked", found=f"{c} channels and the mask", rule=rule)
+            rule = "two channels, the tokens and the mask, because the network begins with an Embedding"
+            raise ShapeError("points of Masked", found=f"{c} channels besides the mask", rule=rule)
 
 
 def split_mask(x: Float[Array, "*batch c"]) -> tuple[Float[Array, "*batch d"], Bool[Array, "*batch"]]:
@@ -122,18 +122,25 @@ def _(network: Masked, x: Array) -> None:
 
 def _check_masks(x: Float[Array, "n *sites c"]) -> None:
     if jnp.ndim(x) < 3 or x.shape[-1] < 2:
-        rule = "fields (n, *sites, channels) whose last channel is the mask"
+        rule = "fields of shape (n, *sites, channels) whose last channel is the mask"
         raise ShapeError("points of Masked", found=f"shape {x.shape}", rule=rule)
     try:
         mask = np.asarray(x[..., -1]).reshape(len(x), math.prod(x.shape[1:-1]))
     except jax.errors.TracerArrayConversionError:
         return
     if not np.isin(mask, (0.0, 1.0)).all():
-        found, rule = "values other than 0 and 1", "the last channel is 1 or 0"
-        raise SettingError("mask", found=found, rule=rule, remedy="padded(sequences)")
+        found, rule = (
+            "values other than 0 and 1",
+            "a last channel that is 1 at each position of the sequence and 0 elsewhere",
+        )
+        raise SettingError("mask", found=found, rule=rule, remedy="make the points with padded(sequences)")
     empty = np.flatnonzero(~mask.any(axis=1))
     if empty.size:
-        raise SettingError("mask", found=f"nothing at any position of point {empty[0]}", rule="at least one position")
+        raise SettingError(
+            "mask",
+            found=f"a mask that is 0 at every position of point {empty[0]}",
+            rule="a mask that is 1 at one position or more",
+        )
 
 
 def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest c_and_mask"]:
@@ -143,12 +150,12 @@ def padded(sequences: Sequence[Float[Array, "_ *c"]]) -> Float[Array, "n longest
         sequences: matrices (length, channels), or vectors of tokens (length,).
 
     Raises:
-        ShapeError: where they do not have the same number of channels, or one of them is empty.
+        ShapeError: if the sequences have different numbers of channels, or one of them is empty.
     """
     sequences = [sequence[:, None] if jnp.ndim(sequence) == 1 else sequence for sequence in sequences]
     shapes = [jnp.shape(sequence) for sequence in sequences]
     if not shapes or any(len(shape) != 2 or shape[1:] != shapes[0][1:] or shape[0] < 1 for shape in shapes):
-        rule = "(length, channels), the same number of channels, at least one position"
+        rule = "shapes (length, channels) with the same number of channels and at least one position"
         raise ShapeError("sequences", found=f"shapes {shapes}", rule=rule)
     longest = max(length for length, _ in shapes)
     masked = (jnp.concatenate([sequence, jnp.ones((len(sequence), 1))], axis=1) for sequence in sequences)

@@ -39,7 +39,7 @@ class Multiply(AbstractBranches):
         branches: at least one layer, all with the same number of outputs.
 
     Raises:
-        SettingError: for no branches, and branches whose outputs differ in shape.
+        SettingError: without branches, or for branches whose outputs differ in shape.
 
     `push` raises SettingError where two branches are not drawn, and where the inputs of the network, which do not
     become many, are passed on beside another branch.
@@ -67,9 +67,10 @@ class Multiply(AbstractBranches):
         if len(tied) > 1:
             raise SettingError(
                 "branches of Multiply",
-                found=f"branches {tied} whose coordinates follow those of the input one by one, or have several laws",
-                rule="at most one such branch: the coordinates of two need not be independent",
-                remedy="a Dense layer in all branches but one, with nothing but activations after it",
+                found=f"branches {tied}, whose coordinates follow those of the input one by one or have "
+                "different distributions",
+                rule="at most one such branch, because the coordinates of two need not be independent",
+                remedy="put a Dense layer into all branches but one, followed by activations only",
             )
         self.check_wide(pushed)
         # a factor of mean 0 is enough, since the others are independent of it

@@ -83,9 +83,9 @@ class LayerNorm(AbstractLayer):
             if state.means is None:
                 raise SettingError(
                     "input of LayerNorm",
-                    found="coordinates whose mean is not known",
-                    rule="LayerNorm follows layers that tell the means over their coordinates",
-                    remedy="RMSNorm, which subtracts no mean, or LayerNorm after the next Dense layer",
+                    found="coordinates whose mean is unknown",
+                    rule="the output of a layer for which the mean over the coordinates is known",
+                    remedy="use RMSNorm, which subtracts no mean, or put LayerNorm after the next Dense layer",
                 )
             x, y = state.means
             # Differences of moments cancel where the mean is large, so inputs tell the moments of what is left.

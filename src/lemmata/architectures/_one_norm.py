@@ -40,7 +40,7 @@ class AngularKernel(AbstractKernel):
         dimension: the number of coordinates of a point.
 
     Raises:
-        SettingError: for another kernel, a norm or dimension that is not positive, or points of another norm.
+        SettingError: for a kernel of another type, a norm or dimension that is not positive, or points of another norm.
 
     Example:
         >>> import jax.numpy as jnp
@@ -102,9 +102,10 @@ class AngularKernel(AbstractKernel):
         if not worst <= 256 * float(jnp.finfo(ratio.dtype).eps):
             raise SettingError(
                 "points",
-                found=f"a norm that is off by {worst:.2g} of {self.norm}",
-                rule=f"norm {self.norm}, all",
-                remedy="x * (norm / jnp.linalg.norm(x, axis=1, keepdims=True)), or the kernel without AngularKernel",
+                found=f"a norm that differs from {self.norm} by {worst:.2g}",
+                rule=f"norm {self.norm} for every point",
+                remedy="rescale them as x * (norm / jnp.linalg.norm(x, axis=1, keepdims=True)), or use the "
+                "kernel without AngularKernel",
             )
 
 

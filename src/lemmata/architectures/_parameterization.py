@@ -32,7 +32,7 @@ class WidthExponents:
         of: the width that the powers are of.
 
     Raises:
-        SettingError: for exponents that are not finite or another width.
+        SettingError: for exponents that are not finite, or an unknown width.
 
     Example:
         >>> from lemmata.architectures import Dense, WidthExponents
@@ -54,7 +54,11 @@ class WidthExponents:
         if not all(map(math.isfinite, exponents)):
             raise SettingError("exponents of the width", found=exponents, rule="finite numbers")
         if self.of not in ("fan_in", "fan_out"):
-            raise SettingError("width of the exponents", found=self.of, rule="'fan_in' or 'fan_out'")
+            raise SettingError(
+                "'of' of the exponents of the width",
+                found=self.of,
+                rule="'fan_in' or 'fan_out', the width that the exponents refer to",
+            )
 
 
 # How one layer depends on its width.

@@ -64,7 +64,7 @@ class Polynomial(AbstractLayer):
         coefficients: from 1 to 65 finite numbers.
 
     Raises:
-        SettingError: for no coefficients, more than 65, or one that is not a finite number.
+        SettingError: without coefficients, for more than 65, or for a coefficient that is not a finite number.
     """
 
     coefficients: tuple[float, ...]
@@ -77,7 +77,7 @@ class Polynomial(AbstractLayer):
 
     def __check_init__(self):
         if not 1 <= len(self.coefficients) <= _HIGHEST + 1:
-            rule = f"from 1 to {_HIGHEST + 1} of them"
+            rule = f"from 1 to {_HIGHEST + 1} coefficients"
             raise SettingError(_COEFFICIENTS, found=f"{len(self.coefficients)} numbers", rule=rule)
         check_finite(_COEFFICIENTS, *self.coefficients)
 

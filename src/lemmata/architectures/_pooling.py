@@ -24,8 +24,8 @@ class AveragePool(AbstractLayer):
         padding: as of `Window`.
 
     Raises:
-        SettingError: as `Window` does.
-        ShapeError: where the points are not fields on such a grid.
+        SettingError: for the same reasons as `Window`.
+        ShapeError: if the points are not fields on such a grid.
     """
 
     window: Window

@@ -37,8 +37,8 @@ class PositionalEmbedding(AbstractLayer):
         channels: how many coordinates e has; where not given, as many as x.
 
     Raises:
-        SettingError: for another kind, a negative `std`, or `channels` below 1.
-        NotPositiveDefiniteError: where `decay` gives no covariance on the grid.
+        SettingError: for an unknown kind, a negative `std`, or `channels` below 1.
+        NotPositiveDefiniteError: if `decay` does not give a positive semidefinite matrix on the grid.
 
     `push` raises SettingError for `"sum"` at the inputs of a network: there are too few coordinates for the products of
     x and e to average out.
@@ -70,9 +70,9 @@ class PositionalEmbedding(AbstractLayer):
         if lowest < -10 * size * np.finfo(float).eps * max(largest, 0.0):
             raise NotPositiveDefiniteError(
                 "decay of a positional embedding",
-                found=f"lowest eigenvalue {lowest:.3g} on a grid of shape {sites}",
-                rule="a positive semidefinite matrix decay(|p - q|)",
-                remedy="exp(-|p - q|), for one",
+                found=f"a matrix with lowest eigenvalue {lowest:.3g} on a grid of shape {sites}",
+                rule="a positive semidefinite matrix of the values decay(|p - q|)",
+                remedy="use a positive definite function, such as exp(-|p - q|)",
             )
         return matrix
 
@@ -96,7 +96,9 @@ class PositionalEmbedding(AbstractLayer):
         own = self.channels or c
         if self.kind == "sum" and own != c:
             raise SettingError(
-                "channels of a positional embedding", found=own, rule=f"as many as the field has, {c}, for a sum"
+                "channels of a positional embedding",
+                found=own,
+                rule=f"{c}, because kind='sum' adds the embedding to the {c} channels of the field",
             )
         self.covariance(tuple(sites))
         return jax.random.normal(key, (math.prod(sites), own), dtype), (*sites, c if self.kind == "sum" else c + own)
@@ -114,9 +116,9 @@ class PositionalEmbedding(AbstractLayer):
         if self.kind == "sum" and not law.wide:
             raise SettingError(
                 "input of PositionalEmbedding",
-                found="the inputs of the network",
-                rule="a sum needs many coordinates",
-                remedy="a Dense layer before it, or kind='concat'",
+                found="the inputs of the network themselves",
+                rule="the output of a layer whose width tends to infinity, because kind='sum' adds random coordinates",
+                remedy="put a Dense layer before it, or use kind='concat'",
             )
         share, own = self.shares(state.fan_in)
         covariance = own * jnp.asarray(self.covariance(state.grid.sites), state.nngp.dtype)

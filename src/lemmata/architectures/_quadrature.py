@@ -80,7 +80,9 @@ class Elementwise(AbstractLayer):
 
     def __check_init__(self):
         if not 2 <= self.degree <= 160:
-            raise SettingError("degree of the quadrature", found=self.degree, rule="between 2 and 160 nodes")
+            raise SettingError(
+                "degree of the quadrature", found=self.degree, rule="a whole number of nodes from 2 to 160"
+            )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:
         """`fn` of every coordinate."""

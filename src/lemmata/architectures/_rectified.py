@@ -38,7 +38,7 @@ class ABRelu(AbstractLayer):
             raise SettingError(
                 "slopes of ABRelu",
                 found=(self.below, self.above),
-                rule="finite numbers, one of them not 0, whose squares add up to a positive finite number",
+                rule="finite numbers, not both 0, whose squares have a positive and finite sum",
             )
 
     def apply(self, params: Any, x: Float[Array, "*sites fan_in"]) -> Float[Array, "*sites fan_in"]:

@@ -33,9 +33,9 @@ class ImageResize(AbstractLayer):
         antialias: whether a coarser grid has the filter widened by the ratio of both; not for `"nearest"`.
 
     Raises:
-        SettingError: for another method, for numbers of positions below 1, and for masked fields: where the filled
-            positions end, the new grid does not know.
-        ShapeError: where the points are not fields on a grid of as many axes.
+        SettingError: for an unknown method, for numbers of positions below 1, and for masked fields, because the new
+            grid does not know where the filled positions end.
+        ShapeError: if the points are not fields on a grid with this number of axes.
 
     Example:
         >>> import jax
@@ -58,21 +58,22 @@ class ImageResize(AbstractLayer):
             raise SettingError("method of ImageResize", found=self.method, rule=f"one of {get_args(Method)}")
         whole = lambda n: isinstance(n, int) and not isinstance(n, bool) and n >= 1
         if not self.shape or not all(n is None or whole(n) for n in self.shape):
-            rule = "whole numbers, at least 1, or None for an axis that stays"
+            rule = "whole numbers of at least 1, or None for an axis that keeps its length"
             raise SettingError("shape of ImageResize", found=self.shape, rule=rule)
 
     def over(self, sites: tuple[int, ...]) -> tuple[int, ...]:
         """The new grid for a grid of shape `sites`.
 
         Raises:
-            ShapeError: for vectors, a grid of another number of axes, and one without positions.
+            ShapeError: for vectors, for a grid with another number of axes, and for a grid without positions.
         """
         if len(sites) != len(self.shape) or 0 in sites:
             raise ShapeError(
                 "input of ImageResize",
                 found=f"a grid of shape {sites}" if sites else "vectors",
                 rule=f"fields on a grid of {len(self.shape)} axes, with at least one position along each axis",
-                remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
+                remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
+                "for sequences",
             )
         return tuple(old if new is None else new for old, new in zip(sites, self.shape, strict=True))
 
@@ -125,6 +126,6 @@ def _masked() -> SettingError:
     return SettingError(
         "input of ImageResize",
         found="fields with masks",
-        rule="fields that are filled everywhere, whose size the new grid depends on",
+        rule="fields without masks, because the size of the new grid depends on the size of the whole field",
         remedy="resample each field before padding it",
     )

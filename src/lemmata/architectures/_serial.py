@@ -26,7 +26,9 @@ class Serial(AbstractLayer):
     def __init__(self, layers: Sequence[AbstractLayer]):
         if not isinstance(layers, Sequence):
             found, remedy = repr(layers), "Serial([layer])"
-            raise SettingError("layers of Serial", found=found, rule="a list of layers", remedy=remedy)
+            raise SettingError(
+                "layers of Serial", found=found, rule="a list of layers", remedy=f"pass a list, as in {remedy}"
+            )
         self.layers = tuple(layers)
 
     def __check_init__(self):
@@ -36,7 +38,7 @@ class Serial(AbstractLayer):
                     f"layer {position} of Serial",
                     found=repr(layer),
                     rule="a layer (an AbstractLayer)",
-                    remedy="wrap a plain function: Elementwise(fn)",
+                    remedy="wrap a plain function as Elementwise(fn)",
                 )
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[tuple[Any, ...], Shape]:
@@ -104,13 +106,15 @@ def fully_connected(
             `"maximal-update"` and any `LayerExponents` tell the first, the hidden ones and the readout apart.
 
     Raises:
-        SettingError: for a negative depth, for exponents without a hidden layer, and as `Dense` does.
+        SettingError: for a negative depth, for exponents without a hidden layer, and for the same reasons as `Dense`.
     """
     if depth < 0:
-        raise SettingError("depth", found=depth, rule="a number of hidden layers, at least 0")
+        raise SettingError("depth", found=depth, rule="a whole number of hidden layers that is not negative")
     first, rest, last = by_role(parameterization)
     if depth == 0 and isinstance(last, WidthExponents):
-        raise SettingError("depth", found=0, rule="a hidden layer, whose width the exponents are powers of")
+        raise SettingError(
+            "depth", found=0, rule="at least one hidden layer, because the exponents are powers of its width"
+        )
     layer = lambda own: [Dense(width, weight_std, bias_std, own), activation]
     hidden = [layer(rest if position else first) for position in range(depth)]
     return Serial([*itertools.chain(*hidden), Dense(outputs, readout_std, bias_std, last)])

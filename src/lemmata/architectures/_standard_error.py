@@ -60,9 +60,9 @@ def with_standard_error(
         replicates: at least 2.
 
     Raises:
-        SettingError: for fewer than 2 replicates, or where values are not finite.
-        ShapeError: where x and y are not fields of one shape.
-        MemoryPlanError: where those matrices do not fit.
+        SettingError: for fewer than 2 replicates, or if values are not finite.
+        ShapeError: if x and y are not fields of the same shape.
+        MemoryPlanError: if the matrices do not fit into memory.
 
     Example:
         >>> import jax
@@ -74,19 +74,23 @@ def with_standard_error(
         ((5, 5), True)
     """
     if replicates < 2:
-        raise SettingError("replicates", found=replicates, rule="at least 2, for a standard error")
+        raise SettingError(
+            "replicates",
+            found=replicates,
+            rule="a whole number that is at least 2, because a standard error needs two replicates",
+        )
     x = as_read(kernel.network, x)
     y = None if y is None else as_read(kernel.network, y)
     if jnp.ndim(x) < 3 or (y is not None and jnp.shape(y)[1:] != jnp.shape(x)[1:]):
         found = f"shapes {jnp.shape(x)} and {jnp.shape(x if y is None else y)}"
-        raise ShapeError("points x and y", found=found, rule="fields (n, *sites, channels) on the same grid")
+        raise ShapeError("points x and y", found=found, rule="fields of shape (n, *sites, channels) on the same grid")
     everything = x if y is None else jnp.concatenate([x, y])
     size = len(everything) * math.prod(everything.shape[1:-1])
     plan = ResultPlan("joint moments of all positions", (_MATRICES, size, size), everything.dtype.itemsize)
     plan.require(everything, remedy="fewer points or positions at a time, or float32; NNGPKernel draws pair by pair")
     mean, error = _replicated(kernel.entries(), everything, jax.random.split(key, replicates))
     if not bool(jnp.isfinite(mean).all()):
-        rule = "finite inputs and moments"
+        rule = "finite values, which need finite inputs and moments"
         raise SettingError("kernel of the network", found="values that are not finite", rule=rule)
     columns = slice(None) if y is None else slice(len(x), None)
     return MonteCarloMean(mean[: len(x), columns], error[: len(x), columns])

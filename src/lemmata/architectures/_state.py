@@ -45,15 +45,17 @@ class Law:
         """After an activation function, which needs a Gaussian law; an odd one keeps the mean 0.
 
         Raises:
-            SettingError: where the law is not Gaussian.
+            SettingError: if the distribution is not Gaussian.
         """
         if not self.gaussian:
             raise SettingError(
                 "input of an activation",
-                found="coordinates that are not Gaussian, or not with one law (inputs of the network, or outputs "
-                "of an activation, of Dropout, of Flatten, of a concatenation or of a product)",
-                rule="an activation acts on outputs of Dense or a convolution, or sums of them",
-                remedy="put a Dense layer before it; or the activation at the end of every concatenated branch",
+                found="coordinates that are not Gaussian, or that have different distributions (inputs of the "
+                "network, or outputs of an activation, of Dropout, of Flatten, of a concatenation or of "
+                "a product)",
+                rule="outputs of Dense or of a convolution, or sums of such outputs",
+                remedy="put a Dense layer before the activation, or move the activation to the end of each "
+                "concatenated branch",
             )
         return dataclasses.replace(self.dropped(), centred=self.centred if odd else -1)
 

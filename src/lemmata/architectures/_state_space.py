@@ -55,9 +55,9 @@ class StateSpace(AbstractLayer):
         train_poles: whether the poles are trained.
 
     Raises:
-        SettingError: for poles whose real part is not negative, steps that are not positive, a negative standard
-            deviation; `push` raises it at the inputs of a network.
-        ShapeError: where the points are not sequences (length, channels).
+        SettingError: for poles whose real part is not negative, steps that are not positive, or a negative standard
+            deviation. `push` also raises it at the inputs of a network.
+        ShapeError: if the points are not sequences (length, channels).
 
     Example:
         >>> import jax.numpy as jnp
@@ -91,13 +91,17 @@ class StateSpace(AbstractLayer):
     def __check_init__(self):
         check_finite("poles and steps", *(part for p in self.poles for part in (p.real, p.imag)), *self.steps)
         if not self.poles or max(pole.real for pole in self.poles) >= 0:
-            rule = "at least one, all with a negative real part, or the state grows without bound"
+            rule = (
+                "at least one pole, and each with a negative real part, because otherwise the state grows without bound"
+            )
             raise SettingError("poles of StateSpace", found=self.poles, rule=rule)
         if not self.steps or min(self.steps) <= 0:
-            raise SettingError("steps of StateSpace", found=self.steps, rule="at least one, all positive")
+            raise SettingError(
+                "steps of StateSpace", found=self.steps, rule="at least one step, and every step positive"
+            )
         for name, value in (("weight_std", self.weight_std), ("skip_std", self.skip_std)):
             if not value >= 0:
-                raise SettingError(name, found=value, rule="a standard deviation is a number that is not negative")
+                raise SettingError(name, found=value, rule="a standard deviation that is a number and not negative")
 
     def init(self, key: Key[Array, ""], fan_in: Shape, *, dtype: Any = float) -> tuple[dict[str, Array], Shape]:
         """Draws {"input", "output"} of shape (2, channels, N), real parts before imaginary ones.
@@ -144,14 +148,15 @@ class StateSpace(AbstractLayer):
         if not state.law.wide:
             raise SettingError(
                 "input of StateSpace",
-                found="the inputs of the network",
-                rule="StateSpace follows a layer that becomes wide, since every channel has one random kernel",
-                remedy="a Dense layer before it",
+                found="the inputs of the network themselves",
+                rule="the output of a layer whose width tends to infinity, because each channel has its own "
+                "random kernel",
+                remedy="put a Dense layer before StateSpace",
             )
         state = at_filled(state)
         if state.grid.left is None or state.grid.right is None:
             rule = "sequences, with the moments of all pairs of positions"
-            raise SettingError("input of StateSpace", found="equal positions alone", rule=rule)
+            raise SettingError("input of StateSpace", found="only the moments of equal positions", rule=rule)
         left, right = self._moments(state.grid.left), self._moments(state.grid.right)
         pushed = with_own_variances(self._moments(state), state, left, right).replace(means=None)
         left, right = (with_own_variances(side, side, side, side) for side in (left, right))
@@ -167,7 +172,7 @@ class StateSpace(AbstractLayer):
             raise ShapeError(
                 "input of StateSpace",
                 found=f"fields of shape {shape}",
-                rule="sequences (length, channels)",
+                rule="sequences of shape (length, channels)",
                 remedy="reshape (height, width, channels) to (height * width, channels)",
             )
         return shape[0], shape[1]

@@ -69,10 +69,10 @@ def tangent_gram(
         (n, m, k, k) for k outputs, (n, m, k) with `each`, or (n, m) with `output` or `trace`.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
-        SettingError: where two of `output`, `each` and `trace` are given, or the output does not exist.
+        ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
+        SettingError: if two of `output`, `each` and `trace` are given, or the output does not exist.
         PrecisionError: for parameters, points or outputs in half precision.
-        MemoryPlanError: where the result and the working set need more bytes than are free.
+        MemoryPlanError: if the result and the working set need more bytes than are free.
 
     Example:
         >>> import jax
@@ -86,14 +86,16 @@ def tangent_gram(
     """
     if (output is not None) + each + trace > 1:
         raise SettingError(
-            "output, each and trace", found=f"output={output}, each={each}, trace={trace}", rule="at most one of them"
+            "output, each and trace",
+            found=f"output={output}, each={each}, trace={trace}",
+            rule="at most one of the three",
         )
     check_whole("working_set", working_set, 1)
     network, params = differentiable(network, params)
     out = output_structure(network, params, x, y)
     k = math.prod(out.shape)
     if output is not None and not 0 <= output < k:
-        raise SettingError("output", found=output, rule=f"between 0 and {k - 1}")
+        raise SettingError("output", found=output, rule=f"a whole number from 0 to {k - 1}")
     basis = jnp.eye(k, dtype=out.dtype).reshape(k, *out.shape)
     if output is not None:
         basis = basis[output : output + 1]
@@ -125,7 +127,7 @@ def tangent_product(
         working_set: bytes of activations that are held at once; at least those of one point.
 
     Raises:
-        ShapeError: where v does not fit the points y and the outputs, and as `tangent_gram` does.
+        ShapeError: if v does not fit the points y and the outputs, and for the same reasons as `tangent_gram`.
         PrecisionError: for parameters or outputs in half precision.
     """
     check_whole("working_set", working_set, 1)
@@ -158,7 +160,7 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
     """Shape and type of f(params, x_i), for a function, parameters and points that have a tangent kernel.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape, are empty, or are no inputs of the function.
+        ShapeError: if x and y are not rows of points of the same shape, are empty, or are not inputs of the function.
         SettingError: for parameters without a floating-point number.
         PrecisionError: for parameters, points or outputs in half precision.
     """
@@ -169,28 +171,31 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
             raise ShapeError(
                 f"points {name}",
                 found=type(points).__name__,
-                rule="an array of points, one a row",
-                remedy=f"jax.numpy.asarray({name})",
+                rule="an array with one point in each row",
+                remedy=f"convert it with jax.numpy.asarray({name})",
             )
         if jnp.issubdtype(points.dtype, jnp.floating) and points.dtype.itemsize < 4:
             raise PrecisionError(
                 f"points {name}",
                 found=f"{points.dtype}",
-                rule="a tangent kernel needs float32 or float64",
-                remedy=f"{name}.astype(jax.numpy.float32)",
+                rule="float32 or float64, as every tangent kernel needs",
+                remedy=f"convert them with {name}.astype(jax.numpy.float32)",
             )
     if not jax.tree.leaves(params):
         raise SettingError(
-            "parameters", found="no floating-point numbers", rule="a tangent kernel is about derivatives by parameters"
+            "parameters",
+            found="no floating-point numbers",
+            rule="at least one array of floating-point numbers, because a tangent kernel is made of "
+            "derivatives with respect to them",
         )
     if jnp.ndim(x) == 0 or jnp.ndim(y) == 0 or x.shape[1:] != y.shape[1:]:
         raise ShapeError(
             "points x and y",
             found=f"shapes {jnp.shape(x)} and {jnp.shape(y)}",
-            rule="(n, ...) and (m, ...), points of one shape",
+            rule="shapes (n, ...) and (m, ...) with the same axes after the first",
         )
     if not len(x) or not len(y):
-        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point each")
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="at least one point in each")
     try:
         out = _output(network, params, x)
     except LemmataError:
@@ -200,17 +205,22 @@ def output_structure(network: Any, params: Any, x: Array, y: Array | None = None
         raise ShapeError(
             "points x",
             found=f"points of shape {x.shape[1:]}; parameters of shapes {shapes}",
-            rule="the function f(params, x[0]) is defined",
-            remedy=f"it says: {type(error).__name__}: {error}",
+            rule="points for which f(params, x[0]) can be computed",
+            remedy=f"correct the error that the function raises: {type(error).__name__}: {error}",
         ) from error
     if not isinstance(out, jax.ShapeDtypeStruct):
-        raise ShapeError("output of the function", found=f"{type(out).__name__}", rule="one array, of any shape")
+        raise ShapeError(
+            "output of the function",
+            found=f"{type(out).__name__}",
+            rule="one array of any shape",
+            remedy="return a single array",
+        )
     if out.dtype not in (jnp.float32, jnp.float64):
         raise PrecisionError(
             "outputs of the function",
             found=f"{out.dtype}",
-            rule="a tangent kernel needs float32 or float64",
-            remedy="parameters and points in float32 or float64",
+            rule="float32 or float64, as every tangent kernel needs",
+            remedy="pass parameters and points in float32 or float64",
         )
     return out
 
@@ -228,8 +238,8 @@ def differentiable(network: Any, params: Any) -> tuple[Any, Any]:
             raise PrecisionError(
                 "parameters",
                 found=f"{leaf.dtype}",
-                rule="a tangent kernel needs float32 or float64",
-                remedy="jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
+                rule="float32 or float64, as every tangent kernel needs",
+                remedy="convert them with jax.tree.map(lambda part: part.astype(jax.numpy.float32), params)",
             )
     if jax.tree.leaves(constants):
         return Function(network, constants), free
@@ -333,7 +343,9 @@ def _place(matrix: Array, tile: Array, row: Int[ArrayLike, ""], column: Int[Arra
 def _weights(v: Array, out: jax.ShapeDtypeStruct, x: Array) -> Array:
     if jnp.shape(v) != (len(x), *out.shape):
         raise ShapeError(
-            "vector v", found=f"shape {jnp.shape(v)}", rule=f"{(len(x), *out.shape)}: an output for each of its points"
+            "vector v",
+            found=f"shape {jnp.shape(v)}",
+            rule=f"shape {(len(x), *out.shape)}, one output for each point of x",
         )
     return jnp.asarray(v, out.dtype)
 

@@ -30,7 +30,7 @@ class TransposedWindow(Window):
             many. `"VALID"` surrounds it by zeros too, and has all n s + max(E - s, 0) positions that something reaches.
 
     Raises:
-        SettingError: as `Window` does.
+        SettingError: for the same reasons as `Window`.
     """
 
     __init__ = Window.__init__
@@ -39,10 +39,10 @@ class TransposedWindow(Window):
         """The finer grid over a grid of shape `sites`.
 
         Raises:
-            ShapeError: for vectors, a grid of another number of dimensions, and one without positions.
+            ShapeError: for vectors, for a grid with another number of dimensions, and for a grid without positions.
         """
         if sites and not math.prod(sites):
-            found, rule = f"a grid of shape {sites}", "at least one position along each axis"
+            found, rule = f"a grid of shape {sites}", "a grid with at least one position along each axis"
             raise ShapeError(f"input of {layer}", found=found, rule=rule)
         return super().over(layer, sites)
 
@@ -53,7 +53,7 @@ class TransposedWindow(Window):
             SettingError: for padding that depends on where the filled positions end.
         """
         if self.padding == "CIRCULAR":
-            rule = "the same window for every length: 'VALID' or 'SAME'"
+            rule = "padding 'VALID' or 'SAME', for which the window is the same for every length"
             raise SettingError("window on masked fields", found="padding 'CIRCULAR'", rule=rule)
         reach = self.strides
         if self.padding == "VALID":
@@ -107,8 +107,8 @@ class ConvTranspose(Serial):
         dilation, padding: as of `TransposedWindow`, but `"SAME"` where not given.
 
     Raises:
-        SettingError: as `Window` and `Dense` do.
-        ShapeError: where the points are not fields on such a grid, or have no positions.
+        SettingError: for the same reasons as `Window` and `Dense`.
+        ShapeError: if the points are not fields on such a grid, or have no positions.
 
     Example:
         >>> import jax

@@ -29,7 +29,7 @@ class Window(eqx.Module):
             are as many windows as positions; `"CIRCULAR"` does so by the grid itself, as on a torus.
 
     Raises:
-        SettingError: for numbers that are not whole and positive, or not one for each axis, or another padding.
+        SettingError: for numbers that are not whole and positive, a wrong count of numbers, or an unknown padding.
     """
 
     size: tuple[int, ...] = eqx.field(static=True)
@@ -55,14 +55,16 @@ class Window(eqx.Module):
         """The grid of its own positions over a grid of shape `sites`.
 
         Raises:
-            ShapeError: for vectors, a grid of another number of dimensions, and one on which no window fits.
+            ShapeError: for vectors, for a grid with another number of dimensions, and for a grid on which no window
+                fits.
         """
         if len(sites) != len(self.size):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}" if sites else "vectors",
-                rule=f"fields on a grid of {len(self.size)} dimensions, as the window {self.size}",
-                remedy="points of shape (n, height, width, channels), or (n, length, channels) for sequences",
+                rule=f"fields on a grid with {len(self.size)} dimensions, because the window is {self.size}",
+                remedy="pass points of shape (n, height, width, channels) for images, or (n, length, channels) "
+                "for sequences",
             )
         grid = tuple(self._frame(length, axis)[2] for axis, length in enumerate(sites))
         if min(grid) < 1:
@@ -70,8 +72,8 @@ class Window(eqx.Module):
             raise ShapeError(
                 f"input of {layer}",
                 found=f"a grid of shape {sites}",
-                rule=f"at least the window's extent {extent}",
-                remedy="padding='SAME'",
+                rule=f"at least {extent}, the size of the window with its dilation",
+                remedy="use padding='SAME'",
             )
         return grid
 
@@ -105,7 +107,8 @@ class Window(eqx.Module):
         raise SettingError(
             "window on masked fields",
             found=f"padding {self.padding!r} with strides {self.strides}",
-            rule="windows at the same positions for every length: 'VALID', or 'SAME' with strides 1",
+            rule="padding 'VALID', or 'SAME' with strides 1, for which the windows lie at the same "
+            "positions for every length",
         )
 
     def patches(self, x: Float[Array, "*sites c"]) -> Float[Array, "*grid p"]:

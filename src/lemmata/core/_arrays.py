@@ -33,19 +33,22 @@ def check_numbers(name: str, array: ArrayLike) -> None:
         array: the numbers.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        PrecisionError: for float16 and its like.
-        DataError: for NaN or infinity, and for what are no real numbers.
+        ShapeError: if an axis has length 0.
+        PrecisionError: for float16 and other types of half precision.
+        DataError: for entries that are not finite real numbers.
     """
     if not isinstance(array, jax.Array):
         array = np.asarray(array)
     if 0 in array.shape:
-        raise ShapeError(name, found=f"shape {array.shape}", rule="no dimension is 0")
+        raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
     if not (jnp.issubdtype(array.dtype, jnp.number) or array.dtype == bool) or np.dtype(array.dtype).kind == "c":
         raise DataError(name, found=f"entries of type {array.dtype}", rule="real numbers")
     if jnp.issubdtype(array.dtype, jnp.floating) and jnp.finfo(array.dtype).bits < 32:
         raise PrecisionError(
-            f"{name} in {array.dtype}", found=str(array.dtype), rule="float32 or float64", remedy="use astype"
+            name,
+            found=f"entries of type {array.dtype}",
+            rule="float32 or float64",
+            remedy="convert it with astype(float)",
         )
     values = known(array)
     if values is not None and not np.all(np.isfinite(values)):
@@ -63,18 +66,26 @@ def check_gram(name: str, matrix: Any) -> None:
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: where it is not square, empty, or not symmetric.
-        PrecisionError: for float16 and its like, and for whole numbers.
-        DataError: for NaN or infinity, and for what is no array of numbers.
+        ShapeError: if the matrix is empty or not square and symmetric.
+        PrecisionError: for float16 and other types of half precision, and for whole numbers.
+        DataError: for entries that are not finite, and if the value is not an array of numbers.
     """
     if not isinstance(matrix, jax.Array | np.ndarray):
-        raise DataError(name, found=f"a {type(matrix).__name__}", rule="an array of JAX or NumPy")
+        raise DataError(
+            name,
+            found=f"a {type(matrix).__name__}",
+            rule="an array of JAX or NumPy",
+            remedy="convert it with jax.numpy.asarray",
+        )
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ShapeError(name, found=f"shape {matrix.shape}", rule="a Gram matrix is square, (n, n)")
+        raise ShapeError(name, found=f"shape {matrix.shape}", rule="a square Gram matrix, of shape (n, n)")
     check_numbers(name, matrix)
     if not jnp.issubdtype(matrix.dtype, jnp.floating):
         raise PrecisionError(
-            f"{name} in {matrix.dtype}", found=str(matrix.dtype), rule="float32 or float64", remedy="use astype(float)"
+            name,
+            found=f"entries of type {matrix.dtype}",
+            rule="float32 or float64",
+            remedy="convert it with astype(float)",
         )
     values = known(matrix)
     if values is None:
@@ -85,7 +96,7 @@ def check_gram(name: str, matrix: Any) -> None:
     if gap > floor:
         raise ShapeError(
             name,
-            found=f"|A - A^T| up to {gap:.3g}",
-            rule="a Gram matrix is symmetric",
-            remedy="use gram(kernel, x), or (A + A.T) / 2 if the asymmetry is meant to be rounding",
+            found=f"|A - A^T| of up to {gap:.3g}",
+            rule="a symmetric Gram matrix",
+            remedy="compute it with gram(kernel, x), or use (A + A.T) / 2 if the asymmetry is only rounding",
         )

@@ -58,7 +58,7 @@ class ResultPlan:
             remedy: what the caller can do where it is refused.
 
         Raises:
-            MemoryPlanError: where the plan needs more bytes than are free; says both.
+            MemoryPlanError: if the plan needs more bytes than are free; the message states both.
         """
         if self.result_bytes <= _SMALL:
             return

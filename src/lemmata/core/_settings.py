@@ -22,10 +22,10 @@ def check_whole(name: str, found: Any, least: int, unit: str = "bytes") -> None:
         unit: what it counts.
 
     Raises:
-        SettingError: for either.
+        SettingError: if a value is invalid.
     """
     if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < least:
-        raise SettingError(name, found=repr(found), rule=f"a whole number of {unit}, at least {least}")
+        raise SettingError(name, found=repr(found), rule=f"a whole number of {unit} that is at least {least}")
 
 
 def check_real(
@@ -42,8 +42,8 @@ def check_real(
         remedy: what to do about it, where that is not obvious.
 
     Raises:
-        SettingError: for what is no number, not finite, or breaks the rule.
-        ShapeError: for several numbers where one is meant, and for none.
+        SettingError: if the value is not a finite number, or breaks the rule.
+        ShapeError: for several numbers if one is expected, and for an empty array.
     """
     shape = np.shape(value)
     if 0 in shape or (shape and not several):
@@ -67,7 +67,7 @@ def whole(name: str, value: Any) -> int:
         value: what was given.
 
     Raises:
-        SettingError: anything else, booleans too.
+        SettingError: for any other value, including booleans.
     """
     try:
         number = operator.index(value)

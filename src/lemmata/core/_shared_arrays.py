@@ -22,7 +22,7 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
         what: is written, for the message.
 
     Raises:
-        FileError: where the disk is full, the folder closed, or gone.
+        FileError: if the disk is full, or the folder is not writable or was removed.
     """
     try:
         yield
@@ -33,9 +33,9 @@ def refusing_disk_errors(what: str) -> Iterator[None]:
         raise FileError(
             what,
             found=error.strerror or str(error),
-            rule="it can be written; what was finished before stays",
-            remedy=("free space" if full else "a folder that can be written to and that every worker sees")
-            + ", then the same call goes on where this one stopped",
+            rule="a place that can be written to; everything finished so far is kept",
+            remedy=("free space" if full else "choose a folder that every worker can see and write to")
+            + ", then repeat the call, which continues where this one stopped",
         ) from error
 
 
@@ -47,7 +47,7 @@ def write_array(path: Path, array: np.ndarray) -> None:
         array: of numbers.
 
     Raises:
-        FileError: where the system does not write it.
+        FileError: if the file cannot be written.
     """
     array = np.ascontiguousarray(array)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")  # two workers may write the same

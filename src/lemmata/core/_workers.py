@@ -19,14 +19,15 @@ def check_executor(executor: object) -> None:
         executor: what must be one; None is the caller's own process.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: for any other value.
     """
     if executor is not None and not isinstance(executor, Executor):
         raise SettingError(
             "executor",
             found=f"a {type(executor).__name__}",
             rule="a concurrent.futures.Executor, or None",
-            remedy="ProcessPoolExecutor(2, mp_context=get_context('spawn')), or client.get_executor() of a Dask client",
+            remedy="use ProcessPoolExecutor(2, mp_context=get_context('spawn')), or client.get_executor() "
+            "of a Dask client",
         )
 
 
@@ -44,8 +45,8 @@ def completed(
         name: what a task is called in an error.
 
     Raises:
-        LemmataError: what a task raised, with its name in front; SolverError for what is no error of this library: a
-            worker that died, an executor that was shut down, an argument that cannot be sent.
+        LemmataError: the error that a task raised, with the name of the task in front. Errors from outside this library
+            become a SolverError: a worker died, the executor was shut down, or an argument cannot be sent.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -87,6 +88,7 @@ def _fail(error: Exception, name: str) -> NoReturn:
     raise SolverError(
         f"{name} on a worker",
         found=f"{type(error).__name__}{': ' * bool(said)}{said}",
-        rule="an answer: the executor lives, its workers see the folder, what is sent is named in a module",
-        remedy="the same call with a working executor",
+        rule="a running executor whose workers see the folder, and functions that are defined at the "
+        "top level of a module",
+        remedy="repeat the call with a working executor",
     ) from error

@@ -88,8 +88,8 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
             y: labels (n,), at least two different ones.
 
         Raises:
-            DataError: labels of one class only, or inputs that are no finite numbers.
-            SettingError: for a setting that is none of those above.
+            DataError: for labels of a single class, or inputs that are not finite numbers.
+            SettingError: for a setting with a value that is not allowed above.
         """
         found = training_rows(self, X, y, None)
         self.classes_, index = found.labelled()
@@ -122,7 +122,7 @@ class AdversarialKernelClassifier(ClassifierMixin, BaseEstimator):
         """Rows that are set aside, and the others, at least one of each."""
         share: Any = self.validation_fraction
         if not (isinstance(share, int | float) and 0 < share < 1 and math.isfinite(share)):
-            raise SettingError("validation_fraction", found=repr(share), rule="a number between 0 and 1")
+            raise SettingError("validation_fraction", found=repr(share), rule="a number above 0 and below 1")
         held = min(max(1, round(share * rows)), rows - 1)
         order = check_random_state(self.random_state).permutation(rows)
         return np.sort(order[:held]), np.sort(order[held:])

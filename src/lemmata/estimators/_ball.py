@@ -17,8 +17,8 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
         normalise: True takes the largest norm, False refuses norms above 1, None takes a norm above 1 with a warning.
 
     Raises:
-        SettingError: where `normalise` is none of the three.
-        DataError: with False, a norm above 1; a norm that overflows. Names the row.
+        SettingError: if `normalise` is not True, False or None.
+        DataError: for a norm above 1 with `normalise=False`, or a norm that overflows. The message names the row.
     """
     if not (normalise is None or isinstance(normalise, bool | np.bool_)):
         raise SettingError("normalise", found=repr(normalise), rule="True, False or None")
@@ -27,14 +27,15 @@ def ball_scale(inputs: Float[np.ndarray, "n d"], normalise: Any) -> tuple[int, f
         return row, longest, longest if normalise and longest > 0 else 1.0
     if normalise is None:
         warnings.warn(
-            f"inputs are divided by {longest:.6g}, the norm of training row {row}, because theory asks for the unit "
-            "ball; set normalise=True to say so, or scale the inputs",
-            UserWarning, stacklevel=3,
-        )  # fmt: skip
+            f"inputs are divided by {longest:.6g}, the norm of training row {row}, because the theory assumes "
+            "inputs in the unit ball; set normalise=True to silence this warning, or scale the inputs yourself",
+            UserWarning,
+            stacklevel=3,
+        )
     elif not normalise:
         raise DataError(
-            f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="norm at most 1",
-            remedy="normalise=True, or scale the inputs",
+            f"training row {row} (counted from 0)", found=f"norm {longest:.6g}", rule="a norm of at most 1",
+            remedy="set normalise=True, or scale the inputs",
         )  # fmt: skip
     return row, longest, longest
 
@@ -47,7 +48,7 @@ def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
         what: its name in the error.
 
     Raises:
-        DataError: where the norm overflows.
+        DataError: if the norm overflows.
     """
     exponents = np.frexp(np.abs(rows).max(axis=1))[1]
     with np.errstate(over="ignore"):
@@ -57,7 +58,7 @@ def longest_row(rows: Float[np.ndarray, "n d"], what: str) -> tuple[int, float]:
         raise DataError(
             f"{what} of training row {row} (counted from 0)",
             found="a norm that is not finite",
-            rule=f"norm at most {np.finfo(float).max:.3g}",
-            remedy="smaller units",
+            rule=f"a norm of at most {np.finfo(float).max:.3g}",
+            remedy="use smaller units",
         )
     return row, float(norms[row])

@@ -55,9 +55,9 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             views: other views of the points (n, d), row by row; None takes the points themselves.
 
         Raises:
-            DataError: views of another shape, or not finite.
-            SettingError: a kernel that is none, components that are no whole number above 0, or more of them than there
-                are positive modes.
+            DataError: for views of another shape, or views that are not finite.
+            SettingError: for a kernel of another type, a number of components that is not a whole number above 0, or
+                more components than positive modes.
         """
         refuse_text(X)
         points = np.array(validate_data(self, X, dtype=np.float64), float)
@@ -75,7 +75,7 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
                 if error.what != "dimension" or "positive eigenvalues" not in str(error.rule):
                     raise
                 count, width = points.shape
-                wrong = f"{self.n_components} with n_samples = {count}, n_features = {width}"
+                wrong = f"{self.n_components}, with n_samples = {count} and n_features = {width}"
                 raise SettingError("n_components", found=wrong, rule=error.rule, remedy=error.remedy) from error
         self._points, self._coefficients = np.asarray(found.points), np.asarray(found.coefficients)
         self.eigenvalues_ = np.asarray(found.eigenvalues)
@@ -97,12 +97,17 @@ class KernelBarlowTwins(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             start: a small positive number.
 
         Raises:
-            SettingError: where it is none, or above the size at which a mode is half learned.
+            SettingError: if the start is not a number, or above the size at which a mode is half learned.
         """
         check_is_fitted(self)
         size = float(start)
         if not 0 < size**2 * self.eigenvalues_[0] <= 0.5:
-            raise SettingError("start", found=start, rule="start² times the largest eigenvalue is in (0, 1/2]")
+            raise SettingError(
+                "start",
+                found=start,
+                rule="a number above 0 for which start² times the largest eigenvalue, "
+                f"{self.eigenvalues_[0]:.3g}, is at most 1/2",
+            )
         with jax.enable_x64(True):
             values = jnp.asarray(self.eigenvalues_)
             return np.asarray(StepwisePrediction(values, jnp.full(len(values), size)).times)
@@ -113,8 +118,12 @@ def _checked_views(views: Any, shape: tuple[int, ...]) -> np.ndarray:
     try:
         others = np.array(views, float)
     except (TypeError, ValueError) as error:
-        raise DataError("views", found=repr(views)[:60], rule=f"numbers of shape {shape}") from error
+        raise DataError("views", found=repr(views)[:60], rule=f"an array of numbers of shape {shape}") from error
     if others.shape != shape or not np.isfinite(others).all():
         found = f"shape {others.shape}" if others.shape != shape else "numbers that are not finite"
-        raise DataError("views", found=found, rule=f"finite numbers of the points' shape {shape}: row by row")
+        raise DataError(
+            "views",
+            found=found,
+            rule=f"finite numbers of shape {shape}, with the second view of each row of X in the same row",
+        )
     return others

@@ -57,7 +57,7 @@ class AbstractCascadeEstimator(BaseEstimator):
         if isinstance(self.widths, str | int) or not all(
             isinstance(w, int | np.integer) and w > 0 for w in self.widths
         ):
-            raise SettingError("widths", found=repr(self.widths), rule="whole numbers, at least 1")
+            raise SettingError("widths", found=repr(self.widths), rule="whole numbers that are at least 1")
         check_whole("batch", self.batch, 1, "rows")
         check_whole("epochs", self.epochs, 0, "passes")
         for name in ("damping", "slope", "level"):
@@ -125,9 +125,9 @@ class CascadeRegressor(MultiOutputMixin, RegressorMixin, AbstractCascadeEstimato
             y: targets (n,) or (n, k).
 
         Raises:
-            SettingError: a setting out of its range; names it.
-            NotPositiveDefiniteError: slope or level is too small for a package.
-            DataError: inputs that hold strings.
+            SettingError: if a setting is out of its range; the message names it.
+            NotPositiveDefiniteError: if slope or level is too small for a package.
+            DataError: for inputs that contain strings.
         """
         rows = training_rows(self, X, y, None, multi_output=True, y_numeric=True)
         self._flat = rows.targets.ndim == 1
@@ -191,9 +191,9 @@ class CascadeClassifier(ClassifierMixin, AbstractCascadeEstimator):
             y: labels (n,), at least two different ones.
 
         Raises:
-            DataError: labels of one class only, inputs that hold strings.
-            SettingError: a setting out of its range; names it.
-            NotPositiveDefiniteError: slope or level is too small for a package.
+            DataError: for labels of a single class, or inputs that contain strings.
+            SettingError: if a setting is out of its range; the message names it.
+            NotPositiveDefiniteError: if slope or level is too small for a package.
         """
         rows = training_rows(self, X, y, None)
         self.classes_, index = rows.labelled()

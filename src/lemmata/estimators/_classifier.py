@@ -66,11 +66,12 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             sample_weight: (n,) numbers of at least 0, see `TangentKernelRegressor.fit`; None is 1 for every row.
 
         Raises:
-            DataError: labels of one class only (among rows of positive weight); as `TangentKernelRegressor`.
-            SettingError: as `TangentKernelRegressor`.
+            DataError: for labels of a single class among the rows of positive weight, and for the same reasons as
+                `TangentKernelRegressor`.
+            SettingError: for the same reasons as `TangentKernelRegressor`.
 
         Warns:
-            CalibrationWarning: every class has one row, so that no probability but that of chance can be told.
+            CalibrationWarning: if every class has only one row, because probabilities cannot be calibrated then.
         """
         rows = training_rows(self, X, y, sample_weight).merged()
         self.classes_, index = rows.labelled()
@@ -81,9 +82,10 @@ class TangentKernelClassifier(ClassifierMixin, BaseEstimator):
             self.sharpness_ = _sharpness(_left_out(self.regressor_, rows, indicators), index, rows.weights)
             if len(rows.points) == len(self.classes_):
                 warnings.warn(
-                    "each class has one row: a fit without it does not know the class, so leave-one-out outputs tell "
-                    f"nothing of how sure the classifier may be (sharpness {self.sharpness_:.3g}). More rows a class "
-                    "calibrate predict_proba; predict needs none.",
+                    "each class has only one row, so a fit that leaves a row out does not know its class. The "
+                    "leave-one-out outputs cannot calibrate predict_proba (sharpness "
+                    f"{self.sharpness_:.3g}); predict is not affected. Give more rows of each class "
+                    "to calibrate predict_proba.",
                     CalibrationWarning,
                     stacklevel=2,
                 )

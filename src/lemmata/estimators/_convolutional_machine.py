@@ -83,8 +83,8 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
             y: labels (n,), at least two different ones.
 
         Raises:
-            DataError: labels of one class only, inputs that hold strings.
-            SettingError: a setting out of its range; names it.
+            DataError: for labels of a single class, or inputs that contain strings.
+            SettingError: if a setting is out of its range; the message names it.
         """
         rows = training_rows(self, X, y, None)
         self.classes_, index = rows.labelled()
@@ -109,15 +109,15 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
             if not isinstance(values, tuple | list) or not all(
                 isinstance(value, int | np.integer) and value > 0 for value in values
             ):
-                raise SettingError(name, found=repr(values), rule="whole numbers, at least 1")
+                raise SettingError(name, found=repr(values), rule="whole numbers that are at least 1")
             whole[name] = tuple(int(value) for value in values)
         check_whole("steps", self.steps, 0, "steps")
         numbers = {"stiffness": self.stiffness, "learning_rate": self.learning_rate}
         for name, value in numbers.items():
             if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value >= 0:
-                raise SettingError(name, found=repr(value), rule="a number, at least 0")
+                raise SettingError(name, found=repr(value), rule="a number that is not negative")
         if not 0 < numbers["learning_rate"] < math.inf:
-            raise SettingError("learning_rate", found=repr(self.learning_rate), rule="above 0, and finite")
+            raise SettingError("learning_rate", found=repr(self.learning_rate), rule="a finite number above 0")
         return float(self.stiffness), float(self.learning_rate), whole["inducing"], whole["strides"]
 
     def _sides(self, columns: int) -> tuple[int, int, int]:
@@ -128,7 +128,7 @@ class ConvolutionalDeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
         sides = tuple(given) if isinstance(given, tuple | list) or np.ndim(given) == 1 else ()
         whole = all(isinstance(side, int | np.integer) and side > 0 for side in sides)
         if len(sides) not in (2, 3) or not whole or math.prod(sides) != columns:
-            rule = f"whole numbers (h, w) or (h, w, c), at least 1, of {columns} entries in all"
+            rule = f"whole numbers (h, w) or (h, w, c) of at least 1 with product {columns}, the number of columns"
             raise SettingError("shape", found=repr(given), rule=rule)
         height, width, channels = (*sides, 1)[:3]
         return int(height), int(width), int(channels)

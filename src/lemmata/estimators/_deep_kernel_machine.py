@@ -74,8 +74,8 @@ class DeepKernelMachineClassifier(ClassifierMixin, BaseEstimator):
             y: labels (n,), at least two different ones.
 
         Raises:
-            DataError: labels of one class only, inputs that hold strings.
-            SettingError: a setting out of its range; names it.
+            DataError: for labels of a single class, or inputs that contain strings.
+            SettingError: if a setting is out of its range; the message names it.
         """
         rows = training_rows(self, X, y, None)
         self.classes_, index = rows.labelled()

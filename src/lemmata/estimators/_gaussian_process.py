@@ -63,17 +63,18 @@ class NNGPRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             sample_weight: (n,) numbers of at least 0; None is 1 for every row.
 
         Raises:
-            SettingError: a network that is no layer, or a noise that is no number of at least 0.
-            NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
-            DataError: inputs that hold strings, or weights that are negative, not finite, or all 0.
+            SettingError: for a network that is not a layer, or a noise that is not a number of at least 0.
+            NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
+                eigenvalue.
+            DataError: for inputs that contain strings, or weights that are negative, not finite, or all 0.
 
         Warns:
-            ContradictionWarning: equal inputs with different targets, where noise = 0.
+            ContradictionWarning: for equal inputs with different targets, if noise = 0.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True)
         chosen = float64_leaves(chosen_network(self.network))
         if isinstance(self.noise, str) or not 0 <= float(self.noise) < math.inf:
-            raise SettingError("noise", found=repr(self.noise), rule="a number, at least 0 and finite")
+            raise SettingError("noise", found=repr(self.noise), rule="a finite number that is not negative")
         if float(self.noise) == 0:
             warn_of_contradictions(rows, "noise = 0")
         y, self._points, self._roots, self.offset_ = rows.targets, rows.points, np.sqrt(rows.weights), rows.mean

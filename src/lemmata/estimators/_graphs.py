@@ -17,7 +17,7 @@ def as_points(network: Any, X: Any) -> Any:
         X: what was given.
 
     Raises:
-        LemmataError: as `graph_points` does.
+        LemmataError: for the same reasons as `graph_points`.
     """
     return _graph_points(X) if isinstance(network, OnGraphs) else X
 

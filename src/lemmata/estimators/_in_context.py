@@ -91,8 +91,8 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             y: their targets (N,).
 
         Raises:
-            DataError: with `normalise=False`, a row of norm above 1; names the row and its norm.
-            SettingError: a setting out of its range; names it.
+            DataError: for a row of norm above 1 with `normalise=False`; the message states the row and its norm.
+            SettingError: if a setting is out of its range; the message names it.
         """
         validated = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         X, y = (np.asarray(values, float) for values in validated)
@@ -106,7 +106,9 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
         with jax.enable_x64(True):
             functions = GaussianBumps(X.shape[1]) if self.functions is None else self.functions
             if not isinstance(functions, AbstractFunctionClass):
-                raise SettingError("functions", found=repr(functions), rule="a class of functions, or None")
+                raise SettingError(
+                    "functions", found=repr(functions), rule="a class of functions (an AbstractFunctionClass), or None"
+                )
             transformer = construct_transformer(
                 functions, whole("features", self.features), whole("layers", self.layers), examples=len(y),
                 key=jax.random.key(seed), penalty=_number("penalty", self.penalty),
@@ -115,7 +117,11 @@ class InContextRegressor(RegressorMixin, BaseEstimator):
             )  # fmt: skip
             known = transformer.features.omega.shape[1]
             if known != X.shape[1]:
-                raise ShapeError("functions", found=f"functions of {known} variables", rule=f"{X.shape[1]} columns")
+                raise ShapeError(
+                    "functions",
+                    found=f"functions of {known} variables",
+                    rule=f"functions of {X.shape[1]} variables, because X has {X.shape[1]} columns",
+                )
             self.transformer_: InContextTransformer = numpy_leaves(transformer)
         return self
 

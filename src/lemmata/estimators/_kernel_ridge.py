@@ -47,12 +47,13 @@ class AbstractKernelRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             sample_weight: (n,) numbers of at least 0; None is 1 for every row.
 
         Raises:
-            NotPositiveDefiniteError: the kernel is indefinite on these rows; names the smallest eigenvalue.
-            SettingError: a ridge or time that is no number of at least 0, or a kernel that is none.
-            DataError: inputs that hold strings, or weights that are negative, not finite, or all 0.
+            NotPositiveDefiniteError: if the kernel is indefinite on these rows; the message states the smallest
+                eigenvalue.
+            SettingError: for a ridge or time that is not a number of at least 0, or a kernel of another type.
+            DataError: for inputs that contain strings, or weights that are negative, not finite, or all 0.
 
         Warns:
-            ContradictionWarning: equal inputs with different targets, where ridge = 0 or time = inf.
+            ContradictionWarning: for equal inputs with different targets, if ridge = 0 or time = inf.
         """
         rows = training_rows(self, X, y, sample_weight, multi_output=True, y_numeric=True).merged()
         self._ridge, self._time = (not_negative(name, getattr(self, name)) for name in ("ridge", "time"))
@@ -135,7 +136,9 @@ class KernelRegressor(AbstractKernelRegressor):
     def kernel_for(self, columns: int) -> AbstractKernel:
         """The kernel that was given, or the default one."""
         if not (self.kernel is None or isinstance(self.kernel, AbstractKernel)):
-            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata, or None")
+            raise SettingError(
+                "kernel", found=repr(self.kernel), rule="a kernel of lemmata (an AbstractKernel), or None"
+            )
         return RBF((columns / 2) ** 0.5) if self.kernel is None else self.kernel
 
 
@@ -189,7 +192,7 @@ def chosen_network(network: Any) -> AbstractLayer:
         network: a layer or None.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: for any other value.
     """
     if network is None:
         return relu_network(depth=3, bias_std=0.1)
@@ -207,7 +210,7 @@ def not_negative(name: str, value: Any, rule: str = "a number, at least 0, or No
         rule: what may stand there, for the error.
 
     Raises:
-        SettingError: where it is no number, or negative, or a ridge that is infinite.
+        SettingError: if the value is not a number of at least 0, or if a ridge is infinite.
     """
     try:
         number = None if isinstance(value, str | bool) else float(value) if value is not None else 0.0
@@ -227,7 +230,7 @@ def at_least_0(name: str, value: Any, rule: str = "a finite number, at least 0")
         rule: what may stand there, for the error.
 
     Raises:
-        SettingError: where it is no number, negative or infinite.
+        SettingError: if the value is not a finite number of at least 0.
     """
     number = not_negative(name, value, rule)
     if number is None:
@@ -243,7 +246,7 @@ def above_0(name: str, value: Any) -> float:
         value: the value of a setting.
 
     Raises:
-        SettingError: where it is no number, infinite, or not above 0.
+        SettingError: if the value is not a finite number above 0.
     """
     rule = "a finite number above 0"
     number = at_least_0(name, value, rule)

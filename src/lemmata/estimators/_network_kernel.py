@@ -73,7 +73,11 @@ class NetworkKernel(Kernel):
     def _kernel(self) -> AbstractKernel:
         found = _NAME.fullmatch(str(self.network))
         if found is None:
-            raise SettingError("network", found=repr(self.network),
-                               rule="relu-DEPTH, erf-DEPTH, gelu-DEPTH or softmax")  # fmt: skip
+            raise SettingError(
+                "network",
+                found=repr(self.network),
+                rule="relu-DEPTH, erf-DEPTH, gelu-DEPTH or softmax, where DEPTH is a whole number",
+                remedy="write 'relu-3', for example",
+            )
         kind, depth = found.groups()
         return SoftmaxTangent(self.sigma) if kind is None else TangentKernel(_DEEP[kind](int(depth)))

@@ -36,8 +36,8 @@ class PlainTable(TransformerMixin, BaseEstimator):
         units: for each column whose numbers have a unit before or behind them, the unit: "€".
 
     Raises:
-        DataError: a column is missing from a table.
-        SettingError: a part of a date is unknown.
+        DataError: if a column is missing from a table.
+        SettingError: if a part of a date is unknown.
 
     Example:
         >>> import polars as pl
@@ -64,7 +64,9 @@ class PlainTable(TransformerMixin, BaseEstimator):
         """Learn nothing from the rows, but refuse settings that are unknown."""
         unknown = [part for parts in (self.dates or {}).values() for part in parts if part not in ("weekday", *_WAVES)]
         if unknown:
-            raise SettingError("a part of dates is unknown", found=repr(unknown[0]), rule="weekday, year or day")
+            raise SettingError(
+                "dates", found=f"the unknown part {unknown[0]!r}", rule="the parts weekday, year and day only"
+            )
         return self
 
     def __sklearn_is_fitted__(self):
@@ -81,9 +83,12 @@ class PlainTable(TransformerMixin, BaseEstimator):
         cells = {str(name).strip(): (X, j) for j, name in enumerate(X.columns)}
         missing = [name for name in self.columns if name not in cells]
         if missing:
-            raise DataError("columns are missing from the table", found=f"no {', '.join(map(repr, missing[:10]))}",
-                            rule="the table has every column that the model was fitted to",
-                            remedy="add these columns; cells that are not known may be empty")  # fmt: skip
+            raise DataError(
+                "columns are missing from the table",
+                found=f"a table without {', '.join(map(repr, missing[:10]))}",
+                rule="every column that the model was fitted on",
+                remedy="add these columns; leave unknown cells empty",
+            )
         found, dates = [], self.dates or {}
         for name in self.columns:
             column = _series(name, *cells[name])

@@ -39,14 +39,14 @@ class Rows(NamedTuple):
         """The classes among the targets, in order, and the place of each row's.
 
         Raises:
-            DataError: there is but one.
-            ValueError: the targets are no classes.
+            DataError: if there is only one class.
+            ValueError: if the targets are not classes.
         """
         check_classification_targets(self.targets)
         classes, index = np.unique(self.targets, return_inverse=True)
         if len(classes) < 2:
             found = f"one class, {classes[0]!r}"
-            raise DataError("labels", found=found, rule="at least two classes", remedy="more rows")
+            raise DataError("labels", found=found, rule="at least two classes", remedy="add rows of another class")
         return classes, index
 
     def merged(self) -> "Rows":
@@ -81,7 +81,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **rules: A
         rules: of scikit-learn's `validate_data`, for the targets.
 
     Raises:
-        DataError: for inputs that hold strings, and for other weights.
+        DataError: for inputs that contain strings, and for invalid weights.
     """
     network = getattr(estimator, "network", None)
     X = as_points(network, X)
@@ -113,7 +113,7 @@ def refuse_text(X: Any) -> None:
         X: inputs.
 
     Raises:
-        DataError: names the row of one.
+        DataError: for an input that is a string; the message names its row.
     """
     values = X if isinstance(X, np.ndarray) else np.asarray(X) if isinstance(X, list | tuple) or _is_frame(X) else None
     if values is None or values.dtype.kind not in "USO":
@@ -124,8 +124,9 @@ def refuse_text(X: Any) -> None:
         raise DataError(
             "inputs X",
             found=f"a string, {str(values.reshape(-1)[text.index(True)])!r}, in row {row} (counted from 0)",
-            rule="numbers",
-            remedy="X.astype(float) where strings are numbers, an encoder such as OneHotEncoder where they are not",
+            rule="numbers only",
+            remedy="convert with X.astype(float) if the strings are numbers; otherwise use an encoder such "
+            "as OneHotEncoder",
         )
 
 
@@ -145,7 +146,7 @@ def _weights(given: Any, rows: int) -> Float[np.ndarray, " n"]:
         raise DataError(
             "sample_weight",
             found=f"shape {weights.shape}" if weights.shape != (rows,) else f"smallest {weights.min()}",
-            rule=f"finite numbers of at least 0, not all of them zero, one for each of the {rows} rows",
+            rule=f"{rows} finite weights (one for each row) that are not negative, at least one of them above 0",
         )
     return weights
 
@@ -167,9 +168,9 @@ def warn_of_contradictions(rows: Rows, setting: str) -> None:
     if differs.any():
         row = int(np.argmax(differs))
         warnings.warn(
-            f"{int(differs.sum())} rows repeat the inputs of another row with other targets (the first is row {row}, "
-            f"counted from 0), and with {setting} no function passes through them: a mean of theirs is fitted. "
-            "Give a ridge or noise above 0, or drop the repetitions.",
+            f"{int(differs.sum())} rows have the inputs of another row but different targets (the first is row {row}, "
+            f"counted from 0). No function passes through both targets, so with {setting} their mean is fitted. "
+            "Set a ridge or noise above 0, or drop the repeated rows.",
             ContradictionWarning,
             stacklevel=4,
         )

@@ -34,7 +34,8 @@ class SklearnKernel(Kernel):
             sets it.
 
     Raises:
-        SettingError: at any use, where the kernel is none, or a path leads to no positive number.
+        SettingError: at any use, if the kernel is not a kernel of lemmata, or a path does not lead to a positive
+            number.
 
     Example:
         >>> import numpy as np
@@ -68,10 +69,15 @@ class SklearnKernel(Kernel):
             eval_gradient: whether derivatives are wanted, of K(X, X) alone.
 
         Raises:
-            SettingError: for a gradient with Y.
+            SettingError: for a gradient with other points Y.
         """
         if eval_gradient and Y is not None:
-            raise SettingError("eval_gradient", found="other points Y", rule="derivatives are those of K(X, X)")
+            raise SettingError(
+                "eval_gradient",
+                found="eval_gradient=True with other points Y",
+                rule="the gradient of K(X, X) only",
+                remedy="leave Y out, or set eval_gradient=False",
+            )
         with jax.enable_x64(True):
             x = jnp.asarray(np.asarray(X, float))
             y = None if Y is None else jnp.asarray(np.asarray(Y, float))
@@ -129,7 +135,7 @@ class SklearnKernel(Kernel):
 
     def _whole(self) -> AbstractKernel:
         if not isinstance(self.kernel, AbstractKernel):
-            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata")
+            raise SettingError("kernel", found=repr(self.kernel), rule="a kernel of lemmata (an AbstractKernel)")
         return jax_leaves(float64_leaves(self.kernel))
 
     def _current(self) -> AbstractKernel:

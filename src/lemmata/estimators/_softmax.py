@@ -89,11 +89,13 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             y: targets (n,) or (n, k).
 
         Raises:
-            DataError: with `normalise=False`, a row of norm above 1; a row of inputs or of centred targets whose norm
-                overflows; where `time` is None, inputs so short that the kernel underflows. Names the row.
-            SettingError: a width that is odd or no integer, a negative sigma, one so large that the kernel overflows, a
-                negative time, a time that a network needs more than a million steps for, or a value of another type.
-            SolverError: the network's training diverged.
+            DataError: for a row of norm above 1 with `normalise=False`, a row whose inputs or centred targets have a
+                norm that overflows, or, if `time` is None, inputs so short that the kernel underflows. The message
+                names the row.
+            SettingError: for a width that is not an even integer, a sigma that is negative or so large that the kernel
+                overflows, a negative time, a time for which a network needs more than a million steps, or a value of
+                another type.
+            SolverError: if the training of the network diverged.
         """
         validated = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
         X, y = (np.asarray(values, float) for values in validated)
@@ -111,15 +113,20 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._sigma = float(self.sigma)
             limit, points = SoftmaxTangent(sigma=self._sigma), jnp.asarray(self._points)
             if not bool(jnp.isfinite(limit.diagonal(points)).all()):
-                raise SettingError("sigma", found=self.sigma, rule="exp(sigma²) is finite", remedy="a smaller sigma")
+                raise SettingError(
+                    "sigma",
+                    found=self.sigma,
+                    rule="a number for which exp(sigma²) is finite",
+                    remedy="use a smaller sigma",
+                )
             matrix = gram(limit, points)
             kernel, targets = spectrum(matrix), jnp.asarray(self._targets)
             if self.time is None and longest > 0 and not float(kernel.eigenvalues[0]) > _SMALLEST:
                 raise DataError(
                     "training inputs",
-                    found=f"norms up to {longest:.3g}, of row {row} (counted from 0)",
-                    rule="squares of norms do not underflow",
-                    remedy="normalise=True, or scale the inputs",
+                    found=f"norms of at most {longest:.3g} (row {row}, counted from 0)",
+                    rule="norms whose squares do not underflow to 0",
+                    remedy="set normalise=True, or scale the inputs",
                 )
             self.time_ = default_time(kernel, targets) if self.time is None else float(self.time)
             self._spectrum, self.steps_ = numpy_leaves(kernel), 0
@@ -134,7 +141,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             X: inputs (p, d).
 
         Raises:
-            DataError: a row whose outputs are not finite, because its norm is far above those of training; names it.
+            DataError: for a row whose outputs are not finite, because its norm is far above the norms of the training
+                rows; the message names the row.
         """
         check_is_fitted(self)
         return self.predict_at(self.time_, X)
@@ -154,14 +162,15 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             (p,) or (p, k) for one time; a leading axis for several.
 
         Raises:
-            SettingError: a time that is no number or negative, or that a network needs more than a million steps for.
-            DataError: a row whose outputs are not finite; names it.
+            SettingError: for a time that is not a number of at least 0, or for which a network needs more than a
+                million steps.
+            DataError: for a row whose outputs are not finite; the message names the row.
         """
         check_is_fitted(self)
         X = np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
         times = _numbers(time)
         if times is None or times.ndim > 1 or not (times >= 0).all():
-            raise SettingError("time", found=repr(time), rule="one number or a list of numbers, each at least 0")
+            raise SettingError("time", found=repr(time), rule="one number or a list of numbers, none of them negative")
         with np.errstate(over="ignore", invalid="ignore"):
             outputs = self._outputs(np.atleast_1d(times), X / self.scale_).reshape(-1, len(X), *self._shape)
             outputs = self.offset_ + self.target_scale_ * outputs
@@ -170,9 +179,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             row = int(np.argmin(finite))
             raise DataError(
                 f"row {row} (counted from 0)",
-                rule="outputs that float64 can hold",
-                found=f"outputs that are not finite, at inputs up to {np.abs(X[row]).max():.6g} in size",
-                remedy="inputs nearer to those of training",
+                rule="finite outputs",
+                found=f"outputs that are not finite, at inputs of absolute value up to {np.abs(X[row]).max():.6g}",
+                remedy="ask for inputs nearer to the training inputs",
             )
         return outputs if times.ndim else outputs[0]
 
@@ -191,9 +200,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         sigma, time = _numbers(self.sigma), _numbers(self.time)
         if sigma is None or sigma.ndim or not 0 <= sigma < math.inf:
-            raise SettingError("sigma", found=repr(self.sigma), rule="a finite number, at least 0")
+            raise SettingError("sigma", found=repr(self.sigma), rule="a finite number that is not negative")
         if self.time is not None and (time is None or time.ndim or not time >= 0):
-            raise SettingError("time", found=repr(self.time), rule="a number, at least 0, or None")
+            raise SettingError("time", found=repr(self.time), rule="a number that is not negative, or None")
         if self.width is not None:
             _units(self.width)
 
@@ -215,9 +224,9 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             steps = math.inf if math.isinf(time) else steps
             raise SettingError(
                 "time",
-                found=f"{time:g}, which is {steps:.3g} steps of gradient descent",
-                rule=f"at most {_MOST_STEPS} steps",
-                remedy="a shorter time, or width=None, which is exact at any time",
+                found=f"{time:g}, which needs {steps:.3g} steps of gradient descent",
+                rule=f"a time that needs at most {_MOST_STEPS} steps",
+                remedy="use a shorter time, or width=None, for which any time is exact",
             )
 
     def _descend(self, params: dict[str, np.ndarray], steps: int, step: float) -> dict[str, np.ndarray]:
@@ -228,8 +237,8 @@ class SoftmaxRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise SolverError(
                 "gradient descent of the softmax network",
                 found="weights that are not finite",
-                rule="training converges",
-                remedy="a larger width",
+                rule="finite weights at every step",
+                remedy="use a larger width",
             )
         return {**params, "weight": weight}
 

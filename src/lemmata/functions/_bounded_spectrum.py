@@ -42,7 +42,9 @@ class BoundedSpectrum(AbstractFunctionClass):
 
     def __check_init__(self):
         if self.dimension < 1 or self.steps < 1:
-            raise SettingError("dimension and steps", found=(self.dimension, self.steps), rule="at least 1")
+            raise SettingError(
+                "dimension and steps", found=(self.dimension, self.steps), rule="two whole numbers of at least 1"
+            )
 
     def moment(self) -> Float[Array, ""]:
         """The mass."""
@@ -120,7 +122,7 @@ def bounded_spectrum(
         steps: of the walk that draws frequencies.
 
     Raises:
-        SettingError: an infinite moment, or an inverse transform that is not the bound's at 0.
+        SettingError: for an infinite moment, or an inverse transform that differs from that of the bound at 0.
     """
     found = spectral_moment(bound, dimension, key)
     total = spectral_moment(lambda omega: bound(omega) / jnp.linalg.norm(omega, axis=1), dimension, key)
@@ -128,8 +130,8 @@ def bounded_spectrum(
     allowed = 8 * total.standard_error + total.truncation + 1e-3 * total.value
     if not abs(value - total.value) <= allowed:
         raise SettingError(
-            "original", found=f"{value:.6g} at 0", rule=f"the integral of the bound, {total.value:.6g}",
-            remedy="f(x) = integral of exp(i <omega, x>) F(omega), without a factor 2 pi",
+            "value of the original at 0", found=f"{value:.6g}", rule=f"the integral of the bound, {total.value:.6g}",
+            remedy="use the convention f(x) = integral of exp(i <omega, x>) F(omega), without a factor 2 pi",
         )  # fmt: skip
     scale = jnp.asarray(2.4 * found.median / dimension)
     return BoundedSpectrum(bound, original, dimension, jnp.asarray(found.value), scale, steps)

@@ -52,15 +52,19 @@ def radial_moment(transform: Callable[[Float[np.ndarray, " n"]], Array], dimensi
         dimension: d.
 
     Raises:
-        SettingError: an integral that still grows at its upper end.
+        SettingError: for an integral that still grows at its upper end.
     """
     logarithm = np.linspace(math.log(1e-8), math.log(1e8), 20001)
     r = np.exp(logarithm)
     terms = r ** (dimension + 1) * np.abs(np.asarray(transform(r)))
     total = float(terms.sum()) * float(logarithm[1] - logarithm[0])
     if not (math.isfinite(total) and terms[-1] <= 1e-3 * terms.max()):
-        raise SettingError("Barron parameter", found=f"{terms[-1]:.3g} at |omega| = 1e8",
-                           rule="the integral of |omega| |F(omega)| is finite")  # fmt: skip
+        raise SettingError(
+            "Barron parameter",
+            found=f"the term {terms[-1]:.3g} at |omega| = 1e8",
+            rule="a finite integral of |omega| |F(omega)|",
+            remedy="use a smoother function; one with jumps or kinks has no finite Barron parameter",
+        )
     return 2 * math.pi ** (dimension / 2) / math.gamma(dimension / 2) * total
 
 
@@ -148,13 +152,17 @@ def polynomial_bound(
         period: of the extension, more than 2.
 
     Raises:
-        ShapeError: other than one polynomial a direction.
-        SettingError: a period of at most 2.
+        ShapeError: if there is not one polynomial for each direction.
+        SettingError: for a period of at most 2.
     """
     if len(polynomials) != len(directions):
-        raise ShapeError("polynomials", found=len(polynomials), rule=f"one for each of {len(directions)} directions")
+        raise ShapeError(
+            "polynomials",
+            found=f"{len(polynomials)} polynomials",
+            rule=f"one polynomial for each of the {len(directions)} directions",
+        )
     if not period > 2:
-        raise SettingError("period", found=period, rule="more than 2, the length of [-1, 1]")
+        raise SettingError("period", found=period, rule="a number above 2, because [-1, 1] has length 2")
     bound = jnp.zeros(())
     for coefficients, direction in zip(polynomials, directions, strict=True):
         scaled = jnp.asarray(coefficients, float) * jnp.linalg.norm(direction) ** jnp.arange(len(coefficients))

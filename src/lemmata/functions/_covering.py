@@ -52,7 +52,7 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
         epsilon: the precision, positive.
 
     Raises:
-        SettingError: a class for which none is known, or a precision that is not positive.
+        SettingError: for a class with an unknown covering number, or a precision that is not positive.
     """
     _check(epsilon)
     if isinstance(functions, Cosines):
@@ -64,8 +64,8 @@ def log_class_cover(functions: AbstractFunctionClass, epsilon: float) -> float:
     if isinstance(functions, GaussianBumps):
         return functions.bumps * (math.log1p(4 / epsilon) + functions.dimension * math.log1p(8 / epsilon))
     raise SettingError(
-        "the class of functions", found=type(functions).__name__, rule="a class with finitely many parameters",
-        remedy="give the logarithm of its covering number yourself",
+        "class of functions", found=type(functions).__name__, rule="a class with finitely many parameters",
+        remedy="pass the logarithm of its covering number yourself",
     )  # fmt: skip
 
 
@@ -87,4 +87,4 @@ def required_features(functions: AbstractFunctionClass, epsilon: float, dimensio
 
 def _check(epsilon: float) -> None:
     if not epsilon > 0:
-        raise SettingError("epsilon", found=epsilon, rule="positive")
+        raise SettingError("epsilon", found=epsilon, rule="a positive number")

@@ -34,7 +34,7 @@ class GaussianBumps(AbstractFunctionClass):
             raise SettingError("dimension", found=self.dimension, rule="at least 1")
         for name, value in {"scale": self.scale, "size": self.size}.items():
             if isinstance(value, int | float) and not value > 0:
-                raise SettingError(f"{name} of the bumps", found=value, rule="positive")
+                raise SettingError(f"{name} of the bumps", found=value, rule="a positive number")
 
     def moment(self) -> Float[Array, ""]:
         """Size times the mean length of a normal vector of standard deviation scale."""

@@ -76,7 +76,7 @@ def spectral_moment(
         number: of frequencies.
 
     Raises:
-        SettingError: values that are not finite, or an infinite moment.
+        SettingError: for values that are not finite, or an infinite moment.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -89,8 +89,9 @@ def spectral_moment(
     uniform, normal = jax.random.uniform(first, (number,)), jax.random.normal(second, (number, dimension))
     radius, terms = (np.asarray(part) for part in radial_terms(transform, uniform, normal))
     if not np.isfinite(terms).all():
-        raise SettingError("the Fourier transform", found="values that are not finite", rule="a bounded density",
-                           remedy="atoms belong in `Cosines`, lines in `LogisticNetworks`")  # fmt: skip
+        raise SettingError("Fourier transform", found="values that are not finite", rule="a bounded density",
+                           remedy="write a function with atoms in its transform as `Cosines`, and one with lines as "
+                "`LogisticNetworks`")  # fmt: skip
     value = float(terms.mean())
     decades = math.log(radius[-1] / radius[0]) / math.log(10)
     half = max(int(number / (2 * decades)), 1)
@@ -108,9 +109,10 @@ def _continued(last: float, before: float, value: float, what: str) -> float:
         return last
     if last >= _GROWING * before:
         raise SettingError(
-            "Barron parameter", found=f"parts of {before:.3g} and {last:.3g} at the two last shells of {what}",
-            rule="the integral of |omega| |F(omega)| is finite",
-            remedy="functions with jumps or kinks have no finite one; smooth them, or resolve them better",
+            "Barron parameter", found=f"contributions {before:.3g} and {last:.3g} from the last two shells of {what}",
+            rule="a finite integral of |omega| |F(omega)|",
+            remedy="smooth the function if it has jumps or kinks, because its parameter is infinite then; "
+                "otherwise use a finer grid",
         )  # fmt: skip
     return last * (last / before) / (1 - last / before)
 
@@ -130,15 +132,24 @@ def moment_from_grid(values: Float[Array | np.ndarray, "..."], side: float) -> S
         side: half the length of the cube's edge, more than 1.
 
     Raises:
-        ShapeError: a grid of unequal or unusable sides.
-        SettingError: a side of at most 1, or octaves of frequencies that do not fall.
+        ShapeError: for a grid with unequal sides or a wrong number of points.
+        SettingError: for a side of at most 1, or if the contributions of the octaves of frequencies do not fall.
     """
     values = np.asarray(values, float)
     m, d = values.shape[0], values.ndim
     if d < 1 or set(values.shape) != {m} or m % 4 or m < 16:
-        raise ShapeError("values", found=values.shape, rule="equal sides, a multiple of 4, at least 16")
+        raise ShapeError(
+            "values",
+            found=f"shape {values.shape}",
+            rule="axes of equal length, which is a multiple of 4 and at least 16",
+        )
     if not side > 1:
-        raise SettingError("side", found=side, rule="more than 1", remedy="the margin holds the extension")
+        raise SettingError(
+            "side",
+            found=side,
+            rule="a number above 1, because the margin around the unit ball holds the extension of the function",
+            remedy="use a larger side",
+        )
     axis = -side + 2 * side / m * np.arange(m)
     radius = np.sqrt(sum(part**2 for part in np.meshgrid(*d * [axis], indexing="ij")))
     product = (values - values[(radius > 1) & (radius < side)].mean()) * _taper((radius - 1) / (side - 1))
@@ -192,13 +203,17 @@ def moment_from_samples(
         number: of frequencies.
 
     Raises:
-        ShapeError: other than one value a point, or fewer than 4 points.
-        SettingError: a width or ridge that is not positive.
+        ShapeError: if there is not one value for each point, or for fewer than 4 points.
+        SettingError: for a width or ridge that is not positive.
     """
     if x.ndim != 2 or y.shape != x.shape[:1] or len(x) < 4:
-        raise ShapeError("x and y", found=(x.shape, y.shape), rule="at least 4 points (n, d) and one value for each")
+        raise ShapeError(
+            "x and y",
+            found=f"shapes {x.shape} and {y.shape}",
+            rule="x of shape (n, d) with at least 4 points, and one value of y for each",
+        )
     if not (width > 0 and ridge > 0):
-        raise SettingError("width and ridge", found=(width, ridge), rule="positive")
+        raise SettingError("width and ridge", found=f"width={width} and ridge={ridge}", rule="positive numbers")
     omega = np.asarray(jax.random.normal(key, (number, x.shape[1]))) / width
 
     def terms(points: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ class Scale(AbstractKernel):
     """K(x, y) = factor kernel(x, y) with a positive factor; written `factor * kernel`.
 
     Raises:
-        SettingError: where the factor is known and not positive.
+        SettingError: if the factor is known and not positive.
     """
 
     kernel: AbstractKernel
@@ -138,7 +138,7 @@ class Power(AbstractKernel):
     """K(x, y) = kernel(x, y)^exponent for an integer exponent of at least 1; written `kernel ** exponent`.
 
     Raises:
-        SettingError: where the exponent is not an integer or is below 1.
+        SettingError: if the exponent is not an integer or is below 1.
     """
 
     kernel: AbstractKernel

@@ -59,13 +59,13 @@ def gram_on_disk(
         The array (`zarr.Array`), opened for reading; `zarr.open_array(path)` opens it later.
 
     Raises:
-        DataError: where the folder holds something else, a damaged array (names the tile), or the matrix of another
-            problem; where the disk is full or the folder closed.
-        MemoryPlanError: where memory does not hold a tile, or the disk not the matrix; says the plan.
-        SettingError: where zarr is not installed, the executor is none, or as `gram`.
-        SolverError: where the executor died or a worker did not answer; names the tile. What is finished stays, and the
-            same call with a working executor goes on.
-        ShapeError: as `gram`.
+        DataError: if the folder holds other files, a damaged array (the message names the tile) or the matrix of
+            another problem, if the disk is full, or if the folder is not writable.
+        MemoryPlanError: if a tile does not fit into memory or the matrix onto the disk; the message states the plan.
+        SettingError: if zarr is not installed or the executor has another type, and for the same reasons as `gram`.
+        SolverError: if the executor died or a worker did not answer; the message names the tile. Finished tiles are
+            kept, and repeating the call with a working executor continues.
+        ShapeError: for the same reasons as `gram`.
 
     Example:
         >>> import pathlib, tempfile
@@ -81,7 +81,7 @@ def gram_on_disk(
     x, y, _ = checked_problem(kernel, x, y)
     other = x if y is None else y
     if 0 in (len(x), len(other)):
-        raise DataError("points", found="none", rule="at least one row")
+        raise DataError("points", found="no row", rule="at least one row")
     folder, digest = pathlib.Path(path), problem_digest(kernel, x, y)
     check_blocks(block, working_set)
     stored = _stored(zarr, folder, digest) if folder.exists() and any(folder.iterdir()) else None
@@ -144,7 +144,8 @@ def _check_chunks(plan: GramPlan, folder: pathlib.Path, finished: set[str]) -> N
                     f"tile {tile_name(i, j)} in {folder}",
                     rule=f"{expected} bytes in {chunk.relative_to(folder)}",
                     found="no file" if found is None else f"a damaged array: {found} bytes",
-                    remedy=f"remove {folder / 'done' / tile_name(i, j)}: the same call then computes this tile again",
+                    remedy=f"remove {folder / 'done' / tile_name(i, j)} and repeat the call, which then computes "
+                    "this tile again",
                 )
 
 
@@ -154,9 +155,9 @@ def _compare(computed: np.ndarray, found: np.ndarray, folder: pathlib.Path) -> N
     if not np.all(np.abs(computed - found) <= allowed):
         raise DataError(
             f"folder {folder}",
-            found="a finished tile with other values",
+            found="a finished tile with different values",
             rule="the matrix of this kernel and points",
-            remedy="another path, or remove the folder",
+            remedy="choose another path, or remove the folder",
         )
 
 
@@ -167,17 +168,21 @@ def _stored(zarr: ModuleType, folder: pathlib.Path, digest: str) -> Any:
     except Exception as error:  # zarr raises what its many readers of metadata raise
         raise DataError(
             f"folder {folder}",
-            found=f"no zarr array that can be read ({type(error).__name__}: {error})",
-            rule="a new folder, or one that gram_on_disk wrote",
-            remedy="another path, or remove the folder",
+            found=f"no zarr array that can be read there ({type(error).__name__}: {error})",
+            rule="a new folder, or a folder that gram_on_disk wrote",
+            remedy="choose another path, or remove the folder",
         ) from error
     if found != (FORMAT, digest):
-        what = "a zarr array of another origin" if found[0] != FORMAT else "the matrix of another kernel or points"
+        what = (
+            "a zarr array that gram_on_disk did not write"
+            if found[0] != FORMAT
+            else "the matrix of another kernel or points"
+        )
         raise DataError(
             f"folder {folder}",
             found=what,
             rule="the matrix of this kernel and these points",
-            remedy="another path, or remove the folder",
+            remedy="choose another path, or remove the folder",
         )
     return stored
 
@@ -188,7 +193,7 @@ def _refuse_too_large(plan: GramPlan, folder: pathlib.Path) -> None:
             "work on a tile",
             found=str(plan),
             rule=f"at most the {size(free)} that are free",
-            remedy="a smaller working_set",
+            remedy="choose a smaller working_set",
         )
     parent = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     written = sum(entry.stat().st_size for entry in folder.rglob("*") if entry.is_file()) if folder.exists() else 0
@@ -197,5 +202,5 @@ def _refuse_too_large(plan: GramPlan, folder: pathlib.Path) -> None:
             "Gram matrix on disk",
             found=str(plan),
             rule=f"at most the {size(free)} that are free at {parent}",
-            remedy="another disk, fewer points, or float32",
+            remedy="use another disk, fewer points, or float32",
         )

@@ -24,7 +24,7 @@ class Linear(AbstractKernel):
         scale: a positive number; the dimension d makes the kernel of standardised inputs of order 1.
 
     Raises:
-        SettingError: where the scale is known and not positive.
+        SettingError: if the scale is known and not positive.
     """
 
     scale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
@@ -53,7 +53,7 @@ class Polynomial(AbstractKernel):
         scale: a positive number.
 
     Raises:
-        SettingError: where one of them breaks its rule.
+        SettingError: if a setting breaks its rule.
     """
 
     degree: int = eqx.field(static=True, converter=counting("Polynomial.degree"))
@@ -76,7 +76,7 @@ class ExponentialDotProduct(AbstractKernel):
         scale: a positive number.
 
     Raises:
-        SettingError: where the scale is known and not positive.
+        SettingError: if the scale is known and not positive.
     """
 
     scale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)

@@ -43,12 +43,14 @@ def gram(
         working_set: bytes that the work beside points and output may take; above 1 GiB `None` is 256 MiB.
 
     Raises:
-        ShapeError: where x and y are not rows of points of one shape, or the kernel gives no number a pair.
-        DataError: for points in float16 or complex numbers, and for a number that is not finite; names its row.
-        SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
-            kernel is none, an entry is not finite, or K(x, y) and K(y, x) differ by more than rounding (in tiles: in a
-            tile on the diagonal).
-        MemoryPlanError: where the matrix does not fit; says the plan.
+        ShapeError: if x and y are not rows of points of the same shape, or the kernel does not return one number for
+            each pair.
+        DataError: for points in float16 or complex numbers, and for a number that is not finite; the message names its
+            row.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0. Also if the
+            kernel is not a kernel of lemmata, an entry is not finite, or K(x, y) and K(y, x) differ by more than
+            rounding. In tiles only those on the diagonal are checked for symmetry.
+        MemoryPlanError: if the matrix does not fit; the message states the plan.
 
     Example:
         >>> import jax.numpy as jnp
@@ -104,7 +106,7 @@ def _refuse_too_large(plan: GramPlan, x: Array) -> None:
             "Gram matrix",
             found=str(plan),
             rule=f"at most the {size(free)} that are free",
-            remedy="gram_on_disk(kernel, x, path=...), fewer points, or float32",
+            remedy="use gram_on_disk(kernel, x, path=...), fewer points, or float32",
         )
 
 

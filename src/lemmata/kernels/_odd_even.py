@@ -26,8 +26,8 @@ class _Stretched(eqx.Module):
         if x.shape[-1] != len(self.lengthscales):
             raise SettingError(
                 "OddEvenKernel.lengthscale",
-                found=f"{len(self.lengthscales)} of them, points of {x.shape[-1]} coordinates",
-                rule="one number, or one for each coordinate",
+                found=f"{len(self.lengthscales)} lengthscales for points with {x.shape[-1]} coordinates",
+                rule="one lengthscale, or one for each coordinate",
             )
         return x / self.lengthscales.astype(x.dtype)
 
@@ -61,9 +61,9 @@ class OddEvenKernel(AbstractKernel):
         parities: the coordinates whose parity counts, (0,) for the protons of (Z, N) alone; None is all.
 
     Raises:
-        SettingError: where a length scale is known and not positive, the weight negative, or a coordinate no whole
-            number of at least 0 or named twice; at points that do not have such a coordinate, or another number of
-            coordinates than there are length scales.
+        SettingError: if a length scale is known and not positive, the weight is negative, or a coordinate is not a
+            whole number of at least 0 or is named twice. Also for points that lack a named coordinate, or whose number
+            of coordinates differs from that of the length scales.
 
     Reference: tang2024charge.
     """
@@ -86,8 +86,8 @@ class OddEvenKernel(AbstractKernel):
             raise SettingError(
                 "OddEvenKernel.parities",
                 found=checked,
-                rule="one or more different coordinates",
-                remedy="None where all of them count",
+                rule="at least one coordinate, and each only once",
+                remedy="pass None to use all coordinates",
             )
 
     def __call__(self, x: Float[Array, " d"], y: Float[Array, " d"]) -> Float[Array, ""]:
@@ -118,8 +118,8 @@ class OddEvenKernel(AbstractKernel):
         if self.parities is not None and max(self.parities) >= x.shape[-1]:
             raise SettingError(
                 "OddEvenKernel.parities",
-                found=f"coordinate {max(self.parities)}, points of {x.shape[-1]}",
-                rule="coordinates are counted from 0",
+                found=f"coordinate {max(self.parities)} for points with {x.shape[-1]} coordinates",
+                rule=f"coordinates from 0 to {x.shape[-1] - 1}, because they are counted from 0",
             )
         counted = x if self.parities is None else x[..., jnp.array(self.parities)]
         return jnp.mod(jnp.round(counted), 2) == 1

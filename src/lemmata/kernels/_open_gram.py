@@ -19,9 +19,9 @@ def open_gram(path: str | pathlib.Path) -> Any:
         The array (`zarr.Array`), opened for reading.
 
     Raises:
-        MissingFileError: where there is no such folder.
-        DataError: where there is no matrix of `gram_on_disk`, or not all of one; says how many of its tiles are there.
-        SettingError: where zarr is not installed.
+        MissingFileError: if there is no such folder.
+        DataError: if the folder has no complete matrix of `gram_on_disk`; the message states how many tiles are there.
+        SettingError: if zarr is not installed.
 
     Example:
         >>> import pathlib, tempfile
@@ -37,10 +37,14 @@ def open_gram(path: str | pathlib.Path) -> Any:
     try:
         stored = zarr.open_array(str(folder), mode="r")
     except Exception as error:  # zarr raises what its many readers of metadata raise
-        found = f"no zarr array that can be read ({type(error).__name__})"
-        raise file_error(error)(wrong, found=found, rule="a matrix that gram_on_disk wrote") from error
+        found = f"no zarr array that can be read there ({type(error).__name__})"
+        raise file_error(error)(wrong, found=found, rule="a folder with a matrix that gram_on_disk wrote") from error
     if stored.attrs.get("format") != FORMAT:
-        raise DataError(wrong, found="an array of another origin", rule="a matrix that gram_on_disk wrote")
+        raise DataError(
+            wrong,
+            found="an array that gram_on_disk did not write",
+            rule="a folder with a matrix that gram_on_disk wrote",
+        )
     rows, columns = (range(math.ceil(size / stored.chunks[0])) for size in stored.shape)
     size = stored.chunks[0] * stored.chunks[1] * stored.dtype.itemsize
     symmetric = stored.attrs.get("symmetric", False)
@@ -49,9 +53,10 @@ def open_gram(path: str | pathlib.Path) -> Any:
     if not all(whole):
         raise DataError(
             wrong,
-            found=f"{sum(whole)} of {len(places)} tiles, without {tile_name(*places[whole.index(False)])}",
-            rule="all tiles, each of them whole",
-            remedy="gram_on_disk with the same kernel, points and path, which computes what is missing",
+            found=f"{sum(whole)} of {len(places)} tiles; the first missing tile is "
+            f"{tile_name(*places[whole.index(False)])}",
+            rule="all tiles, each of them complete",
+            remedy="call gram_on_disk with the same kernel, points and path; it computes the missing tiles",
         )
     return stored
 

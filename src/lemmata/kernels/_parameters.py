@@ -29,7 +29,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
     """A converter to an integer that is at least `least`.
 
     Raises:
-        SettingError: from the converter, where the value is not an integer or is below `least`.
+        SettingError: from the converter, if the value is not an integer or is below `least`.
     """
 
     def convert(value: Any) -> int:
@@ -39,7 +39,7 @@ def counting(name: str, *, least: int = 1) -> Callable[[Any], int]:
             number = None
         if number is None or number < least:
             raise SettingError(
-                name, found=repr(value), rule=f"an integer that is at least {least}", remedy="give it as a Python int"
+                name, found=repr(value), rule=f"an integer that is at least {least}", remedy="pass a Python int"
             )
         return number
 
@@ -52,7 +52,7 @@ def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = F
     A number that is being traced (inside jit, vmap or grad) has no value yet and passes.
 
     Raises:
-        SettingError: where the value is known and breaks the rule.
+        SettingError: if the value is known and breaks the rule.
     """
     try:
         known = np.asarray(value)
@@ -63,5 +63,8 @@ def check_number(name: str, value: Array | np.ndarray, *, zero_allowed: bool = F
         raise SettingError(name, found=f"shape {known.shape}", rule=f"one number, {rule}")
     if not (math.isfinite(known) and (known > 0 or (zero_allowed and known == 0))):
         raise SettingError(
-            name, found=float(known), rule=rule, remedy="otherwise the function is not positive semidefinite"
+            name,
+            found=float(known),
+            rule=f"a number that is {rule}, because the function is not positive semidefinite otherwise",
+            remedy="use a value in this range",
         )

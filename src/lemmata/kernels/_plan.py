@@ -117,10 +117,10 @@ def gram_plan(
         working_set: bytes that the work beside points and output may take; `None` is 256 MiB.
 
     Raises:
-        SettingError: where both block and working set are given, or one of them is no whole number above 0; where the
-            kernel is none.
-        MemoryPlanError: where not even a tile of one entry fits in the working set.
-        ShapeError, DataError: as `gram`.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0; if the
+            kernel is not a kernel of lemmata.
+        MemoryPlanError: if not even a tile of one entry fits in the working set.
+        ShapeError, DataError: for the same reasons as `gram`.
 
     Example:
         >>> import jax.numpy as jnp
@@ -147,8 +147,8 @@ def gram_plan(
             raise MemoryPlanError(
                 "working set",
                 found=f"{limit} bytes",
-                rule=f"at least {needed} bytes, for one entry of this kernel",
-                remedy="a larger working_set",
+                rule=f"at least {needed} bytes, which one entry of this kernel needs",
+                remedy=f"set working_set to at least {needed} bytes",
             )
         candidate = max(1, min(candidate - 1, int(0.8 * candidate * math.sqrt(limit / needed))))
     return plan(candidate, needed)
@@ -162,10 +162,15 @@ def check_blocks(block: object, working_set: object) -> None:
         working_set: bytes.
 
     Raises:
-        SettingError: for either.
+        SettingError: if a value is invalid.
     """
     if block is not None and working_set is not None:
-        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+        raise SettingError(
+            "block and working_set",
+            found=f"block={block} and working_set={working_set}",
+            rule="at most one of the two, because each follows from the other",
+            remedy="leave one of them at None",
+        )
     for name, value, unit in (("block", block, "row"), ("working_set", working_set, "byte")):
         if value is None:
             continue

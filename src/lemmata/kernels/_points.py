@@ -36,17 +36,19 @@ def checked_problem(kernel: object, x: object, y: object) -> tuple[Any, Any, boo
         y: other points; `None`, which stays, means `x` itself.
 
     Raises:
-        SettingError: where the kernel is none.
-        ShapeError: where points are no rows of one shape, of at least one number.
-        DataError: for what is no real number, for numbers of 16 bits, and for one that is not finite; names its row.
+        SettingError: if the kernel is not a kernel of lemmata.
+        ShapeError: if the points are not rows of the same shape with at least one number.
+        DataError: for entries that are not real, have 16 bits, or are not finite; the message names the row.
     """
     if not isinstance(kernel, AbstractKernel):
         found = f"the class {kernel.__name__}" if isinstance(kernel, type) else f"a {type(kernel).__name__}"
         raise SettingError(
-            "kernel", found=found, rule="a kernel (an instance of AbstractKernel)",
-            remedy="NNGPKernel(network) or TangentKernel(network) for a network, a subclass of AbstractKernel for a "
-            "function of two points",
-        )  # fmt: skip
+            "kernel",
+            found=found,
+            rule="a kernel (an instance of AbstractKernel)",
+            remedy="use NNGPKernel(network) or TangentKernel(network) for a network, or write a subclass of "
+            "AbstractKernel for a function of two points",
+        )
     left, right = _array("x", x), None if y is None else _array("y", y)
     if right is not None and left.shape[1:] != right.shape[1:]:
         rule = "the same number of columns" if left.ndim == right.ndim == 2 else "points of one shape"
@@ -63,9 +65,9 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
         y: other points.
 
     Raises:
-        ShapeError: where it is not one number a pair; where points are fields, also if the kernel takes none.
+        ShapeError: if the kernel does not return one number for each pair, or if it does not accept fields.
     """
-    fields, remedy = x.ndim > 2, "x.reshape(len(x), -1) for a kernel of vectors"
+    fields, remedy = x.ndim > 2, "reshape the fields to vectors with x.reshape(len(x), -1)"
     try:
         found = cross(x, y)
     except (TypeError, ValueError) as error:
@@ -73,16 +75,16 @@ def entries(cross: Callable[..., Any], x: Any, y: Any) -> Any:
             raise
         raise ShapeError(
             "points",
-            found=f"fields of shape {x.shape[1:]}, on which the kernel fails",
-            rule="points that it takes",
+            found=f"fields of shape {x.shape[1:]}, for which the kernel fails",
+            rule="points that the kernel accepts",
             remedy=remedy,
         ) from error
     if found.shape != (len(x), len(y)):
         raise ShapeError(
             "kernel",
-            found=f"shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
-            rule="one number a pair",
-            remedy=remedy if fields else "a kernel that returns a scalar",
+            found=f"values of shape {found.shape} for {len(x)} x {len(y)} points of shape {x.shape[1:]}",
+            rule="one number for each pair of points",
+            remedy=remedy if fields else "write a kernel that returns one number for two points",
         )
     return found
 
@@ -95,33 +97,38 @@ def _array(name: str, given: Any) -> Any:
         except (TypeError, ValueError) as error:
             raise DataError(
                 what,
-                found=f"a {type(given).__name__} that is no array ({str(error).splitlines()[0]})",
-                rule="an array of real numbers, one point a row",
-                remedy="jnp.asarray(x, float)",
+                found=f"a {type(given).__name__} that cannot become an array ({str(error).splitlines()[0]})",
+                rule="an array of real numbers with one point in each row",
+                remedy="convert it with jnp.asarray(x, float)",
             ) from error
     if points.ndim < 2:
         raise ShapeError(
             what,
             found=f"shape {points.shape}",
-            rule="one point a row: (n, d) or (n, *shape)",
-            remedy="reshape a single point with x[None]",
+            rule="one point in each row: shape (n, d) or (n, *shape)",
+            remedy="turn a single point into a row with x[None]",
         )
     if 0 in points.shape[1:]:
         raise ShapeError(
             what,
-            found=f"shape {points.shape}: axis {points.shape.index(0, 1)} has size 0",
-            rule="points of at least one number",
+            found=f"shape {points.shape}, where axis {points.shape.index(0, 1)} has length 0",
+            rule="points with at least one number each",
         )
     if not jnp.issubdtype(points.dtype, jnp.floating):
         if not (jnp.issubdtype(points.dtype, jnp.integer) or points.dtype == bool):
-            raise DataError(what, found=f"{points.dtype}", rule="real numbers", remedy="jnp.real(x), or other columns")
+            raise DataError(
+                what,
+                found=f"entries of type {points.dtype}",
+                rule="real numbers",
+                remedy="use jnp.real(x), or other columns",
+            )
         points = jnp.asarray(points, float)
     if points.dtype.itemsize < 4:
         raise DataError(
             what,
-            found=f"{points.dtype}, which keeps 3 digits",
+            found=f"entries of type {points.dtype}, which keeps about 3 digits",
             rule="float64 or float32",
-            remedy="x.astype(float)",
+            remedy="convert them with x.astype(float)",
         )
     return points
 
@@ -141,7 +148,7 @@ def _finite(name: str, points: Array) -> bool:
         raise DataError(
             f"points {name}",
             found=f"{bad[~np.isfinite(bad)][0]} in row {row} (counted from 0)",
-            rule="numbers that are finite",
-            remedy="remove or impute the row",
+            rule="finite numbers only",
+            remedy="remove the row, or impute its missing values",
         )
     return True

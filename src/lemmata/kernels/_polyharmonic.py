@@ -48,7 +48,7 @@ class PolyharmonicCovariance(AbstractKernel):
         level: c, positive: the variance at every point.
 
     Raises:
-        SettingError: where a number is known and not finite, or the level is not positive.
+        SettingError: if a number is known and not finite, or the level is not positive.
     """
 
     slope: Float[Array, ""] = eqx.field(converter=learnable, default=5.0)

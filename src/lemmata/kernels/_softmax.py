@@ -33,7 +33,7 @@ class SoftmaxTangent(AbstractKernel):
         sigma: standard deviation of the initial weights w_r, not negative.
 
     Raises:
-        SettingError: where sigma is known and negative or not finite.
+        SettingError: if sigma is known and negative or not finite.
     """
 
     sigma: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)

@@ -64,7 +64,7 @@ class RBF(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where the lengthscale is known and not positive.
+        SettingError: if the lengthscale is known and not positive.
     """
 
     lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
@@ -112,7 +112,7 @@ class Laplace(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where the lengthscale is known and not positive.
+        SettingError: if the lengthscale is known and not positive.
     """
 
     lengthscale: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)
@@ -134,7 +134,7 @@ class Matern(_Stationary):
         lengthscale: a positive number, in the units of the points.
 
     Raises:
-        SettingError: where nu is another number, or the lengthscale is known and not positive.
+        SettingError: if nu is not 0.5, 1.5 or 2.5, or the lengthscale is known and not positive.
     """
 
     nu: float = eqx.field(static=True)
@@ -143,7 +143,7 @@ class Matern(_Stationary):
     def __check_init__(self):
         if self.nu not in (0.5, 1.5, 2.5):
             raise SettingError(
-                "Matern.nu", found=self.nu, rule="0.5, 1.5 or 2.5", remedy="use RBF for the limit of infinite nu"
+                "Matern.nu", found=self.nu, rule="0.5, 1.5 or 2.5", remedy="use RBF, which is the limit of infinite nu"
             )
         check_number("Matern.lengthscale", self.lengthscale)
 

@@ -26,13 +26,16 @@ def load_zarr(what: str) -> ModuleType:
         what: asks for it, for the message.
 
     Raises:
-        SettingError: where it is not installed.
+        SettingError: if zarr is not installed.
     """
     try:
         import zarr
     except ImportError as error:
         raise SettingError(
-            what, found="no zarr", rule="the extra `disk`", remedy="pip install 'lemmata[disk]'"
+            what,
+            found="that the package zarr is not installed",
+            rule="the optional dependency `disk`",
+            remedy="install it with pip install 'lemmata[disk]'",
         ) from error
     return zarr
 
@@ -74,7 +77,7 @@ def write_tile(
         values: the tile.
 
     Raises:
-        DataError: where the disk is full or the folder closed; names the tile.
+        DataError: if the disk is full or the folder is not writable; the message names the tile.
     """
     rows, columns = (slice(k * plan.block, (k + 1) * plan.block) for k in (i, j))
     with refusing_disk_errors(f"tile {tile_name(i, j)} in {folder}"):
@@ -100,7 +103,7 @@ def share_points(folder: pathlib.Path, x: Float[Array, "n *shape"], y: Float[Arr
         y: other points, or None.
 
     Raises:
-        DataError: where the disk is full or the folder closed.
+        DataError: if the disk is full or the folder is not writable.
     """
     for name, points in (("x", x), ("y", y)):
         file = _points_file(folder, name)

@@ -23,7 +23,7 @@ def tile_of(kernel: AbstractKernel, x: Array, y: Array | None, block: int) -> Ca
         block: rows of a tile.
 
     Raises:
-        SettingError: the function, where a tile on the diagonal is not symmetric.
+        SettingError: from the function, if a tile on the diagonal is not symmetric.
     """
     # A kernel that refuses points refuses them here; compiled, it can refuse nothing.
     for points in (x,) if y is None else (x, y):
@@ -86,7 +86,7 @@ def checked_symmetric(
         largest: the largest |K(x, y)|.
 
     Raises:
-        SettingError: where the numbers are known, and not finite or the kernel not symmetric.
+        SettingError: if the numbers are known and not finite, or the kernel is not symmetric.
     """
     share = 2 * (x[0].size * float(jnp.finfo(mean.dtype).eps)) ** 0.5
     try:
@@ -98,9 +98,9 @@ def checked_symmetric(
     if asymmetric:
         raise SettingError(
             "kernel",
-            found=f"|K(x, y) - K(y, x)| up to {float(gap):.3g}, entries up to {float(largest):.3g}",
-            rule=f"symmetric: equal up to rounding, {share:.1e} of the largest entry",
-            remedy="a symmetric function, such as (k(x, y) + k(y, x)) / 2",
+            found=f"|K(x, y) - K(y, x)| of up to {float(gap):.3g}, with entries of up to {float(largest):.3g}",
+            rule=f"a symmetric function, for which the two agree up to {share:.1e} of the largest entry",
+            remedy="use a symmetric function, such as (k(x, y) + k(y, x)) / 2",
         )
     return mean
 
@@ -112,7 +112,7 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         matrix: entries of a kernel at pairs of points.
 
     Raises:
-        SettingError: names one such entry.
+        SettingError: if an entry is not finite; the message names one.
     """
     try:
         if has_finite_sum(matrix) or bool(jnp.all(jnp.isfinite(matrix))):
@@ -124,5 +124,5 @@ def checked_finite(matrix: Float[Array, "n m"]) -> Float[Array, "n m"]:
         "kernel",
         found=f"K(x, y) = {float(matrix[row, column])} at row {row} of x and row {column} of y (counted from 0)",
         rule="finite values",
-        remedy="points of smaller norm (divide the columns by a common number), or float64",
+        remedy="use float64, or points of smaller norm (divide all columns by the same number)",
     )

@@ -30,7 +30,7 @@ class TorusSobolev(AbstractKernel):
             subgradient 0.
 
     Raises:
-        SettingError: where the order is not an integer or is below 1.
+        SettingError: if the order is not an integer or is below 1.
     """
 
     order: int = eqx.field(static=True, converter=counting("TorusSobolev.order"))
@@ -79,7 +79,7 @@ class Periodic(AbstractKernel):
         lengthscale: a positive number without units.
 
     Raises:
-        SettingError: where one of them is known and not positive.
+        SettingError: if a setting is known and not positive.
     """
 
     period: Float[Array, ""] = eqx.field(converter=learnable, default=1.0)

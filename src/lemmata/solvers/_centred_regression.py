@@ -51,10 +51,10 @@ def centred_regression(
         working_set: bytes that the squares of a direct solution may take; None is 800 MiB, up to 4,579 centres.
 
     Raises:
-        SettingError: for a number of centres outside 1..n, a ridge below 0, or a working set that is no whole number
-            above 0; as the chosen solver.
-        ShapeError, DataError, MemoryPlanError, NotPositiveDefiniteError, SolverError, PrecisionError: as the
-            chosen solver.
+        SettingError: for a number of centres outside 1..n, a negative ridge, or a working set that is not a whole
+            number above 0, and for the same reasons as the chosen solver.
+        ShapeError, DataError, MemoryPlanError, NotPositiveDefiniteError, SolverError, PrecisionError: for the same
+            reasons as the chosen solver.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -72,7 +72,7 @@ def centred_regression(
     check_whole("working_set", limit, 1)
     check_whole("centres", centres, 1, "rows")
     if centres > len(x):
-        raise SettingError("centres", found=centres, rule=f"at most the {len(x)} rows of x")
+        raise SettingError("centres", found=centres, rule=f"at most {len(x)}, the number of rows of x")
     if ridge == 0 and squares(centres) > limit:
         return eigenpro(kernel, x, y, centres, key, epochs=epochs)
     return subset_of_regressors(kernel, x, y, chosen_rows(x, centres, key), ridge)

@@ -60,7 +60,8 @@ class CentresPlan:
             near: the array on whose device the squares will be; None means this machine.
 
         Raises:
-            MemoryPlanError: says the plan, what is free, and how many centres would fit.
+            MemoryPlanError: if it does not fit into memory; the message states the plan, the free memory, and how many
+                centres would fit.
         """
         if self.bytes > (free := free_bytes(near)):
             possible = int(self.centres * math.sqrt(free / self.bytes))
@@ -112,8 +113,8 @@ def centres_plan(
         working_set: bytes that everything beside points and targets may take; None is the squares and 256 MiB.
 
     Raises:
-        SettingError: where both block and working set are given, or one of them is no whole number above 0.
-        MemoryPlanError: where the squares and a block of one row do not fit in the working set.
+        SettingError: if both block and working set are given, or one of them is not a whole number above 0.
+        MemoryPlanError: if the squares and a block of one row do not fit in the working set.
 
     Example:
         >>> import jax.numpy as jnp
@@ -124,7 +125,12 @@ def centres_plan(
         (400000, 64)
     """
     if block is not None and working_set is not None:
-        raise SettingError("block and working_set", found="both", rule="at most one: either follows from the other")
+        raise SettingError(
+            "block and working_set",
+            found="both",
+            rule="at most one of the two, because each follows from the other",
+            remedy="leave one of them at None",
+        )
     for name, value, unit in (("block", block, "rows"), ("working_set", working_set, "bytes")):
         if value is not None:
             check_whole(name, value, 1, unit)
@@ -138,9 +144,9 @@ def centres_plan(
     if limit < tile + row:
         raise MemoryPlanError(
             "working set",
-            found=f"{max(limit, 0)} bytes for a block, beside {beside} for the squares and targets",
-            rule=f"at least {tile + row} bytes, for one row of this kernel",
-            remedy=f"a working_set of at least {beside + tile + row} bytes, or fewer centres",
+            found=f"{max(limit, 0)} bytes for a block, after {beside} bytes for the squares and targets",
+            rule=f"at least {tile + row} bytes for a block, which one row of this kernel needs",
+            remedy=f"set working_set to at least {beside + tile + row} bytes, or use fewer centres",
         )
     rows = min(n, (limit - tile) // row)
     return CentresPlan(n, p, outputs, ridges, rows, tile + row * rows)

@@ -33,7 +33,7 @@ def check_at_least(name: str, value: float | ArrayLike, smallest: int | float) -
     """Refuse a number below the smallest that is allowed, or NaN or infinite; a traced one passes."""
     number = known(value)
     if number is not None and not (np.all(number >= smallest) and np.all(np.isfinite(number))):
-        raise SettingError(name, found=number.tolist(), rule=f"a finite number, at least {smallest:g}")
+        raise SettingError(name, found=number.tolist(), rule=f"a finite number of at least {smallest:g}")
 
 
 def check_spectrum(spectrum: Any) -> None:
@@ -44,7 +44,7 @@ def check_spectrum(spectrum: Any) -> None:
             "spectrum",
             found=f"an array of shape {jnp.shape(spectrum)}" if matrix else f"a {type(spectrum).__name__}",
             rule="the eigensystem of a Gram matrix K",
-            remedy="lemmata.spectra.spectrum(K)",
+            remedy="compute it with lemmata.spectra.spectrum(K)",
         )
 
 
@@ -53,5 +53,7 @@ def paired(K: Float[Array, "t n *k"]) -> Float[Array, "rows columns"]:
     if K.ndim == 2:
         return K
     if K.ndim != 4 or K.shape[2] != K.shape[3]:
-        raise ShapeError("kernel", found=f"shape {K.shape}", rule="(n, m), or (n, m, k, k) of all pairs of outputs")
+        raise ShapeError(
+            "kernel", found=f"shape {K.shape}", rule="shape (n, m), or (n, m, k, k) for all pairs of k outputs"
+        )
     return jnp.transpose(K, (0, 2, 1, 3)).reshape(K.shape[0] * K.shape[2], K.shape[1] * K.shape[3])

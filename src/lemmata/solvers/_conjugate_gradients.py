@@ -71,14 +71,15 @@ def conjugate_gradients(
         most: iterations that are allowed.
 
     Raises:
-        SolverError: where the tolerance was not reached; says how far it came, and why it ended.
-        NotPositiveDefiniteError: where a direction of negative curvature shows that K is not positive semidefinite.
-        SettingError: for a negative ridge, a tolerance or limit that is not positive, or a matrix that is none and
-            cannot be called.
-        ShapeError: where K is not square or not symmetric to rounding, or K, y and the preconditioner do not fit, or
-            one is empty.
-        DataError: for NaN.
-        PrecisionError: for half precision.
+        SolverError: if the tolerance was not reached; the message states the residual that was reached, and why the
+            iteration ended.
+        NotPositiveDefiniteError: if a direction of negative curvature shows that K is not positive semidefinite.
+        SettingError: for a negative ridge, a tolerance or limit that is not positive, or a K that is neither a matrix
+            nor a function.
+        ShapeError: if K is not square and symmetric up to rounding, if K, y and the preconditioner do not fit each
+            other, or if one of them is empty.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -93,7 +94,11 @@ def conjugate_gradients(
     y = jnp.asarray(y, jnp.result_type(y, float))
     tolerance = _TOLERANCES[y.dtype.itemsize] if tolerance is None else tolerance
     if not (tolerance > 0 and most >= 1):
-        raise SettingError("tolerance and most", found=f"{tolerance} and {most}", rule="positive, at least 1")
+        raise SettingError(
+            "tolerance and most",
+            found=f"tolerance={tolerance} and most={most}",
+            rule="a positive tolerance, and most of at least 1",
+        )
     multiply = _fitting("the product with K", operator)
     solve = _fitting("the preconditioner", preconditioner) if preconditioner else _same
     flat, ridge = y.reshape(len(y), -1), jnp.asarray(ridge, y.dtype)
@@ -104,24 +109,33 @@ def conjugate_gradients(
     history, largest, restarted, done = [relative(flat)], 0.0, np.inf, 0
     while history[-1] > tolerance:
         if done == most:
-            raise _unfinished(tolerance, history, f"the limit of {most} iterations", "allow more, or precondition")
+            raise _unfinished(
+                tolerance, history, f"the limit of {most} iterations", "allow more iterations, or use a preconditioner"
+            )
         product = multiply(state.direction)
         curvature, norm = _curvatures(state, product)
         largest, done = max(largest, norm), done + 1
         floor = _ROUNDING * len(y) * float(jnp.finfo(y.dtype).eps) * largest
         if not np.isfinite(curvature):
-            raise DataError("the product with K", found="entries that are not finite", rule="finite numbers")
+            raise DataError(
+                "the product with K",
+                found="entries that are not finite",
+                rule="finite numbers",
+                remedy="check the operator and the targets for NaN and infinite values",
+            )
         refuse_curvature(curvature, floor)
         state = _step(solve, state, product + ridge * state.direction)
         history.append(relative(state.residual))
         if not np.isfinite(history[-1]):
-            raise _unfinished(tolerance, history[:-1], "a singular direction", "use a ridge above the rounding floor")
+            raise _unfinished(
+                tolerance, history[:-1], "a singular direction", "use a larger ridge, above rounding errors"
+            )
         if history[-1] <= tolerance:
             missed = flat - multiply(state.alpha) - ridge * state.alpha
             true = history[-1] = relative(missed)
             if true > tolerance:
                 if true > restarted / 2:
-                    raise _unfinished(tolerance, history, "rounding", "ask for less, or use a larger ridge")
+                    raise _unfinished(tolerance, history, "rounding", "use a larger tolerance or a larger ridge")
                 restarted, state = true, _start(solve, state.alpha, missed)
     missed = flat - multiply(state.alpha) - ridge * state.alpha
     return Iterations(state.alpha.reshape(y.shape), ridge, done, np.asarray(history), jnp.asarray(relative(missed)))
@@ -152,7 +166,9 @@ def _fitting(name: str, function: Any) -> Product:
     """The function, whose values must have the shape of its arguments."""
 
     def apply(v: Float[Array, "n k"]) -> Float[Array, "n k"]:
-        rule = f"a function from arrays of shape {v.shape}, rows of y by columns, to such arrays"
+        rule = (
+            f"a function that takes an array of shape {v.shape} (a row for each row of y) and returns one of this shape"
+        )
         try:
             found = jnp.asarray(function(v))
         except LemmataError:
@@ -206,4 +222,6 @@ def _curvatures(state: _State, product: Float[Array, "n k"]) -> tuple[float, flo
 
 def _unfinished(tolerance: float, history: list[float], why: str, remedy: str) -> SolverError:
     found = f"relative residual {history[-1]:.3g} after {len(history) - 1} iterations, ended by {why}"
-    return SolverError("conjugate gradients", found=found, rule=f"relative residual {tolerance:.3g}", remedy=remedy)
+    return SolverError(
+        "conjugate gradients", found=found, rule=f"a relative residual of at most {tolerance:.3g}", remedy=remedy
+    )

@@ -41,12 +41,13 @@ def cross_entropy_flow(
         tolerance: of the integrator, relative and absolute.
 
     Raises:
-        SettingError: for a time that is negative or not finite, a label out of range, a tolerance not in (0, 1).
-        ShapeError: where K is not symmetric to rounding, or K, labels, cross or start do not fit each other.
-        DataError: for NaN, and for labels that are no whole numbers.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
-        SolverError: where the integrator needs too many steps.
-        PrecisionError: without float64.
+        SettingError: for a time that is negative or not finite, a label out of range, or a tolerance outside (0, 1).
+        ShapeError: if K is not symmetric up to rounding, or if K, labels, cross or start do not fit each other.
+        DataError: for entries that are not finite, and for labels that are not whole numbers.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
+        SolverError: if the integrator needs too many steps.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -59,15 +60,19 @@ def cross_entropy_flow(
     n, times = len(K), np.atleast_1d(np.asarray(time, float))
     labels = _whole(labels, n)
     if times.ndim != 1 or times.size == 0 or not np.all((times >= 0) & np.isfinite(times)):
-        raise SettingError("time", found=times.tolist(), rule="a list of finite numbers, each at least 0")
+        raise SettingError("time", found=times.tolist(), rule="a list of finite numbers that are not negative")
     outputs = int(labels.max()) + 1 if classes is None else classes
     if int(labels.min()) < 0 or int(labels.max()) >= outputs or outputs < 2 or not 0 < tolerance < 1:
-        found = f"{int(labels.min())}..{int(labels.max())}, {outputs} classes, tolerance {tolerance}"
-        raise SettingError("labels, classes, tolerance", found=found, rule="in 0..classes - 1, at least 2, in (0, 1)")
+        found = f"labels from {int(labels.min())} to {int(labels.max())}, {outputs} classes, tolerance {tolerance}"
+        raise SettingError(
+            "labels, classes, tolerance",
+            found=found,
+            rule="labels from 0 to classes - 1, at least 2 classes, and a tolerance between 0 and 1",
+        )
     if start is None:
         start = jnp.zeros((n, outputs)), None
     elif start[0].shape != (n, outputs):
-        raise ShapeError("matrices start", found=f"shape {start[0].shape}", rule=f"({n}, {outputs})")
+        raise ShapeError("matrices start", found=f"shape {start[0].shape}", rule=f"shape ({n}, {outputs})")
     hot = jax.nn.one_hot(labels, outputs, dtype=float)
     return loss_flow(K, _cross_entropy, hot, times, cross, start=start, tolerance=tolerance)
 
@@ -79,16 +84,21 @@ def _whole(labels: Any, rows: int) -> Int[Array, " n"]:
         raise DataError(
             "labels",
             found=f"entries of type {np.asarray(labels).dtype}",
-            rule="whole numbers from 0",
-            remedy="numpy.unique(labels, return_inverse=True)[1]",
+            rule="whole numbers that start at 0",
+            remedy="convert them with numpy.unique(labels, return_inverse=True)[1]",
         )
     check_targets(labels, rows, "labels")
     if np.ndim(labels) != 1:
-        raise ShapeError("labels", found=f"shape {np.shape(labels)}", rule=f"({rows},), one number a point")
+        raise ShapeError("labels", found=f"shape {np.shape(labels)}", rule=f"shape ({rows},), one label for each point")
     wrong = np.flatnonzero(np.asarray(labels) % 1 != 0) if kind == "f" else []
     if len(wrong):
         found = f"{np.asarray(labels)[wrong[0]]} at row {wrong[0]} (counted from 0)"
-        raise DataError("labels", found=found, rule="whole numbers from 0")
+        raise DataError(
+            "labels",
+            found=found,
+            rule="whole numbers that start at 0",
+            remedy="convert them with numpy.unique(labels, return_inverse=True)[1]",
+        )
     return jnp.asarray(labels).astype(int)
 
 

@@ -96,12 +96,13 @@ def eigenpro(
 
     Raises:
         SettingError: for a number of centres outside 2..n, or of epochs or rows below 1.
-        ShapeError: where x and y do not fit or are empty.
-        DataError: for NaN, and where the centres' Gram matrix has rank below 2, as where all rows are equal.
-        MemoryPlanError: where the centres' matrices do not fit in memory.
-        NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
-        SolverError: where the error grew: the subsample does not represent the data.
-        PrecisionError: without float64 switched on (float32 points are then still computed in float32).
+        ShapeError: if x and y do not fit each other or are empty.
+        DataError: for entries that are not finite, or if the Gram matrix of the centres has rank below 2, for example
+            because all rows are equal.
+        MemoryPlanError: if the centres' matrices do not fit in memory.
+        NotPositiveDefiniteError: if the kernel is not positive semidefinite on the centres.
+        SolverError: if the error grew, because the subsample does not represent the data.
+        PrecisionError: if float64 is off. With float64 on, float32 points are still computed in float32.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -117,7 +118,11 @@ def eigenpro(
     check_targets(y, len(x))
     n, eps = len(x), float(jnp.finfo(x.dtype).eps)
     if not 2 <= centres <= n or epochs < 1:
-        raise SettingError("centres and epochs", found=f"{centres} and {epochs}", rule=f"in 2..{n}, and at least 1")
+        raise SettingError(
+            "centres and epochs",
+            found=f"centres={centres} and epochs={epochs}",
+            rule=f"from 2 to {n} centres, and at least 1 epoch",
+        )
     wanted = min(n, rows_of_a_block(batch, centres, x.dtype.itemsize))
     subsample = min(centres, _SUBSAMPLE)
     plan = EigenProPlan(n, centres, wanted, subsample, x.dtype.itemsize)
@@ -148,7 +153,7 @@ def eigenpro(
             raise SolverError(
                 "EigenPro",
                 found=f"mean squared error {errors[-1]:.3g} in epoch {epoch + 1}",
-                rule="an error that falls",
+                rule="a training error that falls",
                 remedy="use more centres, or a smaller batch",
             )
     alpha = mean.reshape(centres, *y.shape[1:])  # pyright: ignore[reportPossiblyUnboundVariable]  # epochs > 0
@@ -177,9 +182,9 @@ def _precondition(
     if most < 2:
         raise DataError(
             "centres",
-            found=f"a Gram matrix of rank {most}, as of points that are all equal",
-            rule="rank at least 2, one eigenfunction to damp and one to stop at",
-            remedy="kernel_ridge on a few rows",
+            found=f"a Gram matrix of rank {most}, which happens if all points are equal",
+            rule="rank at least 2, because EigenPro needs one eigenfunction to damp and one to stop at",
+            remedy="use kernel_ridge on a few rows, or centres that differ",
         )
     most = max(1, min(most - 1, size // 2))  # tail eigenvalues of a subsample say little of the operator's
     values, vectors = values[: most + 1], vectors[:, :most]

@@ -43,14 +43,15 @@ class EigenProPlan:
         """Refuse a plan that does not fit into free memory; print one of more than 1 GiB to standard error.
 
         Raises:
-            MemoryPlanError: says its bytes, what is free, and how many centres would fit.
+            MemoryPlanError: if it does not fit into memory; the message states its bytes, the free memory, and how many
+                centres would fit.
         """
         if self.bytes > (free := available_bytes()):
             possible = int(self.centres * math.sqrt(free / self.bytes))
             raise MemoryPlanError(
                 f"EigenPro with {self.centres} centres",
-                found=f"a plan of {self.bytes / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
-                rule="the matrices of the centres must fit",
+                found=f"a plan of {self.bytes / 2**30:.2f} GiB, but only {free / 2**30:.2f} GiB are free",
+                rule="matrices of the centres that fit into memory",
                 remedy=f"use at most {possible} centres",
             )
         if self.bytes > _ANNOUNCED:

@@ -86,10 +86,11 @@ def gradient_flow_ensemble(
 
     Raises:
         SettingError: for a negative time, or a matrix in place of its eigensystem.
-        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
-        ShapeError: where the matrices or y do not fit each other.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
+            the smallest one.
+        ShapeError: if the matrices or y do not fit each other.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -126,10 +127,11 @@ def gradient_descent_ensemble(
     Raises:
         SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or a
             matrix in place of its eigensystem.
-        NotPositiveDefiniteError: where nngp has an eigenvalue below its rounding floor; names the smallest one.
-        ShapeError: where the matrices or y do not fit each other.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        NotPositiveDefiniteError: if nngp has an eigenvalue that is negative by more than rounding; the message states
+            the smallest one.
+        ShapeError: if the matrices or y do not fit each other.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
     """
     counts = check_training(tangent, y, steps, _tangent_of(others), "steps")
     check_steps(learning_rate, counts)
@@ -143,7 +145,7 @@ def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
             "others",
             found=f"a {type(others).__name__}",
             rule="OtherPoints or None",
-            remedy="OtherPoints(tangent, nngp, prior)",
+            remedy="pass OtherPoints(tangent, nngp, prior)",
         )
     return None if others is None else others.tangent
 
@@ -151,7 +153,9 @@ def _tangent_of(others: Any) -> Float[Array, "t n"] | None:
 def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: Filter) -> Ensemble:
     n = len(tangent.eigenvalues)
     if nngp.shape != (n, n):
-        raise ShapeError("nngp", found=f"shape {nngp.shape}", rule=f"({n}, {n}), as the tangent kernel's")
+        raise ShapeError(
+            "nngp", found=f"shape {nngp.shape}", rule=f"shape ({n}, {n}), which is that of the tangent kernel"
+        )
     require_positive_semidefinite(nngp, "nngp")
     mean = along(tangent, y, times, _tangent_of(others), path_filter)
     vectors, known = tangent.eigenvectors, jnp.asarray(times)
@@ -163,7 +167,11 @@ def _ensemble(tangent, nngp, y, times, others: OtherPoints | None, path_filter: 
         return Ensemble(mean, train, None)
     if others.nngp.shape != others.tangent.shape or len(others.prior) != len(others.tangent):
         found = f"tangent {others.tangent.shape}, nngp {others.nngp.shape}, prior {others.prior.shape}"
-        raise ShapeError("kernels of the other points", found=found, rule=f"(t, {n}), (t, {n}) and (t, t) or (t,)")
+        raise ShapeError(
+            "kernels of the other points",
+            found=found,
+            rule=f"shapes (t, {n}) for tangent, (t, {n}) for nngp, and (t, t) or (t,) for prior",
+        )
     check_numbers("nngp of the other points", others.nngp)
     check_numbers("prior of the other points", others.prior)
     parts, start = cross_modes(tangent, others.tangent), others.nngp @ vectors

@@ -37,10 +37,10 @@ class ExecutorOperator:
         folder: where workers on other machines see the points; None is a folder of this machine.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`; DataError also where the folder cannot
-            be written to.
-        SettingError: where tasks or block is no whole number above 0, or the executor is none.
-        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+        ShapeError, DataError, PrecisionError: for the same points as `KernelOperator`; DataError also if the folder
+            cannot be written to.
+        SettingError: if tasks or block is not a whole number above 0, or the executor has another type.
+        SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
 
     Example:
         >>> from concurrent.futures import ThreadPoolExecutor
@@ -66,8 +66,12 @@ class ExecutorOperator:
         check_numbers("points x", x)
         check_whole("tasks", tasks, 1)
         if executor is None:
-            raise SettingError("executor", found="None", rule="a concurrent.futures.Executor",
-                               remedy="KernelOperator(kernel, x) computes here")  # fmt: skip
+            raise SettingError(
+                "executor",
+                found="None",
+                rule="a concurrent.futures.Executor",
+                remedy="pass an executor, or use KernelOperator(kernel, x) to compute in this process",
+            )
         check_executor(executor)
         self.kernel, self.x, self.executor = kernel, x, executor
         self.block = min(rows_of_a_block(block, len(x), x.dtype.itemsize), len(x))
@@ -87,7 +91,12 @@ class ExecutorOperator:
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
         """The product with v."""
         if self._folder is None:
-            raise SettingError("the operator", found="its folder is gone", rule="used inside of its context")
+            raise SettingError(
+                "the operator",
+                found="that its folder was removed",
+                rule="an operator is used only inside its `with` block",
+                remedy="move the product into the `with` block",
+            )
         given = (str(self._folder / "x.npy"), self.kernel, float64_enabled(), self.block)
         return jnp.asarray(shared_product(self.executor, _kernel_rows, self._folder, np.asarray(v), self._runs, given))
 

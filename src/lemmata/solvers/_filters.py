@@ -61,9 +61,9 @@ def spectral_algorithm(
         cross: K(points, training points).
 
     Raises:
-        ShapeError: where y, the filter or cross do not fit the spectrum.
+        ShapeError: if y, the filter or cross do not fit the spectrum.
         SettingError: for a filter that is negative or not finite, or a matrix in place of its eigensystem.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -80,7 +80,7 @@ def spectral_algorithm(
     check_targets(filtered, n, "filter")
     check_at_least("filter", filtered, 0.0)
     if cross.ndim != 2 or cross.shape[1] != n:
-        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"{n} columns, one a training row")
+        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"{n} columns, one for each training row")
     check_numbers("cross matrix", cross)
     modes = spectrum.eigenvectors.T @ y.reshape(n, -1)
     return (cross_modes(spectrum, cross) @ (jnp.asarray(filtered)[:, None] * modes)).reshape(len(cross), *y.shape[1:])

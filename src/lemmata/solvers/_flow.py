@@ -32,8 +32,8 @@ def gradient_flow(
 
     Raises:
         SettingError: for a negative time, or a matrix in place of its eigensystem.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -69,8 +69,8 @@ def gradient_descent(
     Raises:
         SettingError: for a negative or fractional number of steps or a learning rate that is not positive, or
             a matrix in place of its eigensystem.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
     """
     counts = check_training(spectrum, y, steps, cross, "steps")
     check_steps(learning_rate, counts)

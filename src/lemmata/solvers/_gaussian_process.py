@@ -39,9 +39,9 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
         prior: K(other points, other points), or its diagonal for variances alone.
 
     Raises:
-        ShapeError: where cross or prior does not fit the solution.
-        DataError: for NaN.
-        PrecisionError: for half precision.
+        ShapeError: if cross or prior does not fit the solution.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -53,7 +53,11 @@ def posterior(solution: Solution, cross: Float[Array, "t columns"], prior: Float
     rows = len(solution.factor)
     if cross.shape[1] != rows or len(prior) != len(cross):
         found = f"cross {cross.shape}, prior {prior.shape}"
-        raise ShapeError("matrices of the other points", found=found, rule=f"(t, {rows}) and (t, t) or (t,)")
+        raise ShapeError(
+            "matrices of the other points",
+            found=found,
+            rule=f"shapes (t, {rows}) for cross, and (t, t) or (t,) for prior",
+        )
     check_numbers("cross matrix", cross)
     check_numbers("prior covariance", prior)
     half = solve_triangular(solution.factor, cross.T, lower=True)
@@ -77,10 +81,10 @@ def log_evidence(
         noise: variance of the noise, at least 0.
 
     Raises:
-        ShapeError: where K is empty, not square or not symmetric to rounding, or y has another number of rows.
+        ShapeError: if K is empty or not square and symmetric up to rounding, or if y has another number of rows.
         SettingError: for a negative noise.
-        DataError: for NaN.
-        PrecisionError: without float64, or for half precision.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off, or for arrays in half precision.
 
     Example:
         >>> import jax, jax.numpy as jnp

@@ -76,14 +76,15 @@ def loss_flow(
         tolerance: of the integrator, relative and absolute.
 
     Raises:
-        SettingError: for a time that is negative, a damping that is not positive, a tolerance not in (0, 1), a loss
-            that is not real, or t = inf where the Hessian is not positive definite or no least loss is found.
-        ShapeError: where K is not symmetric to rounding, where K, y, cross or start do not fit each other, or the loss
-            refuses the outputs or is not one number.
-        DataError: for NaN, and where the loss or its gradient is not finite at the start.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
-        SolverError: where the integrator needs too many steps, or the loss is not finite at what it finds.
-        PrecisionError: without float64.
+        SettingError: for a negative time, a damping that is not positive, a tolerance outside (0, 1), or a loss that is
+            not real. Also for t = inf, if the Hessian is not positive definite or no minimum is found.
+        ShapeError: if K is not symmetric up to rounding, if K, y, cross or start do not fit each other, or if the loss
+            cannot be computed or is not one number.
+        DataError: for entries that are not finite, or if the loss or its gradient is not finite at the start.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
+        SolverError: if the integrator needs too many steps, or the loss is not finite at the solution.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -96,10 +97,13 @@ def loss_flow(
     require_float64("training under a loss")
     times = np.atleast_1d(np.asarray(time, float))
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
-        raise SettingError("time", found=times.tolist(), rule="a list of numbers, each at least 0")
+        raise SettingError("time", found=times.tolist(), rule="a list of numbers that are not negative")
     if not 0 < tolerance < 1 or not (damping is None or 0 < damping < math.inf):
-        found, rule = f"{tolerance}, {damping}", "in (0, 1), and None or positive and finite"
-        raise SettingError("tolerance, damping", found=found, rule=rule)
+        found, rule = (
+            f"tolerance={tolerance} and damping={damping}",
+            "a tolerance between 0 and 1, and a damping that is None or positive and finite",
+        )
+        raise SettingError("tolerance and damping", found=found, rule=rule)
     check_targets(y, len(K), "targets y")
     first, other = _starts(K, y, cross, start)
     goal = jnp.asarray(y)
@@ -114,7 +118,12 @@ def loss_flow(
     test = None if other is None else other - right.reshape(len(times), *other.shape)
     values = _values(gradient, train, goal)
     if not bool(jnp.all(jnp.isfinite(values))):
-        raise SolverError("flow under the loss", found=f"losses {values.tolist()}", rule="finite")
+        raise SolverError(
+            "flow under the loss",
+            found=f"losses {values.tolist()}",
+            rule="finite losses at all times",
+            remedy="use a loss that is finite at all outputs, or shorter times",
+        )
     return LossPath(Trajectory(jnp.asarray(times), train, test), values, error, steps)
 
 
@@ -137,7 +146,7 @@ def _starts(K: Array, y: Any, cross: Array | None, start: Any) -> tuple[Array, A
         )
     if shapes != expected:
         names = "K, start" if cross is None else "K, cross, start, start elsewhere"
-        raise ShapeError(f"matrices {names}", found=f"shapes {shapes}", rule=f"{expected}")
+        raise ShapeError(f"matrices {names}", found=f"shapes {shapes}", rule=f"shapes {expected}")
     return first, other
 
 
@@ -149,16 +158,21 @@ def _output_loss(loss: Any, first: Array, y: Array) -> OutputLoss:
     except Exception as error:  # whatever a user's function raises
         words = str(error).partition("\n")[0]
         given = f"outputs of shape {first.shape} and targets of shape {y.shape}"
-        raise ShapeError("loss", found=given, rule="loss(f, y) is defined", remedy=f"it says: {words}") from error
+        raise ShapeError(
+            "loss",
+            found=given,
+            rule="a function for which loss(f, y) can be computed",
+            remedy=f"correct the error that the loss raises: {words}",
+        ) from error
     if shape != ():
-        rule = "one number for the outputs at all points"
-        raise ShapeError("loss", found=f"shape {shape}", rule=rule, remedy="jnp.sum over the points")
+        rule = "one number for the outputs at all points together"
+        raise ShapeError("loss", found=f"shape {shape}", rule=rule, remedy="sum over the points with jnp.sum")
     if not jnp.issubdtype(kind, jnp.floating):
-        raise SettingError("loss", found=f"a number of type {kind}", rule="a real floating-point number")
+        raise SettingError("loss", found=f"values of type {kind}", rule="a real floating-point number")
     value, slope = jax.value_and_grad(loss)(first, y)
     if not (bool(jnp.isfinite(value)) and bool(jnp.all(jnp.isfinite(slope)))):
         found = f"{float(value):g} at the start, with a gradient of norm {float(jnp.linalg.norm(slope)):g}"
-        raise DataError("loss", found=found, rule="finite, with a finite gradient")
+        raise DataError("loss", found=found, rule="a finite value with a finite gradient")
     return OutputLoss(loss, first.shape)
 
 

@@ -65,21 +65,21 @@ def least_loss(
         y: targets.
 
     Raises:
-        SettingError: where the Hessian on the way is not positive definite, or no least loss is found.
+        SettingError: if the Hessian is not positive definite at a step, or no minimum is found.
     """
     along, size = jnp.zeros((vectors.shape[1], first.shape[1]), first.dtype), jnp.asarray(0.0)
-    rule = "for t = inf a loss whose Hessian is positive definite, with a least value"
+    rule = "for t = inf, a loss that attains its minimum and has a positive definite Hessian"
     if not along.size:
         return along, size, 0
     for count in range(1, _MOST_STEPS + 1):
         along, size, near, smallest, sound = _newton(loss, vectors, first, y, along)
         if not bool(sound):
             found = f"a Hessian with eigenvalue {float(smallest):.3g} after {count - 1} steps of Newton's method"
-            raise SettingError("loss", found=found, rule=rule, remedy="finite times")
+            raise SettingError("loss", found=found, rule=rule, remedy="ask for finite times only")
         if bool(near):
             return along, size, count
-    found = f"outputs that still move by {float(size):.3g} after {_MOST_STEPS} steps of Newton's method"
-    raise SettingError("loss", found=found, rule=rule, remedy="finite times")
+    found = f"outputs that still change by {float(size):.3g} after {_MOST_STEPS} steps of Newton's method"
+    raise SettingError("loss", found=found, rule=rule, remedy="ask for finite times only")
 
 
 @eqx.filter_jit

@@ -111,7 +111,7 @@ def _integrated(
             return found, stiff, steps
     raise SolverError(
         "flow under the loss",
-        found=f"time {times[-1]:g} not reached in {steps} steps",
-        rule=f"an error of {tolerance:g} a step",
-        remedy="a larger tolerance or a shorter time, and a loss that is smooth and bounded below",
+        found=f"that time {times[-1]:g} was not reached in {steps} steps",
+        rule=f"an error of at most {tolerance:g} in each step",
+        remedy="use a larger tolerance, a shorter time, or a loss that is smooth and bounded below",
     )

@@ -54,7 +54,7 @@ def randomly_pivoted_cholesky(
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: where the diagonal of what is missing falls below its rounding floor.
+        NotPositiveDefiniteError: if the diagonal of the remainder is negative by more than rounding.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -76,8 +76,8 @@ def randomly_pivoted_cholesky(
             raise NotPositiveDefiniteError(
                 "the matrix is not positive semidefinite",
                 found=f"{remaining.min():.6g} on the diagonal of K - F F^T in row {int(remaining.argmin())}",
-                rule=f"at least minus the rounding floor {floor:.3g}",
-                remedy="check that the kernel is one",
+                rule=f"at least {-floor:.3g} (minus the size of rounding errors)",
+                remedy="check that the kernel is positive semidefinite",
             )
         weights = np.where(remaining > floor, remaining, 0.0)
         if not weights.any():
@@ -143,7 +143,7 @@ def nystrom_approximation(
 
     Raises:
         SettingError: for a rank outside 1..n.
-        NotPositiveDefiniteError: where W^T K W has a negative direction.
+        NotPositiveDefiniteError: if W^T K W has a negative direction.
     """
     operator = as_operator(matrix)
     n = len(operator)
@@ -159,8 +159,8 @@ def nystrom_approximation(
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"smallest eigenvalue of W^T K W {smallest:.6g}",
-            rule=f"above minus the rounding floor {float(shift):.3g}",
-            remedy="check that the kernel is one",
+            rule=f"at least {-float(shift):.3g} (minus the size of rounding errors)",
+            remedy="check that the kernel is positive semidefinite",
         )
     vectors, values, _ = jnp.linalg.svd(solve_triangular(factor, product.T, lower=True).T, full_matrices=False)
     values = jnp.maximum(values**2 - shift, 0.0)
@@ -169,7 +169,7 @@ def nystrom_approximation(
 
 def _check_rank(rank: int, n: int) -> None:
     if not 1 <= rank <= n:
-        raise SettingError("rank", found=rank, rule=f"between 1 and the {n} rows of the matrix")
+        raise SettingError("rank", found=rank, rule=f"a whole number from 1 to {n}, the number of rows of the matrix")
 
 
 class Preconditioner(eqx.Module):

@@ -41,12 +41,14 @@ def check_training(spectrum: Any, y, time, cross, name: str) -> np.ndarray:
     check_spectrum(spectrum)
     times = np.atleast_1d(np.asarray(time, float))
     if times.ndim != 1 or times.size == 0 or not np.all(times >= 0):
-        raise SettingError(name, found=times.tolist(), rule="a list of numbers, each at least 0")
+        raise SettingError(name, found=times.tolist(), rule="a list of numbers that are not negative")
     n = len(spectrum.eigenvalues)
     check_targets(y, n)
     if cross is not None:
         if cross.shape[1] != n:
-            raise ShapeError("cross matrix", found=f"{cross.shape[1]} columns", rule=f"one for each of the {n} rows")
+            raise ShapeError(
+                "cross matrix", found=f"{cross.shape[1]} columns", rule=f"{n} columns, one for each training row"
+            )
         check_numbers("cross matrix", cross)
     return times
 
@@ -55,7 +57,9 @@ def check_steps(learning_rate: float, counts: np.ndarray) -> None:
     """Refuse a learning rate that is not positive and numbers of steps that are not whole."""
     if not learning_rate > 0 or not np.all(np.isfinite(counts) & (counts == np.round(counts))):
         raise SettingError(
-            "learning_rate and steps", found=f"{learning_rate} and {counts.tolist()}", rule="positive, whole numbers"
+            "learning_rate and steps",
+            found=f"learning_rate={learning_rate} and steps={counts.tolist()}",
+            rule="a positive learning rate, and whole numbers of steps",
         )
 
 

@@ -48,8 +48,8 @@ def momentum_descent(
 
     Raises:
         SettingError: for steps, learning rate or momentum outside their range.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -61,7 +61,7 @@ def momentum_descent(
     counts = check_training(spectrum, y, steps, cross, "steps")
     check_steps(learning_rate, counts)
     if not 0 <= momentum < 1:
-        raise SettingError("momentum", found=momentum, rule="in [0, 1)")
+        raise SettingError("momentum", found=momentum, rule="a number that is at least 0 and below 1")
     powers = 2.0 ** np.arange(int(counts.max()).bit_length())
     bits = lambda count: jnp.floor(count / powers) % 2 == 1
 
@@ -149,12 +149,12 @@ def momentum_flow(
 
     Raises:
         SettingError: for a negative time or a damping that is not positive.
-        ShapeError: where the rows of y or the columns of cross do not fit the spectrum.
-        PrecisionError: without float64.
+        ShapeError: if the rows of y or the columns of cross do not fit the spectrum.
+        PrecisionError: if float64 is off.
     """
     times = check_training(spectrum, y, time, cross, "time")
     if not 0 < damping < float("inf"):
-        raise SettingError("damping", found=damping, rule="positive and finite")
+        raise SettingError("damping", found=damping, rule="a positive and finite number")
     return along(spectrum, y, times, cross, lambda a, t: _oscillator_filter(a, t, damping))
 
 

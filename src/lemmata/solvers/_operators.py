@@ -25,9 +25,9 @@ class MatrixOperator(eqx.Module):
         matrix: the matrix.
 
     Raises:
-        ShapeError: where it is empty, not square or not symmetric to rounding.
-        DataError: for NaN or infinity.
-        PrecisionError: for half precision.
+        ShapeError: if the matrix is empty or not square and symmetric up to rounding.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
     """
 
     matrix: Float[Array, "n columns"]
@@ -61,7 +61,7 @@ class KernelOperator(eqx.Module):
         block: rows of a block; None means as many as fill 128 MiB.
 
     Raises:
-        ShapeError: where there are no points, or a block has no rows.
+        ShapeError: if there are no points, or a block has no rows.
         DataError: for points that are not finite.
         PrecisionError: for points in half precision.
 
@@ -105,7 +105,7 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
         matrix: the matrix.
 
     Raises:
-        SettingError: for anything else.
+        SettingError: for any other value.
     """
     if isinstance(matrix, MatrixOperator | KernelOperator):
         return matrix
@@ -113,8 +113,8 @@ def as_operator(matrix: Any) -> MatrixOperator | KernelOperator:
         raise SettingError(
             "matrix",
             found=f"a {type(matrix).__name__}",
-            rule="a symmetric matrix of JAX or NumPy, or an operator",
-            remedy="KernelOperator(kernel, x) for a kernel on points",
+            rule="a symmetric matrix of JAX or NumPy, or a linear operator of lemmata",
+            remedy="use KernelOperator(kernel, x) for a kernel on points",
         )
     if not isinstance(matrix, jax.Array):
         check_gram("the matrix", matrix)
@@ -149,7 +149,7 @@ def kernel_product(
         block: rows of a block; None means as many as fill 128 MiB.
 
     Raises:
-        ShapeError: where the shapes of x, y and v do not fit or one is empty, or a block has no rows.
+        ShapeError: if the shapes of x, y and v do not fit each other, one of them is empty, or a block has no rows.
 
     Example:
         >>> import jax.numpy as jnp
@@ -160,10 +160,12 @@ def kernel_product(
     """
     if x.shape[1] != y.shape[1] or len(v) != len(y):
         raise ShapeError(
-            "the factors of K(x, y) v", found=f"x {x.shape}, y {y.shape}, v {v.shape}", rule="(n, d), (m, d), (m, ...)"
+            "the factors of K(x, y) v",
+            found=f"x {x.shape}, y {y.shape}, v {v.shape}",
+            rule="shapes (n, d), (m, d) and (m, ...)",
         )
     if 0 in x.shape + y.shape:
-        raise ShapeError("points x and y", found=f"{x.shape} and {y.shape}", rule="no dimension is 0")
+        raise ShapeError("points x and y", found=f"shapes {x.shape} and {y.shape}", rule="no axis of length 0")
     rows = min(rows_of_a_block(block, len(y), x.dtype.itemsize), len(x))
     parts = []
     for start in range(0, len(x), rows):
@@ -190,12 +192,13 @@ def refuse_curvature(curvature: float, floor: float) -> None:
         floor: 16 n eps times the largest |K v| / |v| that was seen: K v is not known better.
 
     Raises:
-        NotPositiveDefiniteError: naming the curvature, which no eigenvalue can be above in all directions.
+        NotPositiveDefiniteError: if the curvature is negative by more than rounding; the message states it. The
+            smallest eigenvalue is at most this curvature.
     """
     if curvature < -floor:
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"a direction v with v^T K v / |v|^2 = {curvature:.6g}",
-            rule=f"at least minus the rounding floor {floor:.3g}",
+            rule=f"at least {-floor:.3g} (minus the size of rounding errors)",
             remedy="check that the kernel is positive semidefinite and symmetric",
         )

@@ -45,10 +45,10 @@ class ProcessOperator:
         bytes: memory that all processes may take together.
 
     Raises:
-        ShapeError, DataError, PrecisionError: for points, as `KernelOperator`.
-        SettingError: where processes or block is no whole number above 0, or the kernel cannot be sent.
-        MemoryPlanError: where the processes do not fit in memory.
-        SolverError: where a process fails; names what it said.
+        ShapeError, DataError, PrecisionError: for points, and for the same reasons as `KernelOperator`.
+        SettingError: if processes or block is not a whole number above 0, or the kernel cannot be sent.
+        MemoryPlanError: if the processes do not fit in memory.
+        SolverError: if a process fails; the message quotes its error.
 
     Example:
         ```python
@@ -68,9 +68,9 @@ class ProcessOperator:
         if self.bytes > (free := available_bytes()):
             raise MemoryPlanError(
                 f"products on {processes} processes",
-                found=f"{self.bytes / 2**30:.2f} GiB, of {free / 2**30:.2f} GiB that are free",
-                rule="points and blocks of every process fit",
-                remedy="fewer processes, or a smaller block",
+                found=f"{self.bytes / 2**30:.2f} GiB, but only {free / 2**30:.2f} GiB are free",
+                rule="the points and one block of every process must fit into memory",
+                remedy="use fewer processes, or a smaller block",
             )
         context = multiprocessing.get_context("spawn")
         self._ends: list[Connection] = []
@@ -95,9 +95,14 @@ class ProcessOperator:
     def __call__(self, v: Float[Array, "n *k"]) -> Float[Array, "n *k"]:
         """The product with v."""
         if len(v) != len(self):
-            raise ShapeError("v", found=f"{v.shape}", rule=f"one row for each of the {len(self)} points")
+            raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {len(self)} points")
         if not self._ends:
-            raise SettingError("the operator", found="its processes are closed", rule="used inside of its context")
+            raise SettingError(
+                "the operator",
+                found="that its processes have ended",
+                rule="an operator is used only inside its `with` block",
+                remedy="move the product into the `with` block",
+            )
         try:
             self._send(np.asarray(v))
             return jnp.asarray(self._gathered())
@@ -141,7 +146,8 @@ class ProcessOperator:
                 raise SettingError(
                     "kernel",
                     found=f"{type(error).__name__}: {error}",
-                    rule="can be sent to another process: classes and functions are named in a module",
+                    rule="a kernel that can be pickled, so that it can be sent to another process",
+                    remedy="define its classes and functions at the top level of a module",
                 ) from error
 
     def _gathered(self) -> np.ndarray:
@@ -180,5 +186,7 @@ class ProcessOperator:
         raise SolverError(
             f"process {number + 1} of {len(self._processes)} of the product",
             found=message,
-            rule="answers with a block of the product",
+            rule="every process must return its block of the product",
+            remedy="use fewer processes or a smaller block if memory ran out; otherwise check the kernel in "
+            "a single process",
         )

@@ -46,12 +46,13 @@ def kernel_ridge(K: Float[Array, "n columns"], y: Float[Array, "rows *k"], ridge
         ridge: the ridge on the diagonal, at least 0 (not divided by n).
 
     Raises:
-        ShapeError: where K is empty, not square or not symmetric to rounding, or y has another number of rows.
+        ShapeError: if K is empty or not square and symmetric up to rounding, or if y has another number of rows.
         SettingError: for a negative ridge.
         DataError: for entries of K or y that are not finite.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
-        SolverError: where no jitter of the ladder is enough.
-        PrecisionError: without float64, or for K or y in half precision.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
+        SolverError: if the factorisation fails even with the largest jitter.
+        PrecisionError: if float64 is off, or for K or y in half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -86,9 +87,9 @@ def factored(K: Float[Array, "n n"], y: Float[Array, "n *k"], ridge: float | Flo
             return Solution(alpha, jnp.asarray(ridge, K.dtype), multiple * unit, residual, factor)
     raise SolverError(
         "Cholesky factorisation of K + ridge I",
-        found=f"no factor with jitter up to {float(_LADDER[-1] * unit):.3g}",
-        rule="positive definite",
-        remedy="use a ridge above the rounding floor of K",
+        found=f"that it fails even with {float(_LADDER[-1] * unit):.3g} added to the diagonal",
+        rule="a positive definite matrix",
+        remedy="use a larger ridge, above the rounding errors of K",
     )
 
 
@@ -115,10 +116,11 @@ def require_positive_semidefinite(K: Float[Array, "n columns"], name: str = "the
         name: what it is, for the message.
 
     Raises:
-        ShapeError: where it is empty, not square or not symmetric to rounding.
-        DataError: for NaN or infinity.
-        PrecisionError: for half precision.
-        NotPositiveDefiniteError: names the smallest eigenvalue.
+        ShapeError: if the matrix is empty or not square and symmetric up to rounding.
+        DataError: for entries that are not finite.
+        PrecisionError: for arrays in half precision.
+        NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the smallest
+            one.
 
     Example:
         >>> import jax.numpy as jnp
@@ -145,8 +147,8 @@ def _refuse_indefinite(K: Float[Array, "n n"], name: str = "the Gram matrix") ->
         raise NotPositiveDefiniteError(
             f"{name} is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
-            rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
-            remedy="check that the kernel is positive semidefinite and the points are finite",
+            rule=f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue",
+            remedy="check that the kernel is positive semidefinite and that the points are finite",
         )
 
 

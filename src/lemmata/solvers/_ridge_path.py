@@ -50,11 +50,11 @@ def ridge_path(
         ridges: positive numbers, not divided by n.
 
     Raises:
-        SettingError: for a ridge that is not positive and finite, or none; for ridge 0 use `kernel_ridge`. For a
-            matrix in place of its eigensystem.
-        ShapeError: where y has another number of rows than the spectrum.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        SettingError: without a ridge, or for a ridge that is not positive and finite (use `kernel_ridge` for ridge 0).
+            Also for a matrix in place of its eigensystem.
+        ShapeError: if y has another number of rows than the spectrum.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

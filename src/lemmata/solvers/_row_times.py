@@ -37,10 +37,10 @@ def row_time_coefficients(
         y: targets minus the outputs at the start.
 
     Raises:
-        ShapeError: where the matrix is not square, or times or targets do not fit it.
+        ShapeError: if the matrix is not square, or times or targets do not fit it.
         SettingError: for a negative or infinite time.
         DataError: for numbers that are not finite in K or y.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -52,12 +52,16 @@ def row_time_coefficients(
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ShapeError("kernel", found=f"shape {K.shape}", rule="a square matrix of all pairs of rows")
     if jnp.shape(times) != (len(K),):
-        raise ShapeError("times", found=f"shape {jnp.shape(times)}", rule=f"one for each of the {len(K)} rows")
+        raise ShapeError("times", found=f"shape {jnp.shape(times)}", rule=f"one time for each of the {len(K)} rows")
     check_targets(y, len(K))
     check_numbers("kernel", K)
     number = known(times)
     if number is not None and not (np.all(number >= 0) and np.all(np.isfinite(number))):
-        raise SettingError("times", found=f"from {np.min(number)} to {np.max(number)}", rule="finite, at least 0")
+        raise SettingError(
+            "times",
+            found=f"times from {np.min(number)} to {np.max(number)}",
+            rule="finite numbers that are not negative",
+        )
     roots = jnp.sqrt(jnp.asarray(times))
     flat = y.reshape(len(y), -1)
     filtered = flow_function(roots[:, None] * K * roots) @ (roots[:, None] * flat)

@@ -49,7 +49,7 @@ def shared_normal_equations(
             this machine.
 
     Raises:
-        DataError, SolverError: the function, as `lemmata.core.completed`.
+        DataError, SolverError: from the function, for the same reasons as `lemmata.core.completed`.
     """
     arrays: dict[str, np.ndarray] = dict(zip(_PARTS, map(np.asarray, (x, y, z, factor)), strict=True))
     shape = (len(z), len(z) + y.shape[1])

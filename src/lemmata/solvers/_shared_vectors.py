@@ -35,7 +35,7 @@ def scratch(folder: str | pathlib.Path | None) -> Iterator[pathlib.Path]:
         folder: that workers see.
 
     Raises:
-        DataError: where it cannot be made.
+        DataError: if the folder cannot be made.
     """
     with contextlib.ExitStack() as stack:
         with refusing_disk_errors(f"folder {folder or tempfile.gettempdir()}"):
@@ -67,11 +67,11 @@ def shared_product(
         given: what `multiply` takes besides.
 
     Raises:
-        ShapeError: where v has another number of rows.
-        DataError, SolverError: as `lemmata.core.completed`.
+        ShapeError: if v has another number of rows.
+        DataError, SolverError: for the same reasons as `lemmata.core.completed`.
     """
     if len(v) != (rows := runs[-1][1]):
-        raise ShapeError("v", found=f"{v.shape}", rule=f"one row for each of the {rows} points")
+        raise ShapeError("vector v", found=f"shape {v.shape}", rule=f"one row for each of the {rows} points")
     file = folder / f"{uuid.uuid4().hex}.npy"  # a new name a product: what a worker keeps of a name stays true
     write_array(file, v)
     try:

@@ -25,11 +25,12 @@ def largest_learning_rate(
         terms: what the sum of squares is divided by: 1, or y.size for a mean over points and outputs.
 
     Raises:
-        SettingError: for a kernel without a positive eigenvalue, which any rate suits, a momentum not in [0, 1), or
-            terms below 1.
-        ShapeError: where K is not symmetric to rounding.
-        DataError: for NaN.
-        NotPositiveDefiniteError: where K has an eigenvalue below its rounding floor; names the smallest one.
+        SettingError: for a kernel without a positive eigenvalue (any rate is stable then), a momentum outside [0, 1),
+            or terms below 1.
+        ShapeError: if K is not symmetric up to rounding.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding; the message states the
+            smallest one.
 
     Example:
         >>> import jax.numpy as jnp
@@ -38,11 +39,11 @@ def largest_learning_rate(
         2.25
     """
     if not 0 <= momentum < 1:
-        raise SettingError("momentum", found=momentum, rule="in [0, 1)")
+        raise SettingError("momentum", found=momentum, rule="a number that is at least 0 and below 1")
     check_at_least("terms", terms, 1)
     matrix = paired(K)
     require_positive_semidefinite(matrix, "K")
     largest = jnp.linalg.eigvalsh(matrix)[-1]
     if not largest > 0:
-        raise SettingError("K", found=f"largest eigenvalue {float(largest)}", rule="positive")
+        raise SettingError("K", found=f"largest eigenvalue {float(largest)}", rule="a positive largest eigenvalue")
     return 2 * (1 + momentum) * terms / (largest * (1 + 2 * momentum if nesterov else 1))

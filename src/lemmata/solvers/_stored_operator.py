@@ -31,10 +31,10 @@ class StoredOperator:
         tasks: at most so many a product.
 
     Raises:
-        DataError: where there is no finished matrix of `gram_on_disk`; says how many of its tiles are there.
-        ShapeError: where it is not symmetric (a matrix of two sets of points).
-        SettingError: where tasks is no whole number above 0, the executor is none, or zarr is not installed.
-        SolverError: the product, where the executor died or a worker did not answer; names the rows.
+        DataError: if the folder has no finished matrix of `gram_on_disk`; the message states how many tiles are there.
+        ShapeError: if the matrix is not symmetric, because it is of two sets of points.
+        SettingError: if tasks is not a whole number above 0, the executor has another type, or zarr is not installed.
+        SolverError: from the product, if the executor died or a worker did not answer; the message names the rows.
 
     Example:
         >>> import pathlib, tempfile
@@ -52,8 +52,8 @@ class StoredOperator:
         check_executor(executor)
         self.matrix, self.executor = open_gram(path), executor
         if not self.matrix.attrs.get("symmetric"):
-            raise ShapeError(f"folder {path}", found=f"a cross matrix {self.matrix.shape}",
-                             rule="the Gram matrix of one set of points")  # fmt: skip
+            raise ShapeError(f"folder {path}", found=f"a cross matrix of shape {self.matrix.shape}",
+                             rule="the Gram matrix of one set of points with itself")  # fmt: skip
         self._folder = pathlib.Path(path).absolute()
         self._runs = runs_of_rows(len(self), self.matrix.chunks[0], tasks)
 
@@ -66,7 +66,9 @@ class StoredOperator:
         given = np.asarray(v)
         if self.executor is None:
             if len(given) != len(self):
-                raise ShapeError("v", found=f"{given.shape}", rule=f"one row for each of the {len(self)} points")
+                raise ShapeError(
+                    "vector v", found=f"shape {given.shape}", rule=f"one row for each of the {len(self)} points"
+                )
             parts = [_rows(self.matrix, given, start, end) for start, end in self._runs]
             return jnp.asarray(np.concatenate(parts))
         with scratch(self._folder / "vectors") as folder:
@@ -89,6 +91,11 @@ def _rows(matrix: Any, v: np.ndarray, start: int, end: int) -> np.ndarray:
         parts.append(sum(matrix[rows, j : j + block] @ v[j : j + block] for j in range(0, len(v), block)))
     found = np.concatenate(parts)
     if not np.all(np.isfinite(found)):
-        raise DataError(f"rows {start} to {end} of the product", found="numbers that are not finite",
-                        rule="a finite vector and a matrix that is not damaged")  # fmt: skip
+        raise DataError(
+            f"rows {start} to {end} of the product",
+            found="numbers that are not finite",
+            rule="finite entries in the vector and in the stored matrix",
+            remedy="check the vector for NaN; if it is finite, remove the folder and compute the matrix "
+            "again with gram_on_disk",
+        )
     return found

@@ -120,14 +120,16 @@ def subset_of_regressors(
         folder: that all workers see under the same path; None is a folder of this machine.
 
     Raises:
-        SettingError: for a negative ridge or tolerance, none or a table of ridges; where both block and working set are
-            given, or one is no whole number above 0; the same for tasks; where the executor is none.
-        ShapeError: where x, y and centres do not fit or are empty.
-        DataError: for NaN; where the disk is full or the folder closed.
-        MemoryPlanError: where the plan does not fit into the working set or into free memory; says its bytes.
-        NotPositiveDefiniteError: where the kernel is not positive semidefinite on the centres.
-        SolverError: where no jitter of the ladder is enough; where the executor died or a worker did not answer.
-        PrecisionError: without float64 switched on (float32 blocks are then still computed in float32).
+        SettingError: for a negative ridge or tolerance, no ridge, or a matrix of ridges. Also if both block and working
+            set are given, if one of these or tasks is not a whole number above 0, or if the executor has another type.
+        ShapeError: if x, y and centres do not fit or are empty.
+        DataError: for entries that are not finite, or if the disk is full or the folder is not writable.
+        MemoryPlanError: if the plan does not fit into the working set or into free memory; the message states its
+            bytes.
+        NotPositiveDefiniteError: if the kernel is not positive semidefinite on the centres.
+        SolverError: if the factorisation fails even with the largest jitter, if the executor died, or if a worker did
+            not answer.
+        PrecisionError: if float64 is off. With float64 on, float32 blocks are still computed in float32.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -172,11 +174,17 @@ def _checked(
     check_numbers("centres", centres)
     check_targets(y, len(x))
     if centres.shape[1:] != x.shape[1:]:
-        raise ShapeError("centres", found=f"{centres.shape}", rule=f"points of {x.shape[1]} columns, as x has")
+        raise ShapeError(
+            "centres",
+            found=f"shape {centres.shape}",
+            rule=f"points with {x.shape[1]} columns, because x has {x.shape[1]}",
+        )
     ridges = jnp.asarray(ridge, jnp.float64)
     check_at_least("ridge", ridges, 0.0)
     if ridges.ndim > 1 or not ridges.size:
-        raise SettingError("ridge", found=f"an array of shape {ridges.shape}", rule="a number, or a row of them")
+        raise SettingError(
+            "ridge", found=f"an array of shape {ridges.shape}", rule="one number, or a one-dimensional array of numbers"
+        )
     return ridges
 
 

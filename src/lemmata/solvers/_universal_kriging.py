@@ -96,11 +96,11 @@ def universal_kriging(
         noise: variance of the noise, one number or one a point, at least 0.
 
     Raises:
-        DataError: where the columns of the drift depend linearly on each other at these points; NaN.
-        NotPositiveDefiniteError: where K + noise is not positive definite on the complement.
-        ShapeError: where K, drift, y and noise do not fit each other.
+        DataError: if the columns of the drift are linearly dependent at these points, or an entry is not finite.
+        NotPositiveDefiniteError: if K + noise is not positive definite on the complement of the drift.
+        ShapeError: if K, drift, y and noise do not fit each other.
         SettingError: for a negative noise.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -117,7 +117,7 @@ def universal_kriging(
     check_at_least("noise", noise, 0.0)
     columns = drift.shape[1]
     if columns >= len(K):
-        raise ShapeError("points", found=len(K), rule=f"more than the {columns} columns of the drift")
+        raise ShapeError("points", found=len(K), rule=f"more points than the {columns} columns of the drift")
     noise = jnp.broadcast_to(jnp.asarray(noise, K.dtype), (len(K),))
     return _solve(K, drift, y, noise)
 
@@ -131,8 +131,8 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
         raise DataError(
             "drift",
             found="columns that depend linearly on each other",
-            rule="full column rank",
-            remedy="points that do not lie in a common hyperplane, or a smaller drift",
+            rule="linearly independent columns",
+            remedy="use points that do not lie in a common hyperplane, or a smaller drift",
         )
     matrix = K + jnp.diag(noise)
     own, rest = jnp.split(basis, [columns], axis=1)
@@ -141,10 +141,10 @@ def _solve(K: Array, drift: Array, y: Array, noise: Array) -> Kriging:
     seen = known(factor)
     if seen is not None and not jnp.all(jnp.isfinite(seen)):
         raise NotPositiveDefiniteError(
-            "the generalised covariance is not positive definite beside the drift",
-            found=f"smallest eigenvalue {float(jnp.linalg.eigvalsh(inner)[0]):.6g} on its complement",
-            rule="positive",
-            remedy="points that differ, noise above 0, or a drift that the covariance's order asks for",
+            "generalised covariance",
+            found=f"smallest eigenvalue {float(jnp.linalg.eigvalsh(inner)[0]):.6g} on the complement of the drift",
+            rule="a positive definite matrix there",
+            remedy="use points that differ, noise above 0, or the drift that the order of the covariance needs",
         )
     coefficients = rest @ cho_solve((factor, True), rest.T @ y)
     trend = solve_triangular(triangle, own.T @ (y - matrix @ coefficients))
@@ -213,11 +213,11 @@ def polyharmonic_spline(
         noise: variance of the noise in units of the covariance r² ln r, one number or one a point, at least 0.
 
     Raises:
-        DataError: where the points lie in a common hyperplane; NaN.
-        NotPositiveDefiniteError: where points are equal and have no noise.
-        ShapeError: where x, y and noise do not fit each other, or there are d + 1 points or fewer.
+        DataError: if the points lie in a common hyperplane, or an entry is not finite.
+        NotPositiveDefiniteError: if points are equal and have no noise.
+        ShapeError: if x, y and noise do not fit each other, or there are d + 1 points or fewer.
         SettingError: for a negative noise.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

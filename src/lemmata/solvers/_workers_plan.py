@@ -91,7 +91,7 @@ def workers_plan(
         itemsize: bytes of a number; sums on centres have 8.
 
     Raises:
-        SettingError: where one of them is no whole number above 0, or there are more centres than points.
+        SettingError: if a number is not a whole number above 0, or there are more centres than points.
 
     Example:
         >>> from lemmata.solvers import workers_plan
@@ -109,7 +109,7 @@ def workers_plan(
     for name, value in given.items():
         check_whole(name, value, 1)
     if centres > points:
-        raise SettingError("centres", found=centres, rule=f"at most the {points} points")
+        raise SettingError("centres", found=centres, rule=f"at most {points}, the number of points")
     block, rows = min(block, points), min(rows, points)
     tiles = math.ceil(points / block)
     across, down = tiles * (tiles + 1) // 2, math.ceil(points / rows)

@@ -85,9 +85,9 @@ def learning_curve(
         allowance: half-width allowed for the estimate, in the logarithm of the error.
 
     Raises:
-        SettingError: for a size outside 1..N, a negative ridge, no resamples.
-        ShapeError: where targets and spectrum have different numbers of rows.
-        PrecisionError: without float64.
+        SettingError: for a size outside 1..N, a negative ridge, or no resamples.
+        ShapeError: if targets and spectrum have different numbers of rows.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,16 +100,20 @@ def learning_curve(
     check_ridge(ridge)
     total, counts = len(spectrum.eigenvalues), np.asarray(sizes, float)
     if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one for each of the {total} rows of the spectrum")
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, as many as the spectrum has")
     if counts.size == 0 or not (counts.min() >= 1 and counts.max() <= total):
         raise SettingError(
             "sizes",
             found=counts.tolist(),
-            rule=f"each between 1 and the {total} rows of the set",
-            remedy="for sizes beyond the data use omniscient_curve, which extrapolates",
+            rule=f"whole numbers from 1 to {total}, the number of rows",
+            remedy="use omniscient_curve for sizes beyond the data, which extrapolates",
         )
     if resamples < 1 or not allowance >= 0:
-        raise SettingError("resamples and allowance", found=f"{resamples} and {allowance}", rule="at least 1 and 0")
+        raise SettingError(
+            "resamples and allowance",
+            found=f"resamples={resamples} and allowance={allowance}",
+            rule="resamples of at least 1, and an allowance that is not negative",
+        )
     y = y.reshape(total, -1)
     mu, error, learnability, overfitting, spread = _curve(spectrum, y, jnp.asarray(counts), jnp.asarray(ridge, float))
     sampling = spread * jnp.sqrt((1 / counts + 1 / np.maximum(total - counts, 1)) / resamples)

@@ -51,10 +51,11 @@ def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows colu
         matrix: a Gram matrix.
 
     Raises:
-        ShapeError: where the matrix is empty, not square, or not symmetric to rounding.
-        DataError: for NaN or infinity.
-        NotPositiveDefiniteError: where an eigenvalue is negative beyond rounding; the message names the smallest one.
-        PrecisionError: without float64, or for a matrix in half precision or of whole numbers.
+        ShapeError: if the matrix is empty or not square and symmetric up to rounding.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if an eigenvalue is negative by more than rounding; the message states the smallest
+            one.
+        PrecisionError: if float64 is off, or for a matrix in half precision or of whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -72,8 +73,8 @@ def spectrum(matrix: Float[Array, "rows columns"] | Float[np.ndarray, "rows colu
         raise NotPositiveDefiniteError(
             "the matrix is not positive semidefinite",
             found=f"smallest eigenvalue {smallest:.6g}",
-            rule=f"at least -16 n eps times the largest eigenvalue = {-floor:.3g}",
-            remedy="check that the kernel is positive semidefinite and the points are finite",
+            rule=f"at least {-floor:.3g}, which is -16 n eps times the largest eigenvalue",
+            remedy="check that the kernel is positive semidefinite and that the points are finite",
         )
     clipped = int(jnp.sum(values < 0))
     values = jnp.maximum(values, 0.0)
@@ -120,4 +121,4 @@ def condition_number(spectrum: Spectrum) -> Float[Array, ""]:
 def check_ridge(ridge: float | Float[Array, ""]) -> None:
     """Raise SettingError for a ridge that is a number below zero or not finite (a traced ridge is not looked at)."""
     if isinstance(ridge, int | float) and not 0 <= ridge < float("inf"):
-        raise SettingError("ridge", found=ridge, rule="a finite number, at least 0")
+        raise SettingError("ridge", found=ridge, rule="a finite number that is not negative")

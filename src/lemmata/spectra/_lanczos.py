@@ -107,10 +107,10 @@ def largest_eigenvalues(
         seed: of the random start.
 
     Raises:
-        DataError: numbers that are not real, or products that are not finite or not symmetric.
-        ShapeError: products in other shapes than the vectors.
-        SettingError: a setting out of its bounds.
-        MemoryPlanError: a basis that does not fit into memory.
+        DataError: for numbers that are not real, or products that are not finite or not symmetric.
+        ShapeError: for products whose shapes differ from those of the vectors.
+        SettingError: if a setting is out of its bounds.
+        MemoryPlanError: if the basis does not fit into memory.
 
     >>> A = jnp.diag(jnp.linspace(0.0, 5.0, 400))
     >>> found = largest_eigenvalues(lambda v: A @ v, jnp.zeros(400))
@@ -124,7 +124,7 @@ def largest_eigenvalues(
     whole("count", count, 1)
     whole("seed", seed)
     if count > n:
-        raise SettingError("count", found=count, rule=f"at most the dimension {n}")
+        raise SettingError("count", found=count, rule=f"at most {n}, the dimension")
     k = max(_needed(n, tolerance, failure), count + 1) if products is None else whole("products", products, count + 1)
     check_product(product, like)
     if n <= k:
@@ -153,8 +153,9 @@ def _stored(product: Product, like: PyTree, key, k: int, n: int, eps: float) -> 
     if needed > available_bytes():
         raise MemoryPlanError(
             f"a basis of {k} vectors with {n} numbers",
-            found=f"{needed / 2**30:.1f} GiB, of which {available_bytes() / 2**30:.1f} are there",
-            remedy="fewer products, or one eigenvalue without its vector, which needs no basis",
+            found=f"a need of {needed / 2**30:.1f} GiB, but only {available_bytes() / 2**30:.1f} GiB are free",
+            rule="a basis that fits into memory",
+            remedy="use fewer products, or ask for one eigenvalue without its vector, which needs no basis",
         )
     basis, matrix, out = with_basis(product, like, key, k)
     matrix = np.asarray(matrix, float)
@@ -213,11 +214,18 @@ def _exact(product: Product, like: PyTree, count: int, failure: float, n: int) -
 
 def _check(numbers: np.ndarray, asymmetry: float, eps: float) -> None:
     if not np.isfinite(numbers).all() or not np.isfinite(asymmetry):
-        raise DataError("products", found="NaN or infinity", rule="finite products", remedy="look at the operator")
+        raise DataError(
+            "products",
+            found="NaN or infinity",
+            rule="finite products",
+            remedy="check the operator for entries that are not finite",
+        )
     scale = float(np.abs(numbers).max())
     if asymmetry > 4 * math.sqrt(eps) * scale:
         raise DataError(
-            "product", found=f"|u'Av - v'Au| = {asymmetry:.2g} beside {scale:.2g}", rule="a symmetric operator"
+            "product",
+            found=f"|u'Av - v'Au| = {asymmetry:.2g}, which is not small beside {scale:.2g}",
+            rule="a symmetric operator",
         )
 
 

@@ -94,10 +94,10 @@ def measured_curve(
         allowance: of the interval without solves, see `learning_curve`.
 
     Raises:
-        SettingError: for a size outside the range, a negative ridge, a number of ridges that is not that of the sizes,
-            one solve.
-        ShapeError: where targets and spectrum have different numbers of rows.
-        PrecisionError: without float64.
+        SettingError: for a size outside the range, a negative ridge, a number of ridges that differs from that of the
+            sizes, or a single solve.
+        ShapeError: if targets and spectrum have different numbers of rows.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -112,7 +112,7 @@ def measured_curve(
     ridges = _ridges(ridge, counts)
     _check(counts, total, intercept, solves, resamples)
     if len(y) != total:
-        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"one for each of the {total} rows of the spectrum")
+        raise ShapeError("targets", found=f"{len(y)} rows", rule=f"{total} rows, as many as the spectrum has")
     equivalent = _equivalent(spectrum, y, counts, ridges, intercept, resamples or FEWEST, allowance)
     if solves == 0:
         return _unmeasured(equivalent)
@@ -142,18 +142,22 @@ class _Point(NamedTuple):
 def _ridges(ridge, counts: np.ndarray) -> np.ndarray:
     ridges = np.asarray(ridge, float)
     if ridges.ndim and ridges.shape != counts.shape:
-        raise SettingError("ridge", found=f"{ridges.size} ridges", rule=f"one, or one for each of {counts.size} sizes")
+        raise SettingError(
+            "ridge", found=f"{ridges.size} ridges", rule=f"one ridge, or one for each of the {counts.size} sizes"
+        )
     if not np.all((ridges >= 0) & np.isfinite(ridges)):
-        raise SettingError("ridge", found=ridges.tolist(), rule="finite numbers, at least 0")
+        raise SettingError("ridge", found=ridges.tolist(), rule="finite numbers that are not negative")
     return np.broadcast_to(ridges, counts.shape)
 
 
 def _check(counts: np.ndarray, total: int, intercept: bool, solves: int | None, resamples: int | None) -> None:
     least = 2 if intercept else 1
     if counts.size == 0 or not (counts.min() >= least and counts.max() <= total and total >= 2):
-        raise SettingError("sizes", found=counts.tolist(), rule=f"each between {least} and the {total} rows of the set")
+        raise SettingError(
+            "sizes", found=counts.tolist(), rule=f"whole numbers from {least} to {total}, the number of rows"
+        )
     if solves is not None and (solves < 0 or solves == 1):
-        raise SettingError("solves", found=solves, rule="0, or at least 2, which a standard error takes")
+        raise SettingError("solves", found=solves, rule="0, or at least 2, because a standard error needs two solves")
     if resamples is not None and resamples < 1:
         raise SettingError("resamples", found=resamples, rule="at least 1, or None for all splits")
 

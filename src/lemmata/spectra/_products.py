@@ -25,8 +25,8 @@ def hessian_product(loss: Callable[[PyTree], Float[Array, ""]], params: PyTree) 
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: parameters that are no arrays of float32 or float64.
-        ShapeError: a loss that is no scalar.
+        DataError: for parameters that are not arrays of float32 or float64.
+        ShapeError: for a loss that is not a scalar.
 
     >>> product = hessian_product(lambda w: jnp.sum(w**4), jnp.array([1.0, 2.0]))
     >>> product(jnp.array([1.0, 1.0]))
@@ -51,8 +51,8 @@ def gauss_newton_product(
         params: an array, or a pytree of arrays.
 
     Raises:
-        DataError: parameters that are no arrays of float32 or float64.
-        ShapeError: a loss that is no scalar.
+        DataError: for parameters that are not arrays of float32 or float64.
+        ShapeError: for a loss that is not a scalar.
 
     >>> product = gauss_newton_product(jnp.sin, lambda z: jnp.sum(z**2) / 2, jnp.zeros(2))
     >>> product(jnp.array([1.0, 2.0]))
@@ -89,17 +89,17 @@ def check_vector(name: str, like: PyTree) -> None:
                 f"{name}{jax.tree_util.keystr(path)}",
                 found=getattr(leaf, "dtype", type(leaf).__name__),
                 rule="arrays of float32 or float64",
-                remedy="cast them, or split off the rest, with equinox.partition for example",
+                remedy="convert them, or split off the other leaves, with equinox.partition for example",
             )
     if sum(jnp.size(leaf) for _, leaf in leaves) == 0:
-        raise DataError(name, found="no numbers", rule="at least one")
+        raise DataError(name, found="no numbers", rule="at least one number")
 
 
 def check_scalar(loss: Callable, params: PyTree) -> None:
     """A loss whose value is one number, or ShapeError."""
     shapes = [leaf.shape for leaf in jax.tree.leaves(eqx.filter_eval_shape(loss, params))]
     if shapes != [()]:
-        raise ShapeError("loss", found=f"values of shapes {shapes}", rule="one number")
+        raise ShapeError("loss", found=f"values of shapes {shapes}", rule="a single number")
 
 
 def check_product(product: Any, like: PyTree) -> None:
@@ -108,7 +108,9 @@ def check_product(product: Any, like: PyTree) -> None:
     found = eqx.filter_eval_shape(product, like)
     if jax.tree.structure(found) != jax.tree.structure(like) or shape(found) != shape(like):
         raise ShapeError(
-            "product", found=f"shapes {shape(found)}", rule=f"a vector like the one it is given, {shape(like)}"
+            "product",
+            found=f"shapes {shape(found)}",
+            rule=f"shapes {shape(like)}, those of the vector that the product is given",
         )
 
 

@@ -37,9 +37,9 @@ def sharpness(
         seed: of the random start.
 
     Raises:
-        DataError: parameters that are not real floating-point arrays, or a Hessian that is not finite.
-        ShapeError: a loss that is no scalar.
-        SettingError: a setting out of its bounds.
+        DataError: for parameters that are not real floating-point arrays, or a Hessian that is not finite.
+        ShapeError: for a loss that is not a scalar.
+        SettingError: if a setting is out of its bounds.
 
     >>> import jax.numpy as jnp
     >>> scales = jnp.linspace(1.0, 3.0, 200)

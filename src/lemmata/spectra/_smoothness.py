@@ -83,10 +83,10 @@ def smoothness(
             plain truncation method, which is biased under noise.
 
     Raises:
-        ShapeError: where y has another number of rows, or more than one column, or there are fewer than 24 rows.
+        ShapeError: if y has another number of rows, or more than one column, or there are fewer than 24 rows.
         SettingError: for a decay that is not positive or a truncation outside 3..n.
-        DataError: where fewer than four indices stand above the floor, too few eigenvalues above rounding for a decay,
-            or values are not finite.
+        DataError: if fewer than four indices are above the noise level, too few eigenvalues are above rounding errors
+            to fit a decay, or values are not finite.
 
     Reference: Lai, Li, Huang and Lin 2024; the floor is lemmata's.
 
@@ -100,7 +100,7 @@ def smoothness(
     """
     n = len(spectrum.eigenvalues)
     if y.shape != (n,) or n < _LEAST_ROWS:
-        rule = f"one for each of the {n} rows, at least {_LEAST_ROWS}"
+        rule = f"one label for each of the {n} rows, and at least {_LEAST_ROWS} rows"
         raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
     check_numbers("labels", y)
     if decay is not None and not 0 < decay < np.inf:
@@ -126,8 +126,13 @@ def _decay(spectrum: Spectrum) -> float:
     last = min(max(n // 4, math.isqrt(n) + _LEAST_SEEN - 1), above)
     first = max(1, min(math.isqrt(n), last // 4))
     if last - first + 1 < _LEAST_SEEN:
-        rule = f"at least {_LEAST_SEEN}, for a slope"
-        raise DataError("eigenvalues", found=f"{above} above rounding", rule=rule, remedy="decay=, where it is known")
+        rule = f"at least {_LEAST_SEEN}, which the fit of a slope needs"
+        raise DataError(
+            "eigenvalues",
+            found=f"{above} eigenvalues above rounding errors",
+            rule=rule,
+            remedy="pass decay= if you know the exponent",
+        )
     index = np.arange(first, last + 1)
     return -_line(np.log(index), np.log(values[first - 1 : last]))[0]
 
@@ -140,7 +145,12 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
     index, there = np.log(np.arange(1, last + 1)), np.log(np.arange(half + 1, len(power) + 1))
     unit = float(power.max())
     if not unit > 0:
-        raise DataError("power of the labels", found="0 in every mode", rule="above 0", remedy="other labels than 0")
+        raise DataError(
+            "power of the labels",
+            found="0 in every mode",
+            rule="power above 0 in at least one mode",
+            remedy="pass labels that are not all 0",
+        )
     least = max(_LEAST_FLOOR * level_there, float(np.finfo(float).tiny))
     power = power[:last]
 
@@ -167,9 +177,9 @@ def _without_floor(power: np.ndarray, decay: float, last: int) -> Smoothness:
     if seen < _LEAST_SEEN or best[1] <= 0:
         raise DataError(
             "power of the labels",
-            found=f"{seen} indices where it decays above a noise floor of {floor:.3g}",
-            rule=f"at least {_LEAST_SEEN}",
-            remedy="more rows, or a kernel that sees the target in its leading modes",
+            found=f"{seen} modes in which the power decays and is above the noise level {floor:.3g}",
+            rule=f"at least {_LEAST_SEEN} such modes",
+            remedy="use more rows, or a kernel whose leading modes contain the target",
         )
     # The sandwich: inverses of the curvature of the objective, and the scatter of its slopes between them.
     design = (slopes / (signal + floor)).T

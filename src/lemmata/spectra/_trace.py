@@ -82,9 +82,9 @@ def trace_estimate(
         seed: of the probes.
 
     Raises:
-        DataError: numbers that are not real, or products that are not finite.
-        ShapeError: products in other shapes than the vectors.
-        SettingError: fewer than 4 products, another method.
+        DataError: for numbers that are not real, or products that are not finite.
+        ShapeError: for products whose shapes differ from those of the vectors.
+        SettingError: for fewer than 4 products, or an unknown method.
 
     >>> A = jnp.diag(1 / jnp.arange(1.0, 401.0) ** 2)
     >>> found = trace_estimate(lambda v: A @ v, jnp.zeros(400))
@@ -108,7 +108,12 @@ def trace_estimate(
         )
         value, error = float(parts.mean()), float(parts.std(ddof=1)) / math.sqrt(probes)
     if not math.isfinite(value):
-        raise DataError("products", found="NaN or infinity", rule="finite products", remedy="look at the operator")
+        raise DataError(
+            "products",
+            found="NaN or infinity",
+            rule="finite products",
+            remedy="check the operator for entries that are not finite",
+        )
     return TraceEstimate(value, error, taken, probes, n)
 
 

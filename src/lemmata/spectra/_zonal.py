@@ -66,7 +66,7 @@ def exponential_sphere_spectrum(beta: float | Float[Array, ""], dimension: int, 
 
     Raises:
         SettingError: for a dimension below 2, a negative number of degrees, or a beta that is not positive and finite.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> from lemmata.spectra import exponential_sphere_spectrum

@@ -24,7 +24,7 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
 
     Raises:
         DataError: for a class or function that is not known, or fields that are not those of the class.
-        PrecisionError: for a JAX array of 64 bits where JAX's x64 is off.
+        PrecisionError: for a JAX array of 64 bits if JAX's x64 is off.
     """
     if body is None or isinstance(body, bool | int | float | str):
         return body
@@ -56,16 +56,16 @@ def decoded(body: Any, tensors: dict[str, np.ndarray]) -> Any:
             # An estimator computes in float64 wherever it is loaded, so its arrays keep it.
             with jax.enable_x64(True) if settings_of(kind) is not None else contextlib.nullcontext():
                 return _object(kind, {field: decoded(part, tensors) for field, part in fields.items()})
-    raise ValueError(f"no value is written as {str(body)[:80]}")
+    raise ValueError(f"a value cannot be read from {str(body)[:80]}")
 
 
 def _known(registry: dict[str, Any], what: str, name: str) -> Any:
     if name not in registry:
         raise DataError(
             f"{what} {name!r}",
-            found=f"no {what} of that name",
-            rule=f"a {what} that lemmata, or this program, knows",
-            remedy="where it is your own: import its module, which gives it to lemmata.storage.storable",
+            found=f"an unknown {what}",
+            rule=f"a {what} that lemmata or your program has registered",
+            remedy="if it is your own, import the module that registers it with lemmata.storage.storable",
         )
     return registry[name]
 
@@ -75,7 +75,9 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
     if settings is None and set(fields) != (wanted := {field.name for field in dataclasses.fields(kind)}):
         raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule=f"fields {sorted(wanted)}")
     if settings is not None and not (settings <= set(fields) and all(map(str.isidentifier, fields))):
-        raise DataError(f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="the settings of the class")
+        raise DataError(
+            f"class {kind.__name__}", found=f"fields {sorted(fields)}", rule="fields that are the settings of the class"
+        )
     value = object.__new__(kind)
     for name, part in fields.items():
         object.__setattr__(value, name, part)
@@ -86,8 +88,10 @@ def _object(kind: type, fields: dict[str, Any]) -> Any:
 def _jax_array(array: np.ndarray, weak: bool) -> jax.Array:
     if array.dtype.itemsize == 8 and not float64_enabled():
         raise PrecisionError(
-            f"an array of {array.dtype} in the file, where JAX computes in 32 bits",
-            remedy="jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
+            f"array of {array.dtype} in the file",
+            found="JAX with 32 bits",
+            rule="64 bits",
+            remedy="call jax.config.update('jax_enable_x64', True) first, or load in `with jax.enable_x64(True):`",
         )
     # A number that a Python number gave follows the precision of the points; so does its copy.
     return jnp.asarray(array.item()) if weak and array.shape == () else jnp.asarray(array)

@@ -22,7 +22,7 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         tensors: where arrays go.
 
     Raises:
-        SettingError: for what cannot be stored.
+        SettingError: for an object that cannot be stored.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -38,7 +38,7 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         return {type(value).__name__: [inside(number, part) for number, part in enumerate(value)]}
     if type(value) is dict:
         if not all(isinstance(name, str) for name in value):
-            _refuse(place, "a dictionary whose keys are no text", "keys that are text")
+            _refuse(place, "a dictionary with keys that are not strings", "keys that are strings")
         return {"dict": {name: inside(name, part) for name, part in value.items()}}
     if isinstance(value, Partial) and not value.args and not value.keywords:
         return {"partial": encoded(value.func, place, tensors)}
@@ -47,13 +47,13 @@ def encoded(value: Any, place: str, tensors: dict[str, np.ndarray]) -> Any:
         return _object(value, place, inside)
     if callable(value) and (name := name_of(FUNCTIONS, value)):
         return {"function": name}
-    what = "a function of the caller" if callable(value) else f"a {type(value).__name__}"
+    what = "a function of your own" if callable(value) else f"a {type(value).__name__}"
     _refuse(
         place,
         f"{what}, {value!r}",
-        "arrays, numbers, text, the library's objects and named activations",
-        "tanh(), sigmoid(), silu(), softplus() or jax.numpy.sin in place of the function; or write the function in a "
-        "class of your own, an equinox.Module with __call__, and register that with lemmata.storage.storable",
+        "arrays, numbers, text, objects of lemmata and named activations",
+        "use tanh(), sigmoid(), silu(), softplus() or jax.numpy.sin instead of the function; or write the function as "
+        "a class (an equinox.Module with __call__) and register the class with lemmata.storage.storable",
     )
 
 
@@ -61,8 +61,12 @@ def _object(value: Any, place: str, inside: Any) -> dict[str, Any]:
     name = name_of(CLASSES, type(value))
     if name is None:
         kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        _refuse(place, f"an object of class {kind}", "a public class of lemmata, or one given to storable",
-                "lemmata.storage.storable(" + type(value).__name__ + ")")  # fmt: skip
+        _refuse(
+            place,
+            f"an object of class {kind}",
+            "a public class of lemmata, or a class registered with lemmata.storage.storable",
+            "call lemmata.storage.storable(" + type(value).__name__ + ")",
+        )
     if settings_of(type(value)) is not None:
         fields = dict(vars(value))
     else:

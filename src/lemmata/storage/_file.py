@@ -30,9 +30,9 @@ def save(value: Any, path: str | pathlib.Path) -> pathlib.Path:
         The path.
 
     Raises:
-        SettingError: for something that cannot be stored, such as a function or class of the caller; names where in
-            the object it stands.
-        FileError: where the file cannot be written.
+        SettingError: for an object that cannot be stored, such as a function or class of your own; the message states
+            its place.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import pathlib, tempfile
@@ -63,21 +63,23 @@ def load(path: str | pathlib.Path) -> Any:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is damaged, of another format or of a newer version, or names a class that
-            is not known here.
-        PrecisionError: where it holds JAX arrays in float64 and JAX's x64 is off.
+        MissingFileError: if there is no such file.
+        DataError: if the file is damaged, has another format or a newer version, or names a class that is not known
+            here.
+        PrecisionError: if the file has JAX arrays in float64 and JAX's x64 is off.
     """
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(
+            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
+        ) from error
     if metadata.get("format") != _FORMAT:
         _damaged(path, f"format {metadata.get('format')!r}", f"format {_FORMAT!r}, as `save` writes it")
     if metadata.get("version") != str(_VERSION):
-        _damaged(path, f"version {metadata.get('version')!r}", f"version {_VERSION}", "a newer lemmata")
+        _damaged(path, f"version {metadata.get('version')!r}", f"version {_VERSION}", "install a newer lemmata")
     try:
         return decoded(json.loads(metadata["value"]), tensors)
     except LemmataError as error:

@@ -54,7 +54,7 @@ def storable(kind: type) -> type:
             scikit-learn estimator or kernel.
 
     Raises:
-        SettingError: where another class has the name.
+        SettingError: if another class has the name.
 
     Example:
         >>> import equinox as eqx
@@ -66,7 +66,12 @@ def storable(kind: type) -> type:
     public = [part for part in kind.__module__.split(".") if part.startswith("__") or not part.startswith("_")]
     name = ".".join([*public, kind.__qualname__])
     if CLASSES.setdefault(name, kind) is not kind:
-        raise SettingError("storable class", found=f"a second {name}", rule="one class of a name")
+        raise SettingError(
+            "storable class",
+            found=f"a second class with the name {name}",
+            rule="one class for each name",
+            remedy="rename one of the classes",
+        )
     return kind
 
 

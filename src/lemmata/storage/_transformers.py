@@ -31,8 +31,8 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
             lists which of them each of the L layers is.
 
     Raises:
-        MemoryPlanError: where the matrices do not fit into memory.
-        FileError: where the file cannot be written.
+        MemoryPlanError: if the matrices do not fit into memory.
+        FileError: if the file cannot be written.
 
     Example:
         >>> import jax, pathlib, tempfile
@@ -52,8 +52,12 @@ def save_transformer(model: InContextTransformer, path: str | pathlib.Path, *, e
         different = 2 + (len(set(model.momenta().tolist())) if model.iterations else 0)
         plan = MemoryPlan(model.width, 2 * (2 + 14 + 8 * (different - 2)))  # once on disk's way, once for the layers
         if plan.bytes > (free := available_bytes()):
-            raise MemoryPlanError("explicit weights", found=str(plan), rule=f"{free / 2**30:.2f} GiB are free",
-                                  remedy="fewer features, or explicit=False")  # fmt: skip
+            raise MemoryPlanError(
+                "explicit weights",
+                found=str(plan),
+                rule=f"at most the {free / 2**30:.2f} GiB that are free",
+                remedy="use fewer features, or explicit=False",
+            )
         found, order = _unique(transformer_layers(model))
         metadata["order"] = json.dumps(order)
         tensors |= found
@@ -85,8 +89,8 @@ def load_transformer(path: str | pathlib.Path) -> InContextTransformer:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is no safetensors file, is damaged, or holds something else.
+        MissingFileError: if there is no such file.
+        DataError: if the file is not a safetensors file, is damaged, or has other contents.
     """
     tensors, metadata = _read(path)
     with _refusing(path):
@@ -111,13 +115,17 @@ def load_layers(path: str | pathlib.Path) -> list[TransformerLayer]:
         path: the file.
 
     Raises:
-        MissingFileError: where there is no such file.
-        DataError: where the file is no safetensors file, or holds no explicit weights.
+        MissingFileError: if there is no such file.
+        DataError: if the file is not a safetensors file, or has no explicit weights.
     """
     tensors, metadata = _read(path)
     if "order" not in metadata:
-        raise DataError(f"file {path}", found="no explicit weights", rule="layers.<number>.inner and so on",
-                        remedy="save_transformer(model, path, explicit=True)")  # fmt: skip
+        raise DataError(
+            f"file {path}",
+            found="no explicit weights",
+            rule="weights named layers.<number>.inner and so on",
+            remedy="save the model with save_transformer(model, path, explicit=True)",
+        )
     with _refusing(path):
         order = [int(number) for number in json.loads(metadata["order"])]
         found = {number: _layer(tensors, f"layers.{number}") for number in set(order)}
@@ -151,7 +159,9 @@ def _read(path: str | pathlib.Path) -> tuple[dict[str, np.ndarray], dict[str, st
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             if metadata.get("format") != _FORMAT:
-                raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=_FORMAT)
+                raise DataError(f"file {path}", found=f"format {metadata.get('format')!r}", rule=f"format {_FORMAT!r}")
             return {name: file.get_tensor(name) for name in file.keys()}, metadata  # noqa: SIM118 (no mapping)
     except (OSError, SafetensorError) as error:
-        raise file_error(error)(f"file {path}", found=str(error), rule="a safetensors file that exists") from error
+        raise file_error(error)(
+            f"file {path}", found=str(error), rule="a safetensors file that exists and can be read"
+        ) from error

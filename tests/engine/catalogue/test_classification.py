@@ -61,7 +61,7 @@ def test_other_words_are_refused_and_the_known_ones_named(told, said, monkeypatc
     check_writing(claim)
     assert said in misclassified(told)
     monkeypatch.setattr(sys.modules[type(claim).__module__], "ABOUT", told)
-    with pytest.raises(ClaimError, match="says in known words what it is about"):
+    with pytest.raises(ClaimError, match="ABOUT that uses known words"):
         check_writing(claim)
 
 

@@ -65,7 +65,7 @@ def test_a_component_that_the_control_leaves_as_it_is_may_be_declared():
         (empty.SeldomTight(), "a bound that is 1e[+]12 times what is measured"),
         (empty.WideMargin(), "margin 0.45, control 0.75 away"),
         (empty.WideLooseMargin(), "margin 0.45, control 0.75 away"),
-        (empty.OneSetting(), "hypotheses that fail at 3 of 3 other settings"),
+        (empty.OneSetting(), "hypotheses that fail at 3 of 3 extra settings"),
         (empty.DroppedViolations(), "the conclusion fails in"),
         (empty.HoldsKey(), "random keys in .*other"),
         (empty.HoldsRawKey(), "random keys in .*other"),
@@ -101,7 +101,7 @@ def test_outside_its_hypotheses_a_conclusion_holds_or_fails(claim, status, said)
 def test_a_claim_that_expects_the_other_end_is_refused():
     for shift, other in ((0.0, Status.FAILS_OUTSIDE), (0.5, Status.OUTSIDE)):
         claim = type("Expecting", (empty.Beyond,), {"__doc__": "Expecting.", "expected": other})(shift=shift)
-        with pytest.raises(ClaimError, match=f"at the default budget it is {other}"):
+        with pytest.raises(ClaimError, match=f"expected verdict, {other}, at the default budget"):
             check_claim(claim)
     expected = variant(empty.Beyond(), expected=Status.OUTSIDE)
     assert check_claim(expected).verdict.status is Status.OUTSIDE

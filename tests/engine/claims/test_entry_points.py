@@ -88,14 +88,14 @@ def test_a_package_with_the_name_of_a_claim_of_lemmata_is_left_out_as_a_whole(re
     module = types.ModuleType("their.claims")
     module.TheirBound, module.HoeffdingHeldOut = claim_class("TheirBound"), claim_class("HoeffdingHeldOut")
     registered(Point(lambda: module))
-    with pytest.warns(EntryPointWarning, match="another HoeffdingHeldOut"):
+    with pytest.warns(EntryPointWarning, match="another claim with the class HoeffdingHeldOut"):
         known = registry()
     assert not [name for name in known if name.startswith("their.")]
 
 
 def test_neither_a_claim_nor_a_module(registered):
     registered(Point(lambda: 3.14))
-    with pytest.warns(EntryPointWarning, match="found float; rule: a claim's class, a module, or a package"):
+    with pytest.warns(EntryPointWarning, match="found a float; rule: the class of a claim, a module, or a package"):
         registry()
 
 

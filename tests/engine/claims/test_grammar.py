@@ -220,8 +220,8 @@ def test_threads_give_the_same_trials_as_one_thread():
         ({"predict": lambda self, problem: problem * jnp.nan}, "finite"),
         ({"hypotheses": lambda self, problem: [Hypothesis("huge", problem, ">", 1e9)]}, "no trial was judged"),
         ({"predict": lambda self, problem: problem / 10}, "verdict refuted"),
-        ({"trivail": 1.0}, "'trivail', which nobody asks for.*did you mean 'trivial'"),
-        ({"halved": lambda self, problem: problem / 2}, "'halved', which nobody asks for.*begin the name"),
+        ({"trivail": 1.0}, "'trivail', which is not used.*did you mean 'trivial'"),
+        ({"halved": lambda self, problem: problem / 2}, "'halved', which is not used.*begin the name"),
     ],
 )
 def test_conformance_names_the_broken_rule(change, message):

@@ -108,7 +108,7 @@ def test_a_trial_is_replayed_bit_for_bit_and_a_changed_row_is_seen(tmp_path):
     with open_ledger(path) as ledger:
         assert not replay(ledger, claim, text, 0, 17)[1]
         assert replay(ledger, claim, text, 0, 18)[1]
-        with pytest.raises(DataError, match="none"):
+        with pytest.raises(DataError, match="no such trial"):
             replay(ledger, claim, text, 0, 99)
 
 
@@ -149,10 +149,10 @@ def foreign(path, kind):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("text", "another kind of file"),
+        ("text", "a file of another kind"),
         ("other", "another program"),
         ("newer", "version 99"),
-        ("truncated", "whole|read"),
+        ("truncated", "undamaged|read"),
     ],
 )
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(kind, message, tmp_path):

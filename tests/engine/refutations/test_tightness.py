@@ -133,11 +133,14 @@ def test_the_command_goes_on_where_it_stopped(empty_records):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [([], "--subject or --all"), (["line_by_ramps", "--all", "--write"], "names of claims or"),
-     (["--all"], "only with --write"),
-     (["line_by_ramps", "--write", "--needs"], "unchanged claims"),
-     (["line_by_ramps", "--write", "--set", "tau=4"], "--set")],
-)  # fmt: skip
+    [
+        ([], "--subject, or --all"),
+        (["line_by_ramps", "--all", "--write"], "either names of claims, or --all"),
+        (["--all"], "--all without --write"),
+        (["line_by_ramps", "--write", "--needs"], "with the default options"),
+        (["line_by_ramps", "--write", "--set", "tau=4"], "--set"),
+    ],
+)
 def test_combinations_that_mean_nothing_are_refused(words, message):
     done = CliRunner().invoke(app, ["refute", *words])
     assert done.exit_code == 2

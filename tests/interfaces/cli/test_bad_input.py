@@ -125,7 +125,7 @@ CASES = {
         csv(a=[1] * N, b=[2] * N),
         "t.csv",
         ["--target", "y"],
-        ["no input column is left that varies"],
+        ["no input column with more than one value is left"],
     ),
     "only the target": (
         text("y\n" + "1\n2\n" * N),
@@ -163,7 +163,7 @@ CASES = {
         members({"X": GOOD["a"]}, y__npy=header(10**13)),
         "t.npz",
         [],
-        ["too large to read", f"a plan of {8 * 10**13 + 8 * N + 128} bytes"],
+        ["too large to read", f"{8 * 10**13 + 8 * N + 128} bytes needed"],
     ),
     "an array that ends early": (members({"X": GOOD["a"]}, y__npy=header(N)), "t.npz", [], ["cannot be read as NPZ"]),
     "a header of a shape below zero": (members({}, y__npy=header(-1)), "t.npz", [], ["cannot be read as NPZ"]),
@@ -179,7 +179,7 @@ CASES = {
         npz(X=GOOD["a"], y=np.array([b"\xff", b"a"] * (N // 2))),
         "t.npz",
         [],
-        ["'y'", "bytes that are no text", "UTF-8"],
+        ["'y'", "bytes that are not text", "UTF-8"],
     ),
     "arrays of colliding names": (
         npz(**{"X": np.ones((N, 2)), "X[0]": np.arange(N), "y": np.arange(N)}),
@@ -218,19 +218,19 @@ CASES = {
         csv(a=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["'a' has too many categories", "--decimal , before decimals, --decimal . between", "'1,100'"],
+        ["'a' has too many categories", "--decimal , if it marks decimals, --decimal . if", "'1,100'"],
     ),
     "decimal commas in the target": (
         csv(y=[f"{1 + i % 8},{100 + i}" for i in range(N)]),
         "t.csv",
         ["--target", "y", "--task", "regression"],
-        ["--decimal , before decimals"],
+        ["--decimal , if it marks decimals"],
     ),
     "two units": (
         csv(a=[f"{i} {'kg' if i % 2 else 'g'}" for i in range(N)]),
         "t.csv",
         ["--target", "y"],
-        ["keep the number alone, without its unit (such as '0 g')"],
+        ["write the number without its unit (such as '0 g')"],
     ),
     "a line of comment": (
         text("# from the laboratory\na,b,y\n" + "1,2,3\n" * N),
@@ -243,7 +243,7 @@ CASES = {
     "a kernel in capitals": (csv(), "t.csv", ["--target", "y", "--models", "rbf,RELU-3"], ["did you mean 'relu-3'?"]),
     "an unknown kernel": (csv(), "t.csv", ["--target", "y", "--models", "nope"], ["'nope'", "laplace", "this list"]),
     "too deep": (csv(), "t.csv", ["--target", "y", "--models", "relu-21"], ["'relu-21'", "from 1 to 20"]),
-    "no kernel": (csv(), "t.csv", ["--target", "y", "--models", " , "], ["--models names no model"]),
+    "no kernel": (csv(), "t.csv", ["--target", "y", "--models", " , "], ["--models is empty"]),
     "unknown column to drop": (
         csv(),
         "t.csv",

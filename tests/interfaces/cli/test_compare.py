@@ -67,7 +67,7 @@ def test_exit_codes(run, tmp_path, record):
     assert "before any result was finished" in result.stderr
     result = run("--families", "rnn")
     assert result.exit_code == 2
-    assert "Error: --families are unknown" in result.stderr
+    assert "Error: --families has an unknown name" in result.stderr
     assert "Traceback" not in result.stderr
     (tmp_path / "few.csv").write_text("a,b,y\n" + "\n".join(f"{i},{i % 7},{i % 5}" for i in range(30)))
     result = run("--target", "y", "--sequence-length", "2", data=str(tmp_path / "few.csv"))

@@ -141,8 +141,8 @@ def taken(place):
     [
         (lambda place: place.write_text("a file"), "found: a file"),
         (foreign, "is not empty"),
-        (broken, "a JSON list of the site's files"),
-        (half, "a JSON list of the site's files"),
+        (broken, "a JSON list of the files"),
+        (half, "a JSON list of the files"),
         (taken, "index.html, which does not belong to the site"),
     ],
 )
@@ -204,7 +204,7 @@ def test_a_directory_below_a_file_and_json_of_a_site_are_refused(tmp_path, two_p
     assert "cannot be written to" in " ".join(result.stderr.split())
     result = RUNNER.invoke(app, ["map", "--json", "--serve"])
     assert result.exit_code == 2
-    assert "--json prints only the counts" in " ".join(result.stderr.split())
+    assert "--json, which prints the counts" in " ".join(result.stderr.split())
 
 
 SERVED = """

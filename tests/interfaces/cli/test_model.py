@@ -68,7 +68,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     (tmp_path / "rows.csv").write_text("a,b\n")
     refused = CliRunner().invoke(app, ["report", both[0], str(tmp_path / "rows.csv"), "--out", str(tmp_path / "no")])
     assert refused.exit_code == 2
-    assert "a record of a model, and rows.csv, which is none" in refused.stderr
+    assert "a record of a model, and rows.csv, which is a different kind" in refused.stderr
 
 
 def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
@@ -229,7 +229,7 @@ TABLES = {
     "unknown name": (column(), ["--require", "held.errror<1"], "one of held.error, train.error, score.covered"),
     "no number": (column(), ["--require", "held.error<1.2.3"], "a name, a sign and a number"),
     "no sign": (column(), ["--require", "held.error"], "a name, a sign and a number"),
-    "both ways": (column(), ["--split", "y", "--held", "y.csv"], "--held and --split"),
+    "both ways": (column(), ["--split", "y", "--held", "y.csv"], "--held with --split"),
     "too little time": (column(), ["--time-limit", "1"], "--time-limit is out of bounds"),
 }
 
@@ -254,7 +254,7 @@ def test_a_file_that_memory_does_not_hold_is_refused(run, files, monkeypatch):
 def test_records_that_are_none(files, tmp_path):
     record = tmp_path / "model.json"
     for text, said in (
-        ("{}", "is not of this version"), ('{"gauges": 1, "schema": 2}', "is not a record of a model"),
+        ("{}", "another version of lemmata"), ('{"gauges": 1, "schema": 2}', "is not a record of a model"),
         ("[", "is not a record"), ('{"gauges": [1, 2', "is not a record of a model"),
         ('{"gauges": [], "schema": 99}', "schema 99"),
     ):  # fmt: skip

@@ -96,7 +96,10 @@ BAD = {
     "zero": (("--epsilon", "0"), "--epsilon is out of bounds found: 0.0 rule: a finite number above 0"),
     "negative": (("--epsilon", "-1"), "--epsilon is out of bounds found: -1.0"),
     "infinite": (("--epsilon", "inf"), "--epsilon is out of bounds found: inf"),
-    "one": (("--epsilon", "1", "--delta", "1"), "--delta is out of bounds found: 1.0 rule: at least 0 and below 1"),
+    "one": (
+        ("--epsilon", "1", "--delta", "1"),
+        "--delta is out of bounds found: 1.0 rule: a number that is at least 0 and below 1",
+    ),
     "below": (("--epsilon", "1", "--delta", "-0.1"), "--delta is out of bounds found: -0.1"),
 }
 

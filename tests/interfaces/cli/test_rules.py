@@ -25,8 +25,8 @@ def test_judging_writes_no_record_of_a_claim_against_a_rule(monkeypatch, tmp_pat
     monkeypatch.setattr(type(registry()[NAME]), "title", "lower case")
     result = RUNNER.invoke(app, words)
     assert result.exit_code == 4, result.output
-    assert "a title begins with a capital letter" in " ".join(result.stderr.split())
-    assert "its record was not changed" in " ".join(result.output.split())
+    assert "a title that begins with a capital letter" in " ".join(result.stderr.split())
+    assert "its record stays as it was" in " ".join(result.output.split())
     assert written == [NAME]
 
 
@@ -45,5 +45,5 @@ def test_a_default_beyond_its_bounds_is_against_a_rule(monkeypatch):
     claim = registry()[NAME]
     beyond = lambda self: Space(d=Integer(100, 1, 64, "dimension"))
     monkeypatch.setattr(type(claim.population), "settings", beyond)
-    with pytest.raises(ClaimError, match=re.escape("the default of a setting lies within its bounds")):
+    with pytest.raises(ClaimError, match=re.escape("a default of each setting within its bounds")):
         check_writing(claim)

@@ -44,7 +44,7 @@ def test_without_a_recommended_model_the_rest_is_written(tables, tmp_path):
     found = start(tables / "noise.csv", tmp_path, tmp_path / "model.skops")
     assert found.exit_code == 1
     said = " ".join(found.output.split())
-    assert "No model was saved: the study names no model" in said
+    assert "No model was saved: the study recommends no model" in said
     assert (tmp_path / "study.json").exists()
     assert not (tmp_path / "model.skops").exists()
     assert "--save-model model.skops" not in said
@@ -53,7 +53,7 @@ def test_without_a_recommended_model_the_rest_is_written(tables, tmp_path):
 def test_what_cannot_be_written_is_refused_before_the_table_is_read(tmp_path):
     (tmp_path / "folder.skops").mkdir()
     for model, words in (
-        ("model.pickle", "is no .skops file"),
+        ("model.pickle", "does not end in .skops"),
         ("folder.skops", "is a directory"),
         ("folder.skops/../table.csv/model.skops", "cannot be written"),
     ):

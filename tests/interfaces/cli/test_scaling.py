@@ -69,7 +69,7 @@ def test_a_budget_is_shared(tmp_path):
         (("--compute", "1e20"), "a law in n alone"),
         (("--served", "1e9"), "--compute"),
         (("--level", "1"), "strictly between"),
-        (("--at", "1e9", "--d", "1e9"), "fitted with it"),
+        (("--at", "1e9", "--d", "1e9"), "fitted with d"),
     ],
 )
 def test_bad_questions_are_refused(table, words, message):

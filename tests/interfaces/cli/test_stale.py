@@ -61,14 +61,14 @@ def test_parts_share_out_what_is_stale_beneath_and_each_takes_the_rest(states, c
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "-1/2", "1/0", "1/2/3"])
 def test_what_is_no_part_is_refused(text):
-    with pytest.raises(SettingError, match="K/N with K from 1 to N"):
+    with pytest.raises(SettingError, match="K/N, with whole numbers K from 1 to N"):
         _part(text)
 
 
 def test_a_part_goes_with_stale():
     done = CliRunner().invoke(app, ["judge", "adamw_solves_box", "--part", "1/2"])
     assert done.exit_code == 2
-    assert "only with --stale" in done.output
+    assert "--part without --stale" in done.output
 
 
 @pytest.mark.parametrize("command", ["verify", "judge"])

@@ -123,7 +123,10 @@ def test_the_page_is_made_again_and_two_studies_are_compared(run, tmp_path, reco
         result = CliRunner().invoke(app, ["report", *map(str, paths[:count]), "--out", str(out)])
         assert result.exit_code == 0, result.output
         assert "RBF kernel" in (out / "index.html").read_text()
-    for words, said in (([str(tmp_path / "none.json")], "cannot be read"), ([*map(str, paths), "c"], "one or two")):
+    for words, said in (
+        ([str(tmp_path / "none.json")], "cannot be read"),
+        ([*map(str, paths), "c"], "two records to compare"),
+    ):
         result = CliRunner().invoke(app, ["report", *words, "--out", str(tmp_path / "no")])
         assert result.exit_code == 2
         assert said in result.stderr

@@ -95,7 +95,7 @@ def test_each_picture_says_in_words_what_it_shows(text):
         "Learning curve: accuracy against training rows; 400 rows in the table; "
         "RBF kernel measured 90.2 % at 399 rows, "
         "expected 90.5 % (89.5 % to 91.5 %) with all rows, 96.6 % at 3,200 rows; guessing has 50.0 %; "
-        "to reach 90.0 %: rows needed 360 (290 to no upper limit); also drawn: linear model; random forest."
+        "rows needed to reach 90.0 %: 360 (290 to no upper limit); also drawn: linear model; random forest."
     )
     assert "linear model measured 51.2 % at 20 rows" not in told["all-curves"], "the last size, not the first"
     assert "random forest measured" in told["all-curves"]
@@ -106,7 +106,7 @@ def test_each_picture_says_in_words_what_it_shows(text):
 
 def test_the_words_of_a_regression_and_of_noise(tmp_path, undrawn):
     told = Page(page_of(measured(), tmp_path)).specs["residuals"]["spec"]["description"]
-    assert "for 2 rows that did not train: from −40.0 to 2.25, median −18.9" in told
+    assert "for 2 held-out rows: from −40.0 to 2.25, median −18.9" in told
     told = Page(page_of(noise(), tmp_path)).specs["curves"]["spec"]["description"]
     assert "no model is better than guessing, 30.0" in told
 
@@ -120,7 +120,7 @@ def test_what_stands_unfolded_answers(text):
         "360 (290 to no upper limit)",
         "column id looks like an identifier",
         "The time limit was reached before these models: softmax network.",
-        "guessing has 50.0 %",
+        "Guessing has 50.0 %",
     ):
         assert part in shown
     assert "Bousquet" not in shown

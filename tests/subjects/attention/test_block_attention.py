@@ -159,11 +159,11 @@ def test_what_is_refused():
             attend(q, k, v, block=0, count=1)
         with pytest.raises(SettingError, match="count; found 0"):
             attend(q, k, v, block=2, count=0)
-        with pytest.raises(ShapeError, match="queries; found 5 for 6 keys"):
+        with pytest.raises(ShapeError, match="queries; found 5 queries for 6 keys"):
             attend(q[:5], k, v, block=2, count=1)
-    with pytest.raises(ShapeError, match="values; found 5 for 6 keys"):
+    with pytest.raises(ShapeError, match="values; found 5 values for 6 keys"):
         block_attention(q, k, v[:5], block=2, count=1)
-    with pytest.raises(ShapeError, match="of one dimension"):
+    with pytest.raises(ShapeError, match="the same dimension"):
         block_scores(q[:, :2], k, 2)
     with pytest.raises(ShapeError, match="keys; found shape \\(0, 4\\)"):
         block_means(k[:0], 2)
@@ -173,7 +173,7 @@ def test_what_is_refused():
         block_attention(q, k, v, block=2, count=1, tile=0)
     with pytest.raises(DataError, match="queries"):
         chosen_blocks(q.at[0, 0].set(jnp.nan), k, 2, 1)
-    with pytest.raises(SettingError, match="a multiple of the block"):
+    with pytest.raises(SettingError, match="a multiple of 2, the block"):
         attended_pairs(7, 2, 1, causal=False)
     with pytest.raises(SettingError, match="block"):
         attended_mask(jnp.zeros((2, 1), int), 0)

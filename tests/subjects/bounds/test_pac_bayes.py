@@ -196,7 +196,7 @@ BAD = {
     "regression": ({"model": LinearRegression()}, SettingError, "a classifier"),
     "nothing": ({"model": None}, SettingError, "NoneType"),
     "class": ({"model": LogisticRegression}, SettingError, "model"),
-    "free MLP": ({"model": MLPClassifier(), "prior": "free"}, SettingError, "before fit"),
+    "free MLP": ({"model": MLPClassifier(), "prior": "free"}, SettingError, "before training"),
     "free steps": (
         {"model": make_pipeline(StandardScaler(), RidgeClassifier()), "prior": "free"},
         SettingError,
@@ -204,7 +204,7 @@ BAD = {
     ),
     "outputs": ({"model": eqx.nn.MLP(2, 3, 4, 1, key=jax.random.key(0))}, ShapeError, "(2,)"),
     "no weights": ({"model": eqx.nn.Identity()}, SettingError, "without weights"),
-    "rows": ({"x": X[:, 0]}, ShapeError, "one point a row"),
+    "rows": ({"x": X[:, 0]}, ShapeError, "one point in each row"),
     "lengths": ({"y": Y[:-1]}, ShapeError, "60 rows"),
     "missing": ({"x": np.where(X > 2, np.nan, X)}, DataError, "finite"),
     "one class": ({"y": np.ones(60)}, DataError, "two classes"),

@@ -142,7 +142,7 @@ def test_shapes_that_are_refused():
         BitProcess("own", np.array([[0, 1, 2]]), np.zeros(3))
     with pytest.raises(ShapeError, match="masks"):
         scrambled_process(3, np.array([1, 2]))
-    with pytest.raises(ShapeError, match="a function of bits"):
+    with pytest.raises(ShapeError, match="function of bits"):
         walsh_coefficients(np.ones(6))
     with pytest.raises(ShapeError, match="no actions"):
         BitProcess("own", np.zeros((0, 2), int), np.zeros(2))
@@ -181,5 +181,5 @@ def test_what_is_no_number_of_the_kind_is_refused(call, error, told):
 
 
 def test_values_that_still_change_in_the_last_pass_are_an_error():
-    with pytest.raises(SolverError, match=r"in pass 2000; .*remedy: a smaller discount"):
+    with pytest.raises(SolverError, match=r"in pass 2000; .*remedy: use a smaller discount"):
         grid_values(CONTROLS["pendulum"], points=4, discount=0.999)

@@ -77,7 +77,7 @@ def test_a_grid_holds_all_of_the_law_and_has_at_most_two_dimensions(key):
     points, cell = law.mixture.grid(law.variances[0])
     mass = cell * jnp.exp(jax.vmap(lambda z: law.mixture.log_density(law.variances[0], z))(points)).sum()
     assert float(mass) == pytest.approx(1, abs=1e-10)
-    with pytest.raises(SettingError, match="one or two dimensions"):
+    with pytest.raises(SettingError, match="1 or 2, because"):
         sampled_heated_mixture(key, 2, 3).grid(V)
 
 

@@ -90,7 +90,7 @@ def test_a_sphere_near_and_at_the_origin():
         near = Sphere(d).denoiser(SCHEDULE, t, 1e-4 * jnp.eye(d)[0])[0]
         assert float(near) == pytest.approx(1e-4 * slope / d, rel=1e-6)
         assert np.isfinite(Sphere(d).score(SCHEDULE, t, 1e-9 * jnp.ones(d))).all()
-    with pytest.raises(SettingError, match="1, 2 and 3"):
+    with pytest.raises(SettingError, match="1, 2 or 3"):
         Sphere(4)
 
 

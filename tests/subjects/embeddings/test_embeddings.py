@@ -169,10 +169,13 @@ LINE = jnp.outer(jnp.arange(4.0), jnp.array([1.0, 0.3]))
         ({"target": jnp.full((4, 2), jnp.inf)}, "target; found 8"),
         ({"x": jnp.ones(4)}, "x"),
         ({"x": jnp.ones((1, 2)), "y": jnp.ones(1), "target": jnp.ones((1, 2)), "columns": 2}, "rows; found 1 of the"),
-        ({}, "x, target; found rows that vary in 0 directions"),
+        ({}, "x and target; found rows that vary in 0 directions"),
         ({"x": CONSTANT, "target": CONSTANT, "columns": 2}, "found rows that vary in 1 directions; .* fewer columns"),
         ({"x": LINE, "target": 3 * LINE, "columns": 2, "steps": 2}, "found rows that vary in 1 directions"),
-        ({"x": jnp.eye(4)[:, :2], "y": jnp.array([0.0, 1e200, 1.0, 0.0])}, "a fit with . numbers not finite; .* or y"),
+        (
+            {"x": jnp.eye(4)[:, :2], "y": jnp.array([0.0, 1e200, 1.0, 0.0])},
+            "a fit with . numbers that are not finite; .* or y",
+        ),
     ],
 )
 def test_what_an_alignment_refuses(change, told):

@@ -34,11 +34,11 @@ def test_derivatives_of_the_divergence(pair):
 
 def test_equal_matrices_have_no_divergence_and_bad_ones_are_refused(pair):
     assert float(gaussian_divergence(pair[0], pair[0])) == pytest.approx(0.0, abs=1e-12)
-    with pytest.raises(NotPositiveDefiniteError, match="the prior's Gram matrix"):
+    with pytest.raises(NotPositiveDefiniteError, match="prior"):
         gaussian_divergence(pair[0], jnp.ones((4, 4)) - 2 * jnp.eye(4))
     with pytest.raises(NotPositiveDefiniteError, match="the Gram matrix"):
         gaussian_divergence(-pair[0], pair[1])
-    with pytest.raises(ShapeError, match="one shape"):
+    with pytest.raises(ShapeError, match="the same shape"):
         gaussian_divergence(pair[0], jnp.eye(3))
     with pytest.raises(ShapeError, match="symmetric"):
         gaussian_divergence(pair[0], jnp.eye(4).at[0, 1].set(1.0))

@@ -167,7 +167,7 @@ def test_training_ascends_and_infinite_nu_keeps_the_prior(sparse):
         ({"kernel": ["relu"]}, (UnknownNameError, TypeError), "kernel"),
         ({"y": [[1.0], [2.0], [3.0]]}, (DataError, TypeError), "labels|y"),
         ({"y": jnp.ones((2, 1))}, ShapeError, "labels"),
-        ({"gram_0": jnp.ones((3, 3))}, NotPositiveDefiniteError, "equal|occur twice"),
+        ({"gram_0": jnp.ones((3, 3))}, NotPositiveDefiniteError, "duplicate rows"),
         ({"gram_0": jnp.eye(3).at[0, 1].set(1.0)}, ShapeError, "symmetric"),
     ],
 )

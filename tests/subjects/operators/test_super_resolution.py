@@ -202,7 +202,7 @@ def test_what_makes_no_sense_is_refused(model, rng):
         super_resolve(model, image, 0.5)
     with pytest.raises(SettingError, match="1 <= low <= high"):
         train_super_resolution(model, [np.asarray(image)], steps=1, scales=(0.5, 2.0))
-    with pytest.raises(ShapeError, match="at least 96 pixels a side"):
+    with pytest.raises(ShapeError, match="at least 96 pixels on each side"):
         train_super_resolution(model, [np.asarray(image)], steps=1)
     with pytest.raises(ShapeError, match="at least one"):
         train_super_resolution(model, [], steps=1)
@@ -214,7 +214,7 @@ def test_what_makes_no_sense_is_refused(model, rng):
         model(image[..., :1], places, (0.5, 0.5))
     with pytest.raises(SettingError, match="a multiple of the heads"):
         galerkin_weights(jax.random.key(0), 8, 3)
-    with pytest.raises(SettingError, match="at least two channels a head"):
+    with pytest.raises(SettingError, match="gives each head two channels"):
         galerkin_weights(jax.random.key(0), 8, 8)
     with pytest.raises(SettingError, match="shape, rows; found 0"):
         resize(np.asarray(image), (0, 3))
@@ -233,7 +233,7 @@ IMAGE, PLACES = np.full((6, 6, 3), 0.5), np.full((2, 2), 0.5)
         (lambda: bilinear(jnp.asarray(IMAGE), jnp.full((2, 2), jnp.nan)), DataError, "positions; found 4"),
         (lambda: bilinear(jnp.full((6, 6, 3), jnp.nan), jnp.asarray(PLACES)), DataError, "image; found 108"),
         (lambda: peak_signal_to_noise(IMAGE, IMAGE, border=-1), SettingError, "border; found -1"),
-        (lambda: peak_signal_to_noise(255 * IMAGE, 255 * IMAGE), DataError, "reference; found 128 to 128"),
+        (lambda: peak_signal_to_noise(255 * IMAGE, 255 * IMAGE), DataError, "reference; found values from 128 to 128"),
         (lambda: pixel_centres(-1, 3), SettingError, "height; found -1"),
         (lambda: pixel_centres(2.5, 3), (SettingError, TypeError), "height"),
         (lambda: resize(IMAGE, (2.5, 3)), (SettingError, TypeError), "shape"),

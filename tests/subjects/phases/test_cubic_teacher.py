@@ -200,5 +200,5 @@ def test_strong_teachers_turn_at_small_interactions(epsilon):
 
 
 def test_a_transition_below_all_interactions_is_an_error():
-    with pytest.raises(SolverError, match="none above u"):
+    with pytest.raises(SolverError, match="no transition above u"):
         transition(CubicTeacher(-1e60, 0.5, 1.0))

@@ -79,7 +79,10 @@ def test_a_balance_of_the_amplitude():
     ("call", "named"),
     [
         (lambda: ModularAddition(prime=5, width=1, readout_variance=1.0, decay=0.0), "decay; found 0"),
-        (lambda: ModularAddition(prime=4, width=1, readout_variance=1.0, decay=1.0), "prime; found 4; rule: odd"),
+        (
+            lambda: ModularAddition(prime=4, width=1, readout_variance=1.0, decay=1.0),
+            "prime; found 4; rule: an odd number",
+        ),
         (lambda: ModularAddition(prime=1, width=1, readout_variance=1.0, decay=1.0), "prime; found 1; .*at least 3"),
         (lambda: ModularAddition(prime=5, width=math.inf, readout_variance=1.0, decay=1.0), "width; found inf"),
         (lambda: PAPER.interaction(0.0), r"noise; found 0\.0; rule: finite, above 0"),
@@ -88,7 +91,7 @@ def test_a_balance_of_the_amplitude():
         (lambda: PAPER.amplitude(math.nan), "noise; found nan"),
         (lambda: PAPER.droplets(math.nan), "noise; found nan"),
         (lambda: PAPER.droplets(-1.0), "noise; found -1"),
-        (lambda: SMALL.amplitude(1e-3), r"noise; found 0\.001, at which droplets is 2\.46"),
+        (lambda: SMALL.amplitude(1e-3), r"noise; found 0\.001, for which droplets is 2\.46"),
         (lambda: modular_action(-1.0, 1.0, 1.0, 1.0), "first; found -1"),
         (lambda: modular_action(1.0, np.array([0.5, -2.0]), 1.0, 1.0), "second; found -2"),
         (lambda: modular_action(1.0, 1.0, math.nan, 1.0), "interaction; found nan"),

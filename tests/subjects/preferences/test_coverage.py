@@ -99,7 +99,7 @@ def test_texts_so_far_apart_that_ratios_overflow_are_infinite_and_vacuous():
     [
         (([-1.0] * 10, [-1.0] * 11), {}, ShapeError, "logp 10, logp_ref 11"),
         (([-1.0] * 9, [-1.0] * 9), {}, ShapeError, "at least 10"),
-        (([1.0] * 10, [-1.0] * 10), {}, DataError, "no log probability is above 0"),
+        (([1.0] * 10, [-1.0] * 10), {}, DataError, "none of them above 0"),
         (([-1.0] * 10, [-np.inf] * 10), {}, DataError, "not finite"),
         (([-1.0] * 10, [-1.0] * 10), {"error_sd": 0.0}, SettingError, "error_sd"),
         (([-1.0] * 10, [-1.0] * 10), {"error_range": np.nan}, SettingError, "error_range"),

@@ -115,9 +115,12 @@ def test_many_items_and_names_of_any_kind():
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ([("a", "b"), ("b", "c"), ("a", "c")], r"3 parts: nothing in \{'c'\} ever beat anything in \{'a', 'b'\}"),
-        ([(1, 2), (2, 1), (3, 4), (4, 3)], r"2 parts: nothing joins \{1, 2\} with \{3, 4\}"),
-        ([(1, 2), (2, 1), (2, 3)], r"2 parts: nothing in \{3\} ever beat anything in \{1, 2\}"),
+        (
+            [("a", "b"), ("b", "c"), ("a", "c")],
+            r"3 groups of items: no item of \{'c'\} ever beat an item of \{'a', 'b'\}",
+        ),
+        ([(1, 2), (2, 1), (3, 4), (4, 3)], r"2 groups of items: no comparison joins \{1, 2\} with \{3, 4\}"),
+        ([(1, 2), (2, 1), (2, 3)], r"2 groups of items: no item of \{3\} ever beat an item of \{1, 2\}"),
         ([(1, 1)], "two different items"),
         ([], "at least two"),
         ("ab", "pairs"),

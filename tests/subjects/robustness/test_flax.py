@@ -66,7 +66,7 @@ def test_a_sequence_is_read_to_the_last_bit(x64):
 
 def test_nnx():
     net = Nnx()
-    with pytest.raises(SettingError, match=r"network Nnx.*out of training"):
+    with pytest.raises(SettingError, match=r"network Nnx.*evaluation mode"):
         certify(net, IMAGES[0], 0.1)
     net.eval()
     np.testing.assert_allclose(read_network(net, shape=SHAPE)(IMAGES.reshape(5, -1)), net(IMAGES), atol=1e-5)
@@ -127,7 +127,7 @@ class Constant(nn.Module):
         (nn.Sequential([nn.Dense(4), lambda x: 1 / x]), "found div"),
         (nn.Sequential([nn.Dense(4), lambda x: x @ x.T]), "found dot_general"),
         (nn.Sequential([nn.Dense(4), lambda x: x.astype(int)]), "found convert_element_type"),
-        (nn.Sequential([nn.Dense(4), nn.Dropout(0.5, deterministic=False)]), "out of training"),
+        (nn.Sequential([nn.Dense(4), nn.Dropout(0.5, deterministic=False)]), "evaluation mode"),
     ],
 )
 def test_what_cannot_be_bounded_is_named(net, words):
@@ -166,7 +166,7 @@ def test_refusals():
         certify(net, np.ones(5), 0.1, params=variables)
     with pytest.raises(SettingError, match="shape"):
         read_network(net, variables)
-    with pytest.raises(ShapeError, match="one number a class"):
+    with pytest.raises(ShapeError, match="one number for each class"):
         certify(net, np.ones((2, 4)), 0.1, params=variables)
     wrong = Nnx(nnx.LayerNorm(4, rngs=nnx.Rngs(0)))
     wrong.eval()

@@ -164,7 +164,7 @@ def test_code_that_looks_at_its_numbers_and_inputs_that_do_not_fit():
 
     with pytest.raises(SettingError, match="cannot trace"):
         certify(Looks(), np.zeros(6), 0.1)
-    with pytest.raises(ShapeError, match="what the network reads"):
+    with pytest.raises(ShapeError, match="that the network can read"):
         certify(VECTORS["leaky"](), np.zeros(5), 0.1)
 
 

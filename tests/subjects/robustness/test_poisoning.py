@@ -81,8 +81,8 @@ def test_rows_to_see_is_the_threshold():
     [
         (lambda: partition_certificate([]), ShapeError, "votes"),
         (lambda: partition_certificate([0.5, 1.0]), DataError, "whole numbers"),
-        (lambda: partition_certificate([-1, 1]), DataError, "from 0"),
-        (lambda: partition_certificate([0, 5], classes=3), DataError, "below classes"),
+        (lambda: partition_certificate([-1, 1]), DataError, "start at 0"),
+        (lambda: partition_certificate([0, 5], classes=3), DataError, "classes below 3"),
         (lambda: backdoor_report(np.ones((20, 3)), np.zeros(19, int)), ShapeError, "labels"),
         (lambda: backdoor_report(np.ones(20), np.zeros(20, int)), ShapeError, "features"),
         (lambda: backdoor_report(np.ones((4, 3)), np.zeros(4, int)), DataError, "at least 8"),

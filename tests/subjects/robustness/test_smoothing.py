@@ -69,7 +69,7 @@ def test_radius_of_two_probabilities():
         (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, selection=0), "selection"),
         (lambda: smoothed_radius(1.2, 1.0), "between 0 and 1"),
         (lambda: smoothed_radius(-0.1, 1.0), "between 0 and 1"),
-        (lambda: smoothed_radius(0.8, 1.0, 0.3), "sum at most 1"),
+        (lambda: smoothed_radius(0.8, 1.0, 0.3), "sum is at most 1"),
         (lambda: smoothed_radius(0.8, 0.0), "sigma"),
         (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), -1.0), "sigma"),
         (lambda: smooth(lambda z: z[:, 0] > 0, np.zeros(2), 1.0, n=0), "n"),

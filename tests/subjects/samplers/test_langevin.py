@@ -83,7 +83,7 @@ def test_bad_input_is_refused(sampler):
         sampler(normal, start, 0.0, 4, key)
     with pytest.raises(SettingError, match="steps"):
         sampler(normal, start, 0.1, 0, key)
-    with pytest.raises(SettingError, match="divisor of the 4 steps"):
+    with pytest.raises(SettingError, match="divisor of 4, the number of steps"):
         sampler(normal, start, 0.1, 4, key, every=3)
     with pytest.raises(DataError, match="start"):
         sampler(normal, start.at[0, 0].set(jnp.nan), 0.1, 4, key)

@@ -107,7 +107,7 @@ def test_answers_name_claims_that_exist():
         (lambda: votes_needed((5, 4), 0.3, 0.1), "at most the 4"),
         (lambda: votes_needed(0.3001, 0.3, 0.01), "would be needed"),
         (lambda: verifier_ceiling(-0.1, 0.5, 0.5), "between 0 and 1"),
-        (lambda: verifier_ceiling(0.0, 1.0, 0.0), "accepts something"),
+        (lambda: verifier_ceiling(0.0, 1.0, 0.0), "accepts some answers"),
         (lambda: verifier_ceiling(0.1, 0.5, 0.5, level=0), "strictly between"),
     ],
 )

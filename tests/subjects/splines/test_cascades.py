@@ -126,12 +126,12 @@ def test_bad_cascades_are_refused():
     package = Package(h, SplineCovariance(), h.points)
     with pytest.raises(ShapeError, match="package 1"):
         Cascade((package, package))
-    with pytest.raises(ShapeError, match="none"):
+    with pytest.raises(ShapeError, match="no package"):
         Cascade(())
     cascade = initial_cascade(jax.random.key(0), (2,))
     with pytest.raises(SettingError, match="damping"):
         cascade.step(jnp.ones((3, 2)), jnp.ones(3), 0.0)
-    with pytest.raises(ShapeError, match="one for each of 3 rows"):
+    with pytest.raises(ShapeError, match="one target for each of the 3 rows"):
         cascade.step(jnp.ones((3, 2)), jnp.ones(4), 1.0)
     with pytest.raises(SettingError, match="widths"):
         initial_cascade(jax.random.key(0), ())

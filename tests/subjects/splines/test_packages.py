@@ -136,7 +136,7 @@ def test_the_gain_of_the_identity_at_the_centre():
 
 def test_bad_packages_are_refused():
     h = Hyperoctahedron(2)
-    with pytest.raises(ShapeError, match="a row a point"):
+    with pytest.raises(ShapeError, match="one row for each point"):
         Package(h, SplineCovariance(), jnp.ones((4, 1)))
     with pytest.raises(DataError, match="not finite"):
         Package(h, SplineCovariance(), jnp.full((5, 1), jnp.nan))
@@ -148,7 +148,7 @@ def test_bad_packages_are_refused():
         SplineCovariance(-1.0)
     with pytest.raises(SettingError, match="level"):
         SplineCovariance(1.0, math.inf)
-    with pytest.raises(NotPositiveDefiniteError, match="least eigenvalue"):
+    with pytest.raises(NotPositiveDefiniteError, match="smallest eigenvalue"):
         Scattered(jnp.ones((2, 2))).solve(SplineCovariance(), jnp.ones((2, 1)))
     with jax.enable_x64(False), pytest.raises(PrecisionError, match="float64"):
         Package(h, SplineCovariance(), jnp.ones((5, 1)))

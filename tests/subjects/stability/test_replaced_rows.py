@@ -148,7 +148,7 @@ def test_chance_in_the_fit_and_copies_are_seen(rows):
         ({"y": np.zeros((40, 2, 2))}, ShapeError, "outputs"),
         ({"y": np.array(["a"] * 40)}, DataError, "zero-one"),
         ({"loss": "cubic"}, SettingError, "one of"),
-        ({"loss": lambda predicted, y: 0.0}, ShapeError, "one number a row"),
+        ({"loss": lambda predicted, y: 0.0}, ShapeError, "one number for each row"),
         ({"replaced": 1}, SettingError, "replaced"),
         ({"replaced": 2.5}, SettingError, "replaced"),
         ({"level": 1.0}, SettingError, "level"),

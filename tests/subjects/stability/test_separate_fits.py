@@ -124,7 +124,7 @@ def test_intervals_hold_a_mean_and_the_order_does_not_matter():
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
-        ({"fit": []}, SettingError, "none"),
+        ({"fit": []}, SettingError, "no function"),
         ({"fit": {"deep": 3}}, SettingError, "fit"),
         ({"fit": {"deep": mean, "wide": DecisionTreeRegressor()}}, SettingError, "fit wide"),
         ({"y": np.array(["a"] * 100)}, DataError, "numbers"),

@@ -51,7 +51,7 @@ def test_the_named_family_wins_by_the_named_factor(name, seed):
     assert point.predicted.lower < best.error.value < point.predicted.upper
     # states of filtered noise differ much in norm: eigenvalues, which do not see that, say too little, and are told
     off = abs(best.equivalent / best.error.value - 1) > 0.15
-    assert any("take the rows to be alike" in sentence for sentence in record.sentences) == off
+    assert any("assumes that all rows are alike" in sentence for sentence in record.sentences) == off
     if name == "filter":
         assert best.equivalent < best.points[-1].predicted.value
     assert best.sound
@@ -75,7 +75,7 @@ def test_where_nobody_may_win(name, seed):
         assert set(record.leaders) <= small
         # a factor may be sure where a difference is none: then the sentence says how little it is
         first = record.sentences[0]
-        assert first.startswith("No winner between") if record.winner is None else "Both are small" in first
+        assert first.startswith("No winner between") if record.winner is None else "Both errors are small" in first
     if name == "hold":
         assert min(found.values()) > 0.5
         assert any("selective recurrence" in sentence for sentence in record.sentences)

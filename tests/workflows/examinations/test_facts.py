@@ -37,7 +37,7 @@ def test_signature_and_documentation_name_each_fact_in_its_words(function):
 
 
 def test_a_misspelt_fact_is_refused():
-    with pytest.raises(SettingError, match=r"there is no fact 'deploy'.*did you mean 'deployed'"):
+    with pytest.raises(SettingError, match=r"fact 'deploy' is unknown.*did you mean 'deployed'"):
         lemmata.study_model(MODEL, X, X[:, 0] > 0, deploy=X)
 
 

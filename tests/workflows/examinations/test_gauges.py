@@ -35,7 +35,7 @@ def test_every_claim_that_a_users_model_can_be_posed_is_a_gauge():
 )
 def test_a_misspelt_question_of_a_gauge_is_refused(name, meant):
     check_writing(like_smallest_attack()())
-    with pytest.raises(ClaimError, match=f"{name!r}, which nobody asks for.*did you mean {meant!r}"):
+    with pytest.raises(ClaimError, match=f"{name!r}, which is not used.*did you mean {meant!r}"):
         check_writing(like_smallest_attack(**{name: lambda self, problem: 1.0})())
 
 

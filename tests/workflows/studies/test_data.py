@@ -135,8 +135,8 @@ def test_missing_cells_are_imputed_with_a_notice(tmp_path):
     assert np.flatnonzero(np.isnan(data.inputs[:, 0])).tolist() == [3, 5]
     assert data.raw_features == ("a", "b", "c")
     text = " | ".join(data.notes)
-    assert "the median of the training rows, with an indicator ('a': 2)" in text
-    assert "are a category ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
+    assert "the median of the training rows, and an indicator column ('a': 2)" in text
+    assert "are a category of their own ('c': 1); --drop-missing drops the 3 rows with such cells instead" in text
     assert len(load_dataset(path, "y", drop_missing=True).x) == N - 3
 
 
@@ -218,7 +218,7 @@ def test_the_rows_that_are_used_do_not_depend_on_the_memory_that_is_free(monkeyp
         assert len(data.targets) == data.available == 25_000
         return
     monkeypatch.setattr(_data, "available_bytes", lambda: 2**20)
-    with pytest.raises(MemoryPlanError, match=r"25,000 rows of 2 encoded columns .*--max-rows \d+ uses some"):
+    with pytest.raises(MemoryPlanError, match=r"25,000 rows of 2 encoded columns .*use fewer rows: --max-rows \d+"):
         load_dataset(table, "y")
 
 
@@ -254,7 +254,7 @@ def test_other_separators_and_a_column_that_counts_the_rows(tmp_path):
     table.write_csv(tmp_path / "t.csv", separator=";")
     data = load_dataset(str(tmp_path / "t.csv"), "y")
     assert data.features == ("a", "b")
-    assert any("only counts the rows" in note for note in data.notes)
+    assert any("only numbers the rows" in note for note in data.notes)
 
 
 def test_columns_can_be_left_out(tmp_path):
@@ -287,7 +287,7 @@ def test_members_that_are_no_columns_are_noted(tmp_path):
         archive.writestr("readme.txt", "hello")
     data = load_dataset(str(tmp_path / "t.npz"))
     assert data.features == ("X[0]", "X[1]")
-    assert "ignored what is no array in the file: readme.txt" in data.notes
+    assert "ignored entries that are not arrays: readme.txt" in data.notes
     assert "ignored arrays that hold a single value: scale" in data.notes
 
 
@@ -312,7 +312,7 @@ def test_types_that_only_arrays_have(tmp_path):
 
 def test_few_categories_that_may_be_numbers_are_noted(tmp_path):
     data = load_dataset(save(frame(c=["1,500", "2,500"] * (N // 2)), tmp_path / "t.csv"), "y")
-    assert any("'c' (2 categories); if they are numbers, say what commas are" in note for note in data.notes)
+    assert any("'c' (2 categories); if they are numbers, say what a comma means" in note for note in data.notes)
     data = load_dataset(save(frame(c=["red", "green"] * (N // 2)), tmp_path / "u.csv"), "y")
     assert any(note.endswith("'c' (2 categories)") for note in data.notes)
 

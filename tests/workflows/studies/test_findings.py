@@ -92,9 +92,9 @@ GAVE = np.arange(N) % 5 < 2
         (LEVELS % 7 + 0.5, [f"code {level % 14}" for level in LEVELS], "determines 'y'"),
         (CLASSES, np.char.add("is ", CLASSES), "determines 'y'"),
         (CLASSES, np.where(CLASSES == "v", 5.0, np.where(CLASSES == "u", 9.0, 0.0)) + RNG.random(N), "by thresholds"),
-        (CLASSES, np.where(CLASSES == "v", None, RNG.random(N)), "is missing exactly where 'y'"),
-        (CLASSES, np.where(CLASSES == COMMON, "no", "yes"), f"tells in every row whether 'y' is '{COMMON}'"),
-        (np.where(GAVE, np.exp(Y), 0.0), GAVE.astype(float), "tells in every row whether 'y' is 0"),
+        (CLASSES, np.where(CLASSES == "v", None, RNG.random(N)), "is missing exactly in the rows in which 'y'"),
+        (CLASSES, np.where(CLASSES == COMMON, "no", "yes"), f"shows in every row whether 'y' is '{COMMON}'"),
+        (np.where(GAVE, np.exp(Y), 0.0), GAVE.astype(float), "shows in every row whether 'y' is 0"),
     ],
 )
 def test_a_column_that_gives_the_target_away(y, column, words):
@@ -178,7 +178,7 @@ def test_groups_of_equal_size_are_found_and_suggested():
     kinds, data = found(pl.DataFrame(panel(RNG)))
     assert kinds == {"group": ("individual",)}
     text = data.findings[0].text
-    for part in ("30 values with 4 rows each", "the same income", "--group 'individual'"):
+    for part in ("30 values with 4 rows each", "agree in 'income'", "--group 'individual'"):
         assert part in text
     kinds, data = found(pl.DataFrame(panel(RNG)), group="individual")
     assert kinds == {}
@@ -242,7 +242,7 @@ def test_texts_of_many_values_keep_the_frequent_ones():
     data = load_dataset(table, "y")
     assert data.categories[0] == (*(f"city {i}" for i in range(5)), "other")
     assert (data.inputs[:, 0] == 5).sum() == 35 * 3
-    assert any("5 most frequent as columns, the others as 'other'" in note for note in data.notes)
+    assert any("the 5 most frequent ones also have columns" in note for note in data.notes)
     assert data.texts == ("city",)
     assert len(np.unique(data.pooled[:, 0])) == 40
 

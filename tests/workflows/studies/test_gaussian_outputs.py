@@ -118,5 +118,5 @@ def test_the_page_says_how_far_predicted_and_measured_accuracy_are_apart():
         for point in record.models[0].theory
         if point.accuracy is not None and point.measured_accuracy is not None
     ]
-    assert f"{100 * np.median(gaps):.1f} points from the measured one in the median" in quality(record)
+    assert f"{100 * np.median(gaps):.1f} points in the median" in quality(record)
     assert f"{100 * max(gaps):.1f} at most" in quality(record)

@@ -115,7 +115,7 @@ def test_every_model_is_measured_as_far_as_its_price_allows():
 @pytest.mark.parametrize(("rows", "names", "said"), [(900, "rbf", 0), (3000, "rbf", 1), (3000, "linear", 0)])
 def test_that_kernels_are_on_centres_is_said(rows, names, said):
     found = run_study(large(rows), StudyOptions(models=names, quick=True))
-    assert sum("in the span of 1,000 of them" in note for note in found.notes) == said
+    assert sum("1,000 of them as centres" in note for note in found.notes) == said
 
 
 def test_the_users_rows_are_counted_and_not_those_that_were_used():

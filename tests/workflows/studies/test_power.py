@@ -1,6 +1,7 @@
 """What the test for signal says it would have found is what it finds; and of many rows it uses many."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -49,8 +50,9 @@ def test_a_signal_of_several_columns_is_harder_to_see_and_said_so():
     assert found.powers[ALL] > 1.2 * found.powers[ONE]
     assert found.visible == max(found.powers[kind] for kind in (ONE, SEVERAL, ALL))
     said = answers(found, [], question()).sentences[1]
-    assert said.startswith("In most cases the test would have found a linear signal in one column that explains ")
-    assert "one in five columns with " in said
+    assert "share of the target's variance: " in said
+    assert "% (linear in one column)" in said
+    assert "% (linear in five columns)" in said
     assert "in all columns" in said
     assert "product of two columns" in said
 
@@ -67,13 +69,13 @@ def test_of_eight_classes_no_share_is_told_that_is_not_seen():
 def test_a_test_that_can_see_nothing_says_so():
     blind = Signal(False, 0.4, 1.0, 1.0, 25, visible=math.inf, powers={ONE: math.inf, ALL: math.inf})
     said = answers(blind, [], question()).sentences
-    assert said[0].startswith("Whether the columns predict the target is open")
-    assert said[1].startswith("This test could hardly have seen anything: it often misses a linear signal in one ")
+    assert said[0].startswith("It is open whether the columns predict the target")
+    assert said[1].startswith("This test has little power here")
     assert not any("100 %" in text or "inf" in text for text in said)
     half = Signal(False, 0.4, 1.0, 1.0, 60, visible=0.3, powers={ONE: 0.2, ALL: 0.3, PRODUCT: math.inf})
     said = answers(half, [], question()).sentences[1]
-    assert "in one column that explains 20 % or more of the target's variance and one in all columns with 30 %." in said
-    assert "The product of two columns would often have been missed" in said
+    assert "20 % (linear in one column) and 30 % (linear in all columns). It often misses " in said
+    assert "It often misses even strong signals of these kinds: product of two columns." in said
 
 
 @pytest.mark.parametrize("classes", [False, True])
@@ -111,8 +113,8 @@ def test_what_was_tested_is_said():
     seen = Signal(True, 0.002, 1.0, 1.0, 3000, kind="held-out rows", least=0.002, shuffles=999, held=3000)
     blind = Signal(False, 0.3, 1.0, 1.0, 800, kind="both", least=0.002, shuffles=999, held=3000, visible=0.02)
     assert predicted(seen) == (
-        "The columns predict the target (models of other rows tested on 3,000 held-out rows, permutation test, "
-        "p ≤ 0.002, the least that this test can show)."
+        "The columns predict the target (permutation test on 3,000 held-out rows, "
+        "p ≤ 0.002, the smallest value that this test can give)."
     )
     said = answers(blind, [], question()).sentences[0]
-    assert said.startswith("No signal was found: on 800 rows, and on 3,000 held-out rows with models of ")
+    assert re.match("No signal was found: .* 800 rows, .* 3,000 held-out rows.", said)

@@ -86,7 +86,7 @@ def test_a_study_is_written_and_read(study, tmp_path):
         (lambda text: text.replace('"schema": 3', '"schema": 1'), "schema 1"),
         (lambda text: text.replace('"rises"', '"raises"'), "lacks rises"),
         (lambda text: "[]", "schema None"),
-        (lambda text: text.replace('"seed": 0', '"seed": "0"'), "int is asked"),
+        (lambda text: text.replace('"seed": 0', '"seed": "0"'), "expected int"),
     ],
 )
 def test_what_is_no_study_is_refused(study, tmp_path, change, words):
@@ -133,7 +133,7 @@ def test_a_time_limit_leaves_models_out_and_says_so(monkeypatch):
     monkeypatch.setattr(run, "measure", slow)
     found = run_study(tables.waves(60), dataclasses.replace(QUICK, time_limit=60.0), started=0.0)
     assert [model.name for model in found.models] == ["linear"]
-    assert any("time limit was reached before these models: RBF kernel" in note for note in found.notes)
+    assert any("time limit was reached before these models were measured: RBF kernel" in note for note in found.notes)
     assert len(found.models[0].points) == 3
 
 

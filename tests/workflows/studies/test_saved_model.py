@@ -282,7 +282,7 @@ def test_all_rows_are_fitted_where_the_study_used_some():
 
 def test_where_there_is_no_model_it_is_said_why(study, tmp_path):
     none = dataclasses.replace(study.record, answers=dataclasses.replace(study.record.answers, best=None))
-    with pytest.raises(SettingError, match=r"names no model.*The columns predict.*study\.best\("):
+    with pytest.raises(SettingError, match=r"recommends no model.*The columns predict.*study\.best\("):
         Study(none, study.given).best()
     assert len(Study(none, study.given).best("linear").predict(classes())) == ROWS
     with pytest.raises(UnknownNameError, match=r"no model 'forest'.*it measured"):
@@ -293,7 +293,7 @@ def test_where_there_is_no_model_it_is_said_why(study, tmp_path):
         models=[*study.record.models, last],
         answers=dataclasses.replace(study.record.answers, best="last"),
     )
-    with pytest.raises(SettingError, match="last value, which is no model of the columns"):
+    with pytest.raises(SettingError, match="last value, which does not use the columns"):
         named_model(naive)
     loaded = Study.load(study.save(tmp_path / "study.json"))
     assert loaded == Study(study.record)
@@ -308,8 +308,8 @@ def test_a_file_that_cannot_be_written_is_refused_first(study, tmp_path):
     (tmp_path / "folder.skops").mkdir()
     (tmp_path / "file").write_text("")
     for path, words in (
-        (tmp_path / "model.pkl", "is no .skops file"),
-        (tmp_path, "is no .skops file"),
+        (tmp_path / "model.pkl", "does not end in .skops"),
+        (tmp_path, "does not end in .skops"),
         (tmp_path / "folder.skops", "is a directory"),
         (tmp_path / "file" / "model.skops", "cannot be written"),
     ):

@@ -59,7 +59,7 @@ def test_after_the_deadline_nothing_is_trained_and_it_says_so():
     told = []
     found = list(train_networks(*problem(1), seed=0, deadline=time.monotonic() - 1, progress=lambda *a: told.append(a)))
     assert all(section["widths"] == [] for section in found)
-    assert all("time limit left out width 64, 256, 1024" in section["sentence"] for section in found)
+    assert all("time limit was reached before width 64, 256, 1024" in section["sentence"] for section in found)
     assert told[-1] == ("Training networks", 1, 1)
 
 

@@ -137,7 +137,7 @@ def test_guessing_is_the_best_constant_of_the_unit():
     assert unit_of(dataset, "f1", None)[0].guess == "class 0", "always answering the rare class has an F1 above 0"
     assert unit_of(dataset, "recall", None)[0].guess == "mean", "always answering it is perfect, and no guess"
     found = lemmata.study(fraud(), "kind", metric="recall", **QUICK)
-    assert any("--metric f1 counts false alarms" in item.text for item in found.findings if item.kind == "unit")
+    assert any("--metric f1 to count false alarms" in item.text for item in found.findings if item.kind == "unit")
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_whole_numbers_reach_a_score_as_they_are():
         ("balanced_acuracy", "classes", "did you mean 'balanced_accuracy'"),
         ("rand_score", "classes", "no metric 'rand_score'"),
         ("f1_samples", "classes", "no metric 'f1_samples'"),
-        (3, "classes", "neither a name nor a scorer"),
+        (3, "classes", "neither a name nor a scoring function"),
         (lambda truth, said: float(np.sum(truth != said)), "classes", "depends on the number of rows.*mean over rows"),
         (lambda truth, said: 1.0, "classes", "does not tell perfect predictions from guessing"),
         (lambda truth: 1.0, "classes", "cannot be computed"),
@@ -210,7 +210,7 @@ def test_splits_of_one_class_are_left_out_and_said():
     table = fraud(rows=120, share=0.08).with_columns(day=pl.arange(120))
     found = lemmata.study(table, "kind", metric="balanced_accuracy", time="day", **QUICK)
     said = [
-        item.text for item in found.findings if "of one class alone, where balanced accuracy has no value" in item.text
+        item.text for item in found.findings if "a single class, for which balanced accuracy has no value" in item.text
     ]
     assert len(said) == 1
 
@@ -224,7 +224,7 @@ def test_a_rare_class_is_told_with_the_unit_for_it():
     found = lemmata.study(fraud(), "kind", **QUICK)
     (text,) = [item.text for item in found.findings if item.kind == "imbalance"]
     assert "'fraud' of 'kind' has 6 % of the rows (24 of 400)" in text
-    assert "'usual', is right in 94.0 % of the rows already" in text
+    assert "'usual', is right in 94.0 % of the rows" in text
     assert "--metric average_precision" in text
     assert "--metric balanced_accuracy" in text
     other = lemmata.study(fraud(), "kind", metric="average_precision", **QUICK)

@@ -158,7 +158,7 @@ def test_the_mark_before_decimals_is_what_the_cells_show(cells, mark):
 
 def test_a_cell_that_two_people_read_differently_is_asked_about(tmp_path):
     unsure = TABLE.with_columns(a=pl.Series([f"{1 + i % 8},{100 + 7 * i}" for i in range(ROWS)]))
-    with pytest.raises(DataError, match=r"--decimal , before decimals, --decimal \. between thousands"):
+    with pytest.raises(DataError, match=r"--decimal , if it marks decimals, --decimal \. if it separates thousands"):
         load_dataset(unsure, "y")
     assert load_dataset(unsure, "y", decimal=",").inputs[0, 0] == pytest.approx(1.1)
     assert load_dataset(unsure, "y", decimal=".").inputs[0, 0] == pytest.approx(1100)
@@ -186,7 +186,7 @@ def test_a_word_among_numbers_is_missing_and_told():
     assert found.task == "regression"
     assert (len(found.targets), int(np.isnan(found.inputs).sum())) == (ROWS - 1, 3)
     told = [finding.text for finding in found.findings if finding.kind == "missing"]
-    assert told[1] == "'n.d.' (1 cell) in 'b' is read as missing, since the other cells are numbers."
+    assert told[1] == "'n.d.' (1 cell) in 'b' is read as missing, because the other cells are numbers."
     assert {finding.columns for finding in found.findings} == {("a",), ("b",), ("y",)}
 
 
@@ -276,7 +276,7 @@ def test_a_value_that_looks_missing_may_be_kept(tmp_path):
     found = load_dataset(str(path), "land")
     assert len(found.targets) == 30
     first, second = [finding.text for finding in found.findings if finding.kind == "missing"]
-    assert first == "'NA' in 'land' (10 cells) was read as missing. If that is a value, give --na ''."
+    assert first == "'NA' in 'land' (10 cells) was read as missing. If this is a value, add --na ''."
     assert second.startswith("10 of 40 rows have no 'land' and are left out.")
     kept = load_dataset(str(path), "land", na=("",))
     assert (len(kept.targets), kept.classes, kept.findings) == (40, ("AO", "BW", "NA", "ZA"), ())
@@ -309,5 +309,5 @@ def test_a_sparse_matrix_is_filled_where_it_fits(monkeypatch):
     y = TABLE["y"].to_numpy()
     assert np.array_equal(load_dataset((x, y)).inputs, x.toarray())
     monkeypatch.setattr("lemmata.workflows.studies._memory.MOST_DENSE", 200)
-    with pytest.raises(DataError, match=r"the sparse matrix is too large to be filled; found 40 x 6 cells"):
+    with pytest.raises(DataError, match=r"the sparse matrix is too large to be stored densely; found 40 x 6 cells"):
         load_dataset((x, y))

@@ -73,7 +73,7 @@ def write_records(place: str, classes: Iterable[str], given: dict[str, dict[str,
         given: new records, by the names of classes.
 
     Raises:
-        DataError: the file is no JSON, or cannot be written; it stays as it was.
+        DataError: if the file is not valid JSON, or cannot be written; it stays unchanged.
     """
     subject, _, section = place.partition(".")
     path = SECTIONS / subject / FOLDER / f"{section}.json"
@@ -90,7 +90,7 @@ def _read(path: pathlib.Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DataError(
-            f"records {path}", found=str(error), rule="JSON", remedy="restore the file from version control"
+            f"records {path}", found=str(error), rule="valid JSON", remedy="restore the file from version control"
         ) from None
 
 

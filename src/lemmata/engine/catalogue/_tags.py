@@ -55,7 +55,7 @@ def give_tags(claims: Iterable[str]) -> None:
         claims: names of claims' classes, in the order in which they get tags.
 
     Raises:
-        DataError: the file cannot be written; it stays as it was.
+        DataError: if the file cannot be written; it stays unchanged.
     """
     found = extended(tags(), claims)
     if found != tags():

@@ -54,10 +54,15 @@ def check_claim(claim: Claim | type[Claim], *, seed: int = 0, samples: int = 4) 
         samples: problems that are sampled for the checks before the verdict.
 
     Raises:
-        ClaimError: the first rule that the claim breaks, and how to mend it.
+        ClaimError: if the claim breaks a rule; the message states the first such rule and how to comply.
     """
     if isinstance(claim, type):
-        raise ClaimError(f"claim {claim.__name__}", found="a class", rule="a claim", remedy=f"{claim.__name__}()")
+        raise ClaimError(
+            f"claim {claim.__name__}",
+            found="a class",
+            rule="an instance of the claim's class",
+            remedy=f"pass {claim.__name__}()",
+        )
     check_writing(claim)
     check_ranges(claim)
     _check_samples(claim, seed, samples)
@@ -84,35 +89,35 @@ def check_ranges(claim: Claim) -> None:
         if (only := _pinned(variable)) is not None:
             raise _broken(
                 claim,
-                f"other settings have {name}={only} alone",
-                "a verification visits the range that a population declares",
-                "corners with two ends, or a range of that value where the statement speaks of no other",
+                f"extra settings with {name}={only} only",
+                "extra settings from the whole range that the population declares",
+                "give corners with two different ends, or declare this single value as the range",
             )
 
 
 def _check_words(claim: Claim) -> None:
     for attribute in ("title", "statement", "controls", "unexplained"):
         if not getattr(claim, attribute).strip():
-            raise _broken(claim, f"no {attribute}", "a claim says what it states, controls and leaves unexplained")
+            raise _broken(claim, f"no {attribute}", f"every claim defines {attribute}")
     if claim.title[0].islower():
-        raise _broken(claim, f"title {claim.title!r}", "a title begins with a capital letter")
+        raise _broken(claim, f"title {claim.title!r}", "a title that begins with a capital letter")
     if not str(claim.source) or not claim.source.locator:
-        raise _broken(claim, f"source {claim.source}", "the statement names its source and the place in it")
+        raise _broken(claim, f"source {claim.source}", "a source and the place in it, such as 'Theorem 2'")
     for name, variable in claim.population.settings().variables.items():
         try:
             variable.check(name, variable.default)
         except SettingError as error:
-            raise _broken(claim, str(error), "the default of a setting lies within its bounds") from None
+            raise _broken(claim, str(error), "a default of each setting within its bounds") from None
     if not claim.control.statement.strip():
-        raise _broken(claim, "a control without words", "the control says which false statement it is")
+        raise _broken(claim, "a control without a statement", "a control that states its false version of the claim")
     amiss = misclassified(about(type(claim).__module__))
     if amiss:
-        raise _broken(claim, f"an ABOUT with {amiss}", "a section says in known words what it is about")
+        raise _broken(claim, f"an ABOUT with {amiss}", "an ABOUT that uses known words only")
     if isinstance(claim.relation, AbstractBound) and not claim.trivial:
         raise _broken(
             claim,
             "no trivial value",
-            "a bound knows the value that every reader knows",
+            "a bound also gives the trivial value that holds without any theory",
             'define trivial(problem), or say why there is none: trivial = "..."',
         )
 
@@ -132,16 +137,16 @@ def _check_accusation(claim: Claim) -> None:
         raise _broken(
             claim,
             f"a refuted {claim.kind} of {claim.source.key} without a passage",
-            "a refutation of a source names the source's own words",
-            "passage = Passage(file, first, after, digest, says, right_if), or stated = Kind.OWN or Kind.FOLKLORE",
+            "a claim that refutes a source quotes the source's own words",
+            "set passage = Passage(file, first, after, digest, says, right_if), or stated = Kind.OWN or Kind.FOLKLORE",
         )
     right = [own.words for own in claim.readings if own.verdict not in ("refuted", "ill-typed")]
     if claim.passage is not None and right:
         raise _broken(
             claim,
             f"a reading that is not refuted: {right[0]}",
-            "words are refuted only where they fail under every reading that they allow",
-            "enter the true reading as a claim that is supported, and take this one out",
+            "a source is refuted only if it is false under every possible reading",
+            "enter the true reading as a claim that is supported, and remove this claim",
         )
 
 
@@ -151,8 +156,13 @@ def _check_names(claim: Claim) -> None:
     for name in (*vars(type(claim)), *inspect.get_annotations(type(claim))):
         if not name.startswith("_") and name not in asked:
             near = difflib.get_close_matches(name, asked, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else "begin the name of what is the claim's own with _"
-            raise _broken(claim, f"{name!r}, which nobody asks for", "a claim answers what its bases ask", remedy)
+            remedy = f"did you mean {near[0]!r}?" if near else "begin the names of your own helpers with _"
+            raise _broken(
+                claim,
+                f"{name!r}, which is not used",
+                "public names are only those that the base classes define",
+                remedy,
+            )
 
 
 def _check_methods(claim: Claim) -> None:
@@ -166,41 +176,47 @@ def _check_methods(claim: Claim) -> None:
                 concrete = inspect.isfunction(value) and not getattr(value, "__isabstractmethod__", False)
                 if concrete and name in owners and not name.startswith("__"):
                     found = f"{cls.__name__}.{name} overrides {owners[name].__name__}.{name}"
-                    raise _broken(claim, found, "nothing concrete is overridden", "make the first one abstract")
+                    raise _broken(claim, found, "concrete methods are not overridden", "make the first method abstract")
                 if concrete:
                     owners[name] = cls
     if (claim.measure is None) == (claim.measure_at is None):
-        raise _broken(claim, "measure and measure_at", "a claim defines one of measure and measure_at")
+        raise _broken(claim, "both of measure and measure_at, or neither", "exactly one of them is defined")
     if claim.measure is None and not claim.relation.rungs:
-        raise _broken(claim, "measure_at without rungs", "measure_at belongs to a relation along rungs")
+        raise _broken(
+            claim,
+            "measure_at, but a relation without sizes",
+            "measure_at needs a relation that is measured at several sizes",
+        )
 
 
 def check_verdict(claim: Claim, verdict: Verdict) -> None:
     """Check that a verdict is the expected one and rests on enough; ClaimError elsewhere."""
     if verdict.judged == 0:
-        raise _broken(claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial is judged")
+        raise _broken(
+            claim, f"no trial was judged: {verdict.status}, {verdict.reason}", "at least one trial that can be judged"
+        )
     if verdict.status is not claim.expected:
         raise _broken(
             claim,
             f"verdict {verdict.status} at seed {verdict.seed}: {verdict.reason}",
-            f"at the default budget it is {claim.expected}",
+            f"the expected verdict, {claim.expected}, at the default budget",
         )
     share = 1 - verdict.judged / verdict.executed
     if share > claim.population.drops:
         counts = ", ".join(f"'{name}' in {count}" for name, count in verdict.dropped.items())
         raise _broken(
             claim,
-            f"{share:.0%} of the trials dropped: {counts}",
-            f"at most {claim.population.drops:.0%} of the sampled problems fail a hypothesis",
+            f"that {share:.0%} of the trials were dropped, because these hypotheses failed: {counts}",
+            f"at most {claim.population.drops:.0%} of the sampled problems may fail a hypothesis",
             "sample problems that satisfy the hypotheses, or declare `drops` in the population",
         )
     applied = [corner for corner in verdict.corners if corner.status is not Status.INAPPLICABLE]
     if 2 * len(applied) < len(verdict.corners):
         raise _broken(
             claim,
-            f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} other settings",
-            "the declared ranges are those in which the claim is judged to hold",
-            "narrower ranges, or a sampler whose problems satisfy the hypotheses there",
+            f"hypotheses that fail at {len(verdict.corners) - len(applied)} of {len(verdict.corners)} extra settings",
+            "hypotheses hold in the declared ranges of the settings",
+            "declare narrower ranges, or sample problems that satisfy the hypotheses there",
         )
     _check_control(claim, verdict)
 
@@ -210,25 +226,32 @@ def _check_control(claim: Claim, verdict: Verdict) -> None:
     if claim.control.loose:
         _check_loose(claim, verdict)
         return
-    remedy = 'a nearer control, problems on which the bound is tighter, or Control(..., loose="why")'
+    remedy = 'use a nearer control, or problems on which the bound is tighter, or Control(..., loose="why")'
     if control.status is not Status.REFUTED:
-        raise _broken(claim, f"control {control.status}", f"the control is refuted: {rule}", remedy)
+        raise _broken(
+            claim, f"that the control was {control.status}", f"the trials refute the control ({rule})", remedy
+        )
     if control.violating is not None and control.violating < TENTH:
         found = f"control refuted by {control.violating:.0%} of the trials"
-        raise _broken(claim, found, f"a tenth of the trials refute it: {rule}", remedy)
+        raise _broken(claim, found, f"at least a tenth of the trials refute the control ({rule})", remedy)
     limit, exponents = claim.relation.farthest, isinstance(claim.relation, (Rate, Order))
     if limit is not None and control.farthest is not None and control.farthest > limit * (1 + 1e-9):
         found = f"control at a distance of {control.farthest:.3g}"
-        raise _broken(claim, found, f"it is at most {limit:g} away: {rule}", remedy)
+        raise _broken(claim, found, f"the control is at most {limit:g} away ({rule})", remedy)
     untouched = 0.0 if exponents or limit is None else 1.0
     if control.nearest is not None and control.nearest <= untouched:
-        raise _broken(claim, "a component that the control leaves as it is", f"every component has one: {rule}", remedy)
+        raise _broken(
+            claim,
+            "a component that the control does not change",
+            f"the control changes every component ({rule})",
+            remedy,
+        )
     _check_resolution(claim, verdict, remedy)
 
 
 def _check_loose(claim: Claim, verdict: Verdict) -> None:
     """A loose control may be rare only where the bound comes near to what is measured in a twentieth of the trials."""
-    _check_resolution(claim, verdict, "a narrower margin and resolution")
+    _check_resolution(claim, verdict, "use a smaller margin and resolution")
     share, slack = verdict.control.violating, verdict.slack
     if share is None or share >= TENTH or slack is None or verdict.status is Status.VACUOUS:
         return
@@ -237,8 +260,8 @@ def _check_loose(claim: Claim, verdict: Verdict) -> None:
         raise _broken(
             claim,
             f"control refuted by {share:.0%} of the trials, and a bound that is {nearest:.3g} times what is measured",
-            f"even a loose control is refuted by a tenth of the trials, or the bound comes within a factor {_NEAR:g}",
-            "a control as far as the bound is loose, or problems on which it is tighter",
+            f"a tenth of the trials refute even a loose control, or the bound comes within a factor {_NEAR:g}",
+            "use a control that is as far away as the bound is loose, or problems on which the bound is tighter",
         )
 
 
@@ -256,7 +279,7 @@ def _check_resolution(claim: Claim, verdict: Verdict, remedy: str) -> None:
     for what, wide in (("resolution", relation.resolution), ("margin", relation.margin)):
         if wide > apart / 2 * (1 + 1e-9):
             found = f"{what} {wide:g}, control {apart:.3g} away"
-            raise _broken(claim, found, f"the {what} is at most half of the distance to the control", remedy)
+            raise _broken(claim, found, f"the {what} is at most half the distance to the control", remedy)
 
 
 def _outcomes(claim: Claim, setting: dict, samples: int, seed: int) -> list[Outcome]:
@@ -277,8 +300,8 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
         raise _broken(claim, f"a {type(problem).__name__}", f"the population samples a {population.problem.__name__}")
     held = keys_in(problem)
     if held:
-        rule = "what predicts and what measures share no randomness, so a problem holds no random keys"
-        raise _broken(claim, f"random keys in {', '.join(held)}", rule, "draw in sample, and store what was drawn")
+        rule = "a problem holds no random keys, because prediction and measurement must not share randomness"
+        raise _broken(claim, f"random keys in {', '.join(held)}", rule, "draw the numbers in sample, and store them")
     shapes, outcomes = set(), _outcomes(claim, setting, samples, seed + 1)
     for found in outcomes:
         if np.isnan(found.predicted).any() or not np.isfinite(found.measured).all():
@@ -287,12 +310,14 @@ def _check_samples(claim: Claim, seed: int, samples: int) -> None:
         shapes.add((found.predicted.shape, found.false.shape, found.measured.shape))
     place = stored_measurement(claim, setting, seed + 1, [np.asarray(found.measured) for found in outcomes])
     if place is not None:
-        raise _broken(claim, f"the measured value in {place}", "a problem does not hold what is measured")
+        raise _broken(claim, f"the measured value in {place}", "a problem does not contain the measured value")
     if len(shapes) != 1:
-        raise _broken(claim, f"shapes {shapes}", "shapes do not depend on the key")
+        raise _broken(claim, f"shapes {shapes}", "shapes that do not depend on the random key")
     ((predicted, false, measured),) = shapes
     if predicted != false:
-        raise _broken(claim, f"shapes {predicted} and {false}", "the control predicts what the claim predicts")
+        raise _broken(
+            claim, f"shapes {predicted} and {false}", "predictions of the same shape from the claim and its control"
+        )
     broken = claim.relation.misfit(predicted, measured)
     if broken:
         raise _broken(claim, f"shapes {predicted} and {measured}", broken)

@@ -132,7 +132,7 @@ def write_record(claim: Claim, record: dict[str, Any]) -> None:
     """Enter a record into the file of the claim's section.
 
     Raises:
-        DataError: the file cannot be written; it stays as it was.
+        DataError: if the file cannot be written; it stays unchanged.
     """
     classes = [type(own).__name__ for own in claims_in(sys.modules[type(claim).__module__])]
     write_records(claim.name.rpartition(".")[0], classes, {type(claim).__name__: record})
@@ -147,7 +147,7 @@ def write_beside(claim: Claim, what: str, found: dict[str, Any]) -> None:
         found: the finding.
 
     Raises:
-        DataError: the file cannot be written; it stays as it was.
+        DataError: if the file cannot be written; it stays unchanged.
     """
     records.cache_clear()  # another process may have written a verdict since
     if claim.name in records():

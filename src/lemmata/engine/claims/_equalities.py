@@ -142,7 +142,7 @@ class EqualInMean(Relation):
 
     def __post_init__(self):
         if self.ends != (-np.inf, np.inf) and self.relative and self.over == "problems":
-            raise ValueError("ends of a measurement bound no ratio over problems; set relative=False")
+            raise ValueError("measurements with ends cannot be compared as ratios over problems; set relative=False")
         if self.over not in ("measurements", "problems"):
             raise ValueError(f"over={self.over!r} is not one of 'measurements', 'problems'")
 

@@ -65,13 +65,13 @@ def examine(claim: Claim, problem: object, key: jax.Array) -> Examination:
         key: randomness of the measurement.
 
     Raises:
-        ValueError: the claim does not speak about the problem.
-        PrecisionError: float64 is off.
+        ValueError: if the claim is not about problems of this kind.
+        PrecisionError: if float64 is off.
     """
     require_float64(f"examination of {claim.name}")
     posed = claim.population.posed(problem)
     if posed is None:
-        raise ValueError(f"{claim.name} does not speak about a {type(problem).__name__}")
+        raise ValueError(f"{claim.name} is not about problems of type {type(problem).__name__}")
     found = outcome(claim, posed, key)
     predicted, measured = np.asarray(found.predicted), np.asarray(found.measured)
     sample = Sample(predicted[None], measured[None], np.asarray(found.condition)[None])

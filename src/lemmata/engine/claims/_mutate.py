@@ -84,8 +84,8 @@ def mutate(
         run: what runs trials.
 
     Raises:
-        SettingError: the budget is not positive.
-        PrecisionError: float64 is off.
+        SettingError: if the budget is not positive.
+        PrecisionError: if float64 is off.
     """
     require_float64(f"mutation of {claim.name}")
     trials = budget_of(claim) if budget is None else budget
@@ -170,7 +170,7 @@ def drawn(claims: Iterable[Claim], count: int, seed: int = 0) -> list[Claim]:
         seed: of the order.
 
     Raises:
-        SettingError: the count is not positive.
+        SettingError: if the count is not positive.
     """
     if count < 1:
         raise SettingError("--sample", found=count, rule="at least 1 claim")

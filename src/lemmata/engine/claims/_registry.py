@@ -50,8 +50,8 @@ def _complete(cls: type[Claim]) -> type[Claim]:
         raise ClaimError(
             f"claim class {cls.__name__}",
             found=f"no {missing}",
-            rule="a claim has a source, a population, a relation and a control, predicts and measures",
-            remedy=f"define {missing}, or name the class Abstract... if it is not meant to be executed",
+            rule="a claim defines a source, a population, a relation, a control, a prediction and a measurement",
+            remedy=f"define {missing}, or let the name of the class begin with Abstract if it is only a base class",
         )
     return cls
 
@@ -67,7 +67,7 @@ def registry(chapter: str | None = None) -> dict[str, Claim]:
         chapter: the only one of lemmata's own to be loaded, which takes a tenth of the time; None for all.
 
     Raises:
-        ClaimError: lemmata's own claims cannot be loaded.
+        ClaimError: if the claims of lemmata itself cannot be loaded.
     """
     points = sorted(
         importlib.metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (not _own(point), point.name)
@@ -115,7 +115,9 @@ def _loaded(target: object) -> Iterator[Claim]:
         yield _complete(target)()
         return
     if not inspect.ismodule(target):
-        raise ClaimError("an entry point", found=type(target).__name__, rule="a claim's class, a module, or a package")
+        raise ClaimError(
+            "entry point", found=f"a {type(target).__name__}", rule="the class of a claim, a module, or a package"
+        )
     yield from claims_in(target)
     for info in pkgutil.walk_packages(getattr(target, "__path__", ()), target.__name__ + "."):
         yield from claims_in(importlib.import_module(info.name))
@@ -127,8 +129,8 @@ def _add(found: dict[str, Claim], claim: Claim) -> None:
     if claim.name in found or twins:
         raise ClaimError(
             f"claim '{claim.name}'",
-            found=f"another {type(claim).__name__}, {(twins or [claim.name])[0]}",
-            rule="the name of a class belongs to one claim of the catalogue",
+            found=f"another claim with the class {type(claim).__name__}: {(twins or [claim.name])[0]}",
+            rule="each claim of the catalogue has its own class name",
             remedy="rename the class",
         )
     found[claim.name] = claim
@@ -138,15 +140,15 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     """The claims of a Python file of the user's own, by name (`file_stem.claim_name`).
 
     Raises:
-        MissingFileError: there is no such file.
-        ClaimError: it does not run, or defines no claims.
+        MissingFileError: if there is no such file.
+        ClaimError: if the file cannot be run, or defines no claims.
     """
     path = pathlib.Path(path)
     if not os.path.isfile(path):  # False also for a name that no file can have
-        raise MissingFileError(f"claim file '{path}'", rule="an existing Python file")
+        raise MissingFileError(f"claim file '{path}'", rule="an existing Python file", remedy="check the path")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py")
+        raise ClaimError(f"claim file '{path}'", rule="a Python file that ends in .py", remedy="rename it")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
@@ -154,13 +156,20 @@ def load_file(path: str | pathlib.Path) -> dict[str, Claim]:
     except ClaimError:
         raise
     except (Exception, SystemExit) as error:
-        raise ClaimError(f"claim file '{path}' does not run", found=f"{type(error).__name__}: {error}") from error
+        raise ClaimError(
+            f"claim file '{path}' does not run",
+            found=f"{type(error).__name__}: {error}",
+            rule="a Python file that can be executed",
+            remedy="correct the error in the file",
+        ) from error
     found: dict[str, Claim] = {}
     for claim in claims:
         _add(found, claim)
     if not found:
         raise ClaimError(
-            f"claim file '{path}'", rule="it defines at least one class that derives from lemmata.engine.claims.Claim"
+            f"claim file '{path}'",
+            rule="at least one class that derives from lemmata.engine.claims.Claim",
+            remedy="define a claim in the file; see docs/claims.md",
         )
     _FILES.update((type(claim), str(path.resolve())) for claim in claims)
     return found
@@ -179,8 +188,8 @@ def find(name: str) -> list[Claim]:
     `mine.py:claim` or `mine.py:TheClass`).
 
     Raises:
-        MissingFileError: no such file of claims.
-        UnknownNameError: nothing, or more than one claim, has that name; the nearest names are listed.
+        MissingFileError: if there is no such file of claims.
+        UnknownNameError: if no claim or more than one claim has this name; the message lists the nearest names.
     """
     path, _, member = name.partition(".py:")
     if name.endswith(".py") or member:
@@ -207,5 +216,5 @@ def find(name: str) -> list[Claim]:
         f"claim '{name}'",
         rule="the name of one claim, subject or section, or the number of a statement",
         remedy=(f"did you mean {' or '.join(near)}? " if near else "")
-        + (f"the file has {', '.join(known)}" if member else "`lemmata list` lists them"),
+        + (f"choose one of {', '.join(known)}" if member else "run `lemmata list` to see all names"),
     )

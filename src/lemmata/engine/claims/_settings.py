@@ -117,7 +117,7 @@ def _bounded(variable, name: str, value: object, number, kind: str):
             f"setting {name}",
             found=repr(value),
             rule=f"{kind} from {variable.low} to {variable.high}",
-            remedy=f"the default is {variable.default}",
+            remedy=f"choose a value in this range; the default is {variable.default}",
         )
     return number
 
@@ -159,7 +159,9 @@ class Space:
                 near = difflib.get_close_matches(name, self.variables, n=1)
                 raise UnknownNameError(
                     f"setting '{name}'",
-                    rule=f"one of {', '.join(self.variables) or '(this claim has none)'}",
+                    rule=f"one of {', '.join(self.variables)}"
+                    if self.variables
+                    else "no setting, as this claim has none",
                     remedy=f"did you mean '{near[0]}'?" if near else None,
                 )
             setting[name] = self.variables[name].check(name, value)

@@ -73,8 +73,9 @@ class Source:
         if self.key not in entries:
             raise ClaimError(
                 f"source '{self.key}'",
-                rule="a source is an entry of references.bib, or brings its own BibTeX entry",
-                remedy=f'add @article{{{self.key}, ...}} there, or pass Source(..., entry="@article...")',
+                found="no entry of this key in references.bib",
+                rule="an entry of references.bib, or a BibTeX entry in the claim",
+                remedy=f'add @article{{{self.key}, ...}} to references.bib, or pass Source(..., entry="@article...")',
             )
         return entries[self.key]
 

@@ -69,15 +69,15 @@ def verify(
         run: what runs trials, as `run_trials` does: one that writes them into a ledger, say.
 
     Raises:
-        SettingError, UnknownNameError: a setting, the budget or the level is out of bounds.
-        PrecisionError: float64 is off.
+        SettingError, UnknownNameError: if a setting, the budget or the level is out of bounds.
+        PrecisionError: if float64 is off.
     """
     require_float64(f"verification of {claim.name}")
     trials = budget_of(claim) if budget is None else budget
     if trials < 1:
         raise SettingError("budget", found=budget, rule="at least 1 trial")
     if not 0 < level < 0.5:
-        raise SettingError("level", found=level, rule="a probability between 0 and 0.5")
+        raise SettingError("level", found=level, rule="a probability above 0 and below 0.5")
     space = claim.population.settings()
     resolved = space.resolve(setting)
     others = space.corners((0 if setting else CORNERS) if corners is None else corners, seed)

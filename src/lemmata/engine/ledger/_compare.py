@@ -33,14 +33,17 @@ def compare_runs(ledger: Ledger, first: int, second: int) -> list[Change]:
     """The claims that both runs judged, and not alike.
 
     Raises:
-        DataError: the ledger has no such run.
+        DataError: if the ledger has no such run.
     """
     runs = {row["id"]: row for row in ledger.query("SELECT * FROM runs WHERE id IN (?, ?)", first, second)}
     for number in (first, second):
         if number not in runs:
             last = ledger.query("SELECT max(id) AS last FROM runs")[0]["last"]
             raise DataError(
-                f"run {number}", found=f"runs 1 to {last}" if last else "no runs", rule="a run of the ledger"
+                f"run {number}",
+                found=f"runs 1 to {last}" if last else "no runs",
+                rule="a run that is in the ledger",
+                remedy="run `lemmata ledger list` to see the runs",
             )
     told = [
         {row["claim"]: row for row in ledger.query("SELECT * FROM verdicts WHERE run = ? ORDER BY id", number)}

@@ -60,7 +60,7 @@ class Ledger:
         """The rows that a query finds.
 
         Raises:
-            DataError: the file is damaged.
+            DataError: if the file is damaged.
         """
         with _told(self.path):
             return self._connection.execute(sql, values).fetchall()
@@ -111,7 +111,12 @@ class Ledger:
         try:
             pl.DataFrame(frame, infer_schema_length=None).write_parquet(path)
         except OSError as error:
-            raise FileError(f"file {path} cannot be written", found=str(error), remedy="another place") from error
+            raise FileError(
+                f"file {path} cannot be written",
+                found=str(error),
+                rule="a place that can be written to",
+                remedy="choose another place",
+            ) from error
         return len(rows)
 
     def close(self) -> None:
@@ -127,7 +132,8 @@ def open_ledger(path: str | Path | None = None) -> Iterator[Ledger]:
         path: of the file; None is the one in the platform's directory for data.
 
     Raises:
-        DataError: the file is no ledger, is damaged, is of a newer version, or cannot be written; it is left as it is.
+        DataError: if the file is not a ledger, is damaged, has a newer version, or cannot be written; it stays
+            unchanged.
     """
     path = default_path() if path is None else Path(path)
     existed = _recognised(path)
@@ -169,7 +175,7 @@ def _recognised(path: Path) -> bool:
     """Whether a ledger stands there; looked at without changing it.
 
     Raises:
-        DataError: something else stands there.
+        DataError: if the file at this path is not a ledger.
     """
     try:
         with path.open("rb") as file:
@@ -181,8 +187,8 @@ def _recognised(path: Path) -> bool:
     if not head:
         return False
     if head != _HEADER:
-        raise DataError(f"ledger {path}", found="another kind of file", rule="a ledger that lemmata wrote",
-                        remedy="--ledger PATH names another file")  # fmt: skip
+        raise DataError(f"ledger {path}", found="a file of another kind", rule="a ledger that lemmata wrote",
+                        remedy="name another file with --ledger PATH")  # fmt: skip
     with _told(path), contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as own:
         application = own.execute("PRAGMA application_id").fetchone()[0]
         version = own.execute("PRAGMA user_version").fetchone()[0]
@@ -194,16 +200,24 @@ def _recognised(path: Path) -> bool:
         return _foreign(path, "a database of another program")
     if version > _VERSION:
         raise DataError(f"ledger {path}", found=f"version {version}", rule=f"at most {_VERSION}",
-                        remedy="a newer lemmata wrote it: upgrade, or name another file with --ledger")  # fmt: skip
+                        remedy="upgrade lemmata, because a newer version wrote this file, or name another file with "
+                "--ledger PATH")  # fmt: skip
     return True
 
 
 def _foreign(path: Path, found: str) -> bool:
-    raise DataError(f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="--ledger PATH")
+    raise DataError(
+        f"ledger {path}", found=found, rule="a ledger that lemmata wrote", remedy="name another file with --ledger PATH"
+    )
 
 
 def _unwritable(path: Path, found: str) -> FileError:
-    return FileError(f"ledger {path}", found=found, rule="a file that can be read and written", remedy="--ledger PATH")
+    return FileError(
+        f"ledger {path}",
+        found=found,
+        rule="a file that can be read and written",
+        remedy="name another file with --ledger PATH",
+    )
 
 
 @contextlib.contextmanager
@@ -214,5 +228,9 @@ def _told(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         raise _unwritable(path, str(error)) from error
     except sqlite3.DatabaseError as error:
-        raise DataError(f"ledger {path}", found=str(error), rule="a whole SQLite file",
-                        remedy="restore it from a copy, or name another file with --ledger") from error  # fmt: skip
+        raise DataError(
+            f"ledger {path}",
+            found=str(error),
+            rule="an undamaged SQLite file",
+            remedy="restore it from a copy, or name another file with --ledger PATH",
+        ) from error

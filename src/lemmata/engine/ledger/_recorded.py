@@ -170,7 +170,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
         The row that it gives now, and whether its hypotheses and numbers are those that were written, bit for bit.
 
     Raises:
-        DataError: the ledger has no such trial of the code as it is.
+        DataError: if the ledger has no such trial of the current code.
     """
     base = {"claim": claim.name, "fingerprint": trials_print_of(claim), "setting": setting, "seed": seed, "run": 0}
     known = _known(ledger, base, None, number + 1).get(number)
@@ -178,9 +178,9 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
         other = ledger.query(
             "SELECT DISTINCT fingerprint FROM trials WHERE claim = ? AND number = ?", claim.name, number
         )
-        found = "only of other code" if other else "none"
-        raise DataError(f"trial {number} of {claim.name}", found=found, rule="a trial of the code as it is",
-                        remedy="`lemmata ledger list` lists them")  # fmt: skip
+        found = "only trials of other code" if other else "no such trial"
+        raise DataError(f"trial {number} of {claim.name}", found=found, rule="a recorded trial of the current code",
+                        remedy="run `lemmata ledger list` to see the recorded trials")  # fmt: skip
     own, size = json.loads(setting), known["size"]
     if size:
         program, _ = compiled(claim, tuple(own.items()), size)
@@ -191,7 +191,7 @@ def replay(ledger: Ledger, claim: Claim, setting: str, seed: int, number: int) -
     else:
         found = [result for (at,), result in executed(claim, own, number + 1, seed, None) if at == number]
         if isinstance(found[0], str):
-            raise DataError(f"trial {number} of {claim.name}", found=found[0], rule="it runs as it did")
+            raise DataError(f"trial {number} of {claim.name}", found=found[0], rule="a trial that runs as before")
         one = _at(found[0], 0)
     again = _row(base, number, size, one, 0.0)
     same = all(again[name] == known[name] for name in ("arrays", "shapes", "hypotheses", "holds", "undefined"))

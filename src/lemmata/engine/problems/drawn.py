@@ -154,7 +154,7 @@ class Drawn(Population[Any]):
         sizes = {name for law in self.laws.values() for name in (*law.shape, *law.ends, law.times)}
         for name in {*self.laws, *(name for name in sizes if isinstance(name, str))} - known:
             rule = f"a field or a setting: {', '.join(sorted(known))}"
-            raise UnknownNameError(f"'{name}' of {of.__name__}", rule=rule)
+            raise UnknownNameError(f"'{name}' of {of.__name__}", rule=rule, remedy="use one of these names")
 
     @property
     def problem(self) -> type:

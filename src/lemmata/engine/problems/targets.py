@@ -117,9 +117,11 @@ class Sphere(AbstractTarget):
     def __check_init__(self):
         if self.dimension not in (1, 2, 3):
             raise SettingError(
-                "the dimension of a sphere of data", found=self.dimension, rule="its denoiser is known for 1, 2 and 3",
-                remedy="choose one of these, or another law of the data",
-            )  # fmt: skip
+                "dimension of the sphere",
+                found=self.dimension,
+                rule="1, 2 or 3, because the denoiser is known only for these",
+                remedy="choose one of these, or another distribution of the data",
+            )
 
     @property
     def lipschitz(self) -> Float[Array, ""]:

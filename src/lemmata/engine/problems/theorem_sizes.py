@@ -62,7 +62,7 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
         constant: the hidden constant.
 
     Raises:
-        SettingError: an error, C_F or cover that is not positive, or a negative noise.
+        SettingError: for an error, C_F or cover that is not positive, or a negative noise.
 
     Example:
         >>> from lemmata.subjects.in_context.risk_bound import parameter_choices
@@ -71,9 +71,9 @@ def parameter_choices(error: float, barron: float, noise: float, log_cover: floa
     """
     for name, value in {"error": error, "barron": barron, "log_cover": log_cover}.items():
         if not (math.isfinite(value) and value > 0):
-            raise SettingError(name, found=value, rule="positive and finite")
+            raise SettingError(name, found=value, rule="a positive and finite number")
     if not noise >= 0:
-        raise SettingError("noise", found=noise, rule="at least 0")
+        raise SettingError("noise", found=noise, rule="a number that is not negative")
     width, product = constant * barron**2 * log_cover / error, barron * (barron + noise)
     layers = math.ceil(constant * width * product / error)
     number = max(1, math.ceil((width - 7) / 2))

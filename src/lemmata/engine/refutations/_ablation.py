@@ -55,8 +55,8 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
         seed: of all randomness.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError: a budget that is none.
+        PrecisionError: if float64 is off.
+        SettingError: for a budget that is not above 0.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -67,7 +67,7 @@ def ablate(claim: Claim, budget: float = 60.0, *, seed: int = 0) -> tuple[Needed
     """
     require_float64(f"a search for a counterexample to {claim.name}")
     if not budget > 0:
-        raise SettingError("budget", found=f"{budget:g}", rule="seconds above 0")
+        raise SettingError("budget", found=f"{budget:g}", rule="a number of seconds above 0")
     default = claim.population.settings().default
     problem = claim.population.sample(default, jax.random.key(seed))
     names = dict.fromkeys(own.name for own in hypotheses_of(claim, problem) if own.checkable)

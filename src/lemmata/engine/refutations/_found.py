@@ -82,7 +82,7 @@ class Counterexample:
         The program, `counterexample.py`, runs as it stands: `python counterexample.py`.
 
         Raises:
-            DataError: the directory cannot be written to.
+            DataError: if the directory cannot be written to.
         """
         directory = Path(directory)
         stem = directory / "counterexample"
@@ -161,8 +161,8 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         claim: the claim, where its name does not find it.
 
     Raises:
-        MissingFileError: there is no such file.
-        DataError: it cannot be read, or is of another version.
+        MissingFileError: if there is no such file.
+        DataError: if the record cannot be read, or has another version.
     """
     path = Path(stem).with_suffix(".json")
     try:
@@ -170,10 +170,15 @@ def load_counterexample(stem: str | Path, claim: Claim | None = None) -> Counter
         arrays = path.with_suffix(".npz")
         fields = dict(np.load(arrays, allow_pickle=False)) if arrays.exists() else {}
     except (OSError, ValueError) as error:
-        rule = "a record that lemmata wrote"
+        rule = "a record of a counterexample that lemmata wrote"
         raise file_error(error)(f"counterexample {path}", found=str(error)[:120], rule=rule) from error
     if not isinstance(record, dict) or record.pop("schema", None) != _SCHEMA:
-        raise DataError(f"counterexample {path}", found="another schema", rule=f"schema {_SCHEMA} of this version")
+        raise DataError(
+            f"counterexample {path}",
+            found="a different schema",
+            rule=f"schema {_SCHEMA}, which this version of lemmata reads",
+            remedy="run `lemmata refute` again",
+        )
     place = Place(**record.pop("place"), fields=fields)
     own = claim or find(record["claim"])[0]
     hypotheses = tuple((str(name), float(margin)) for name, margin in record.pop("hypotheses"))

@@ -66,7 +66,7 @@ def precisely(function: Callable[..., Any], *arguments: Any) -> list[np.ndarray]
         *arguments: its arguments; their numbers are taken as exact.
 
     Raises:
-        Unsupported: for an operation that is not known in many digits, or for too many operations.
+        Unsupported: for an operation without an implementation in many digits, or for too many operations.
 
     >>> with jax.enable_x64(True):
     ...     round(float(precisely(lambda x: (x + 1e-17) - x, jnp.asarray(1.0))[0]) / 1e-17, 6)

@@ -68,8 +68,8 @@ def refute(
         simplify: seconds to make what was found simpler; None takes 0.4 of the budget.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError, UnknownNameError: a budget, a setting or a hypothesis that is none.
+        PrecisionError: if float64 is off.
+        SettingError, UnknownNameError: for an invalid budget, setting or hypothesis.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -83,7 +83,7 @@ def refute(
         options = {"setting": setting, "without": without, "storage": storage, "clock": clock, "simplify": simplify}
         return widely(executor, refute, claim, budget, seed=seed, **options)
     if not budget > 0:
-        raise SettingError("budget", found=f"{budget:g}", rule="seconds above 0")
+        raise SettingError("budget", found=f"{budget:g}", rule="a number of seconds above 0")
     space = claim.population.settings()
     fixed = {name: space.resolve(setting)[name] for name in setting or {}}
     _check_hypothesis(claim, space, without)
@@ -228,7 +228,7 @@ def _study(
     except Exception as error:  # whatever the database's driver raises
         raise SettingError(
             "storage", found=f"{storage}: {' '.join(str(error).split())[:120]}",
-            rule="a file or the URL of a database that can be written, search.db say",
+            rule="a file or the URL of a database that can be written to, such as search.db",
         ) from error  # fmt: skip
     if not study.trials:
         for own in beginnings(space):

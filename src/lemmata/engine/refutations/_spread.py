@@ -54,7 +54,7 @@ def searches(
             continue
         known.append(own)
         if isinstance(own, Lost) and each > 1:
-            what = f"{name}: search {number} of {each} was lost ({own.error}); the others go on"
+            what = f"{name}: search {number} of {each} failed ({own.error}); the other searches continue"
             warnings.warn(what, RuntimeWarning, stacklevel=2)
         if isinstance(own, Counterexample) or len(known) == each:
             yield name, _together(name, known)
@@ -89,11 +89,15 @@ def widely(
     """Search one claim from a seed for each worker of an executor.
 
     Raises:
-        SolverError: all searches were lost.
+        SolverError: if all searches failed.
     """
     each = getattr(executor, "_max_workers", 2)
     for _, found in searches(executor, search, [claim], budget, each=each, **options):
         if isinstance(found, Lost):
-            raise SolverError(f"the search for a counterexample to {claim.name}", found=found.error)
+            raise SolverError(
+                f"the search for a counterexample to {claim.name}",
+                found=found.error,
+                rule="a search that ends without an error",
+            )
         return found
     raise AssertionError("a claim has an outcome")

@@ -74,8 +74,8 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
         seed: of all randomness.
 
     Raises:
-        PrecisionError: float64 is off.
-        SettingError: a budget that is none.
+        PrecisionError: if float64 is off.
+        SettingError: for a budget that is not above 0.
 
     >>> import jax
     >>> from lemmata.engine.claims import find
@@ -86,7 +86,7 @@ def measure_tightness(claim: Claim, seconds: float = 5.0, *, seed: int = 0) -> T
     """
     require_float64(f"a search for a counterexample to {claim.name}")
     if not seconds > 0:
-        raise SettingError("seconds", found=f"{seconds:g}", rule="above 0")
+        raise SettingError("seconds", found=f"{seconds:g}", rule="a number of seconds above 0")
     if has_tightness(claim) and not searchable(claim) and claim.expected is not Status.REFUTED:
         return _by_quantiles(claim, claim.relation.delta, seconds, seed)  # pyright: ignore[reportAttributeAccessIssue]
     found = refute(claim, seconds, seed=seed, clock=time.process_time)

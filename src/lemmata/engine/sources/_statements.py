@@ -131,7 +131,7 @@ def statements(key: str) -> tuple[Statement, ...]:
     'Theorem G.5'
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(_statement(**entry) for entry in _file(key)["statement"])
 
@@ -144,7 +144,7 @@ def chapters(key: str) -> tuple[int, ...]:
     (True, ())
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(_file(key).get("chapters", ()))
 
@@ -157,7 +157,7 @@ def unstated(key: str) -> tuple[str, ...]:
     '(5)'
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(_file(key).get("unstated", ()))
 
@@ -170,7 +170,7 @@ def references(key: str) -> tuple[Reference, ...]:
     [6, 12, 13, 15, 16, 18, 19, 21]
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(Reference(**entry) for entry in _file(key).get("reference", ()))
 
@@ -183,7 +183,7 @@ def problems(key: str) -> tuple[Problem, ...]:
     [5, 8, 6, 6, 7, 7, 8]
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(Problem(**entry) for entry in _file(key).get("problem", ()))
 
@@ -196,7 +196,7 @@ def reproductions(key: str) -> tuple[Reproduction, ...]:
     ()
 
     Raises:
-        UnknownNameError: the source has no list of statements.
+        UnknownNameError: if the source has no list of statements.
     """
     return tuple(Reproduction(**entry) for entry in _file(key).get("reproduction", ()))
 
@@ -212,7 +212,7 @@ def _statement(number: str, kind: str = "", **said: Any) -> Statement:
     if known is None and _word(number) in _CALLED:
         known = Kind.REMARK
     if known is None:
-        raise ValueError(f"statement {number!r} needs a kind: its number does not tell one")
+        raise ValueError(f"statement {number!r} needs a kind, because its number does not determine one")
     return Statement(number, known, **said)
 
 

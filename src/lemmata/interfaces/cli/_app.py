@@ -57,7 +57,14 @@ class Commands(typer.core.TyperGroup):
             _drop_output()
             # Files are named in errors of their own; a stream has no name.
             what = "the output cannot be written" if error.filename is None else f"file {error.filename}"
-            complain(DataError(what, found=error.strerror or str(error), remedy="write to another place"))
+            complain(
+                DataError(
+                    what,
+                    found=error.strerror or str(error),
+                    rule="a place that can be written to",
+                    remedy="write to another place",
+                )
+            )
             raise typer.Exit(REFUSED) from None
 
 
@@ -65,13 +72,15 @@ def _refuse_moved(command: str, options: list[str]) -> None:
     """Refuse options under which something once stood that stands elsewhere, and say where."""
     for option in options:
         if option == "--chapter":
-            own = "" if command in ("judge", "list", "refute") else "use `lemmata judge`, `list` or `refute` with "
-            remedy = f"{own}--subject NAME, where NAME is a subject or subject.section"
-            raise SettingError("--chapter", rule="choose claims by subject", remedy=remedy)
+            own = "" if command in ("judge", "list", "refute") else " with `lemmata judge`, `list` or `refute`"
+            remedy = f"use --subject NAME{own}, where NAME is a subject or subject.section"
+            raise SettingError(
+                "--chapter does not exist any more", rule="claims are chosen with --subject", remedy=remedy
+            )
         if command == "verify" and option in OF_A_FAMILY:
             raise SettingError(
                 f"verify {option}",
-                rule="`lemmata verify` tests only the claims that you name",
+                rule="`lemmata verify` judges the claims that you name, without options that select many claims",
                 remedy=f"use `lemmata judge {option}`",
             )
 

@@ -20,25 +20,26 @@ def _compare(
     data: Annotated[
         str,
         typer.Argument(
-            help="lookup, filter, motif, smooth, noise, hold, digits, or a CSV/TSV/Parquet file, or an NPZ file with "
-            "x (n, T, c), y and maybe mask."
+            help="A bundled task (lookup, filter, motif, smooth, noise, hold), the data set digits, a CSV, TSV or "
+            "Parquet file, or an NPZ file with arrays x (n, T, c) and y, and optionally mask."
         ),
     ],
     jobs: Jobs = 1,
     dask: Dask = None,
     directory: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where compare/ and compare.json go.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder of compare/ and compare.json.")
     ] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print compare.json alone on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print compare.json, and nothing else, on stdout.")] = False,
 ) -> None:
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
-    Four mixers that nothing is learned in, one common head, the same rows and splits; settings are chosen by
-    leave-one-out on training rows. Says which family wins, or that none does; the error that training
-    rows alone predict of each; what more rows would give; and what longer rows would cost.
+    The comparison takes four mixers without learned parameters and puts the same kind of head behind each. All get the
+    same rows and splits, and their settings are chosen by leave-one-out on the training rows. The answer says which
+    family wins, or that none does. It also gives the error that the training rows alone predict for each family, the
+    error with more rows, and the cost of longer rows.
 
-    Writes DIR/compare/index.html and DIR/compare.json, and prints the answer. Exit code 0; 2 where the input is
-    refused; 130 after Ctrl-C, with what was finished written.
+    The comparison prints the answer and writes DIR/compare/index.html and DIR/compare.json. Exit code: 0 on success;
+    2 if the input is refused; 130 after Ctrl-C, when the finished parts are written.
     """
     _JOB(told, data, directory=directory, as_json=as_json, jobs=jobs, dask=dask)
 
@@ -79,15 +80,15 @@ def _print(console: Any, record: ComparisonRecord) -> None:
         console.print(table)
         channels = f"{record.data.channels} channel{'s' * (record.data.channels != 1)}"
         console.print(
-            f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with {channels}; "
-            "errors are shares of the target's variance, 1 is guessing.",
+            f"{record.data.name}: {record.data.used_rows:,} rows of {record.data.length} tokens with {channels}. "
+            "Errors are shares of the target's variance; guessing the mean has 1.",
             style="dim", highlight=False, markup=False,
         )  # fmt: skip
     titles = {own.name: own.title for own in record.families}
     for own in record.finite:
         console.print(
-            f"Trained {titles[own.name]}: error {own.error:.3g} (its kernel {own.kernel:.3g} on the same split), "
-            f"{own.parameters:,} parameters.", markup=False, highlight=False,
+            f"Trained network, {titles[own.name]}: error {own.error:.3g} with {own.parameters:,} parameters "
+            f"(its kernel has {own.kernel:.3g} on the same split).", markup=False, highlight=False,
         )  # fmt: skip
     for line in dict.fromkeys([*record.data.notes, *record.notes]):
         console.print(f"Note: {line}", markup=False, highlight=False)

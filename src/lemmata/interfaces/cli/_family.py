@@ -34,12 +34,23 @@ class Family:
         options = [option for option, given in (("--all", self.everything), ("--stale", self.stale)) if given]
         if names and options:
             raise SettingError(
-                " and ".join([*options, *names]), rule="give either names of claims, or --all or --stale"
+                " and ".join([*options, *names]),
+                rule="either names of claims, or --all or --stale",
+                remedy="leave the names or the option out",
             )
         if self.part and not self.stale:
-            raise SettingError("--part", rule="use it only with --stale")
+            raise SettingError(
+                "--part without --stale",
+                rule="--part K/N selects a part of the stale claims",
+                remedy="add --stale, or leave --part out",
+            )
         if not (names or options or self.subject or self.source):
-            raise SettingError("judge", rule="name claims, or use --all, --stale, --subject or --source")
+            raise SettingError(
+                "judge",
+                rule="names of claims, --all, --stale, --subject or --source",
+                found="nothing to judge",
+                remedy="name claims, or add --stale to judge the claims whose code has changed",
+            )
 
     def claims(self, names: list[str] | None) -> list[Any]:
         """The claims, of those that are named where names are given."""
@@ -56,7 +67,12 @@ class Family:
             if (not places or is_of(places, claim.name)) and self.source in ("", claim.source.key)
         ]
         if not found:
-            raise SettingError("judge", found="no claim", rule="--subject and --source must leave at least one claim")
+            raise SettingError(
+                "judge",
+                found="no claim that matches both --subject and --source",
+                rule="at least one matching claim",
+                remedy="leave --source out, or choose another subject",
+            )
         return stale_claims(found, self.part) if self.stale else found
 
     def out_of_date(self, chosen: list[Any]) -> int:

@@ -45,19 +45,21 @@ class RunOptions(Judging):
         """Refuse what no run takes, and what cannot be meant together."""
         super().check()
         if self.minutes is not None and not 0 < self.minutes < float("inf"):
-            raise SettingError("--minutes", found=self.minutes, rule="above 0")
+            raise SettingError("--minutes", found=self.minutes, rule="a finite number above 0")
         limit = self.trial_seconds
         if limit is not None and not 0 < limit <= MOST_SECONDS:
-            raise SettingError("--trial-seconds", found=limit, rule=f"above 0 and at most {MOST_SECONDS:g}")
+            raise SettingError("--trial-seconds", found=limit, rule=f"a number above 0 and at most {MOST_SECONDS:g}")
         if self.dask is not None and limit is not None and limit != TRIAL_SECONDS:
             raise SettingError(
-                "--trial-seconds and --dask",
-                rule="the limit applies only to processes of this machine; use one of the two",
+                "--trial-seconds with --dask",
+                rule="only trials in processes of this machine can have a time limit",
+                remedy="leave one of them out",
             )
         if self.write and (self.budget is not None or self.corners is not None or self.level != 1e-3 or self.continued):
             raise SettingError(
                 "--write",
-                rule="it stores only verdicts at the default budget, corners and level, without --continue",
+                rule="verdicts at the default budget, extra settings and level, from a single run",
+                remedy="leave out --write, or leave out --budget, --corners, --level and --continue",
             )
 
 

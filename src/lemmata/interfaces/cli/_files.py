@@ -23,7 +23,8 @@ def prepare_directory(
         files: files in it that are written.
 
     Raises:
-        SettingError: it cannot be made or written to, or a file stands where a directory must, or the other way round.
+        SettingError: if the directory cannot be made or written to, or if a file is in the place of a directory or a
+            directory in the place of a file.
     """
     try:
         for place in (directory, *(directory / folder for folder in folders)):
@@ -34,14 +35,14 @@ def prepare_directory(
         raise SettingError(
             f"--out {directory} cannot be written to",
             found=getattr(error, "strerror", None) or str(error),
-            rule=f"{' and '.join(files)} are written there",
+            rule=f"a directory in which {' and '.join(files)} can be written",
             remedy="choose another directory with --out",
         ) from error
     for name in files:
         if (directory / name).is_dir():
             raise SettingError(
                 f"{directory / name} is a directory",
-                rule="a file is written there",
+                rule="the name of a file that can be written",
                 remedy="choose another directory with --out",
             )
 

@@ -62,8 +62,8 @@ class Job:
             dask: the address of a scheduler that deals it instead.
 
         Raises:
-            MissingFileError: the data are the path of no file.
-            Exit: with code 130 after Ctrl-C; what was finished is written.
+            MissingFileError: if the path of the data does not exist.
+            Exit: with code 130 after Ctrl-C; finished results are written.
         """
         import time
 

@@ -46,7 +46,11 @@ def _judge(
     chosen = family.claims(claims)
     foreign = [claim.name for claim in chosen if not of_package(claim)]
     if foreign and own.write:
-        raise SettingError(f"claim {foreign[0]}", rule="--write works only for registered claims")
+        raise SettingError(
+            f"--write with claim {foreign[0]}",
+            rule="--write is only for claims of lemmata's catalogue",
+            remedy="leave --write out, or leave this claim out",
+        )
     out_of_date = family.out_of_date(chosen)
     run = FamilyRun(chosen, own)
     _judged(run)

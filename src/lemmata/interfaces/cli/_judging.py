@@ -50,7 +50,7 @@ class Judging:
                 remedy="leave --budget out to use as many trials as support needs",
             )
         if not 0 < self.level < 0.5:
-            raise SettingError("level", found=self.level, rule="a probability between 0 and 0.5")
+            raise SettingError("level", found=self.level, rule="a probability above 0 and below 0.5")
 
 
 class Kept:
@@ -87,7 +87,8 @@ def named_claims(names: list[str] | None) -> list[Any]:
         if found.setdefault(claim.name, claim) is not claim:
             raise SettingError(
                 f"claim {claim.name}",
-                found="two claims with this name",
-                rule="claims of one run must have different names",
+                found="two different claims of this name",
+                rule="different names for all claims of one run",
+                remedy="rename one of them, or judge them in two runs",
             )
     return list(found.values())

@@ -38,10 +38,12 @@ def ledger(
     given = words or []
     counts = {"list": (0, 1), "compare": (2, 2), "replay": (2, 2), "export": (1, 1), "check": (0, 0)}
     if action not in counts:
-        raise SettingError("ledger", found=action, rule=f"one of {', '.join(counts)}")
+        raise SettingError("lemmata ledger", found=action, rule=f"one of {', '.join(counts)}")
     least, most = counts[action]
     if not least <= len(given) <= most:
-        raise SettingError(f"ledger {action}", found=f"{len(given)} words", rule=_ACTIONS[action])
+        raise SettingError(
+            f"lemmata ledger {action}", found=f"{len(given)} argument{'s' * (len(given) != 1)}", rule=_ACTIONS[action]
+        )
     import jax
 
     jax.config.update("jax_enable_x64", True)
@@ -49,8 +51,13 @@ def ledger(
 
     own = path or default_path()
     if not own.exists():
-        rule = "the file must exist; `lemmata verify` creates it"
-        raise MissingFileError(f"ledger {own}", found="no file", rule=rule, remedy="give its path with --ledger PATH")
+        rule = "a ledger that `lemmata verify` wrote"
+        raise MissingFileError(
+            f"ledger {own}",
+            found="no file",
+            rule=rule,
+            remedy="name an existing ledger with --ledger PATH, or run `lemmata verify` first",
+        )
     with open_ledger(own) as opened:
         code, record, lines = _DO[action](opened, given, setting, seed)
     from ._console import plain
@@ -108,7 +115,7 @@ def _replay(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
     claims, number = find(words[0]), _number(words[1])
     if len(claims) != 1:
-        raise SettingError("ledger replay", found=f"{len(claims)} claims", rule="name one claim")
+        raise SettingError("lemmata ledger replay", found=f"{len(claims)} claims", rule="the name of a single claim")
     own = json.dumps(claims[0].population.settings().resolve(parse_settings(setting)), sort_keys=True)
     row, same = replay(ledger, claims[0], own, seed, number)
     from lemmata.engine.ledger import numbers_of
@@ -133,7 +140,7 @@ def _check(ledger: Any, words: list[str], setting: Any, seed: int) -> Found:
 
 def _number(word: str) -> int:
     if not word.isdecimal():
-        raise SettingError("ledger", found=word, rule="a whole number")
+        raise SettingError("number of a run or trial", found=word, rule="a whole number that is not negative")
     return int(word)
 
 

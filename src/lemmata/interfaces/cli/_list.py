@@ -105,7 +105,9 @@ def _runs(row: dict[str, Any], function: str) -> bool:
     if function not in known:
         near = difflib.get_close_matches(function, known, n=1, cutoff=0.5)
         remedy = f"did you mean {near[0]}?" if near else None
-        raise UnknownNameError(f"--runs '{function}'", rule="give a public name with its subpackage", remedy=remedy)
+        raise UnknownNameError(
+            f"--runs '{function}'", rule="a public name with its subpackage, such as kernels.gram", remedy=remedy
+        )
     return function in all_runs()[row["name"]]
 
 
@@ -166,7 +168,7 @@ def chosen(facet: str, word: str, rows: list[dict[str, Any]]) -> str:
         rows: the claims to choose from.
 
     Raises:
-        UnknownNameError: no claim can have that word; the known ones are named.
+        UnknownNameError: if no claim can have this word; the message lists the known words.
     """
     from lemmata.engine.catalogue import FACETS, NOT_JUDGED
 
@@ -191,8 +193,8 @@ def _refuse_beside_a_source(asked: dict[str, Any], loose: bool) -> None:
     if given:
         raise SettingError(
             f"--source with {', '.join(given)}",
-            rule="--source lists statements of a source, which do not have these properties",
-            remedy="leave --source out",
+            rule="--source lists the statements of a source, which these options cannot select",
+            remedy="leave --source or the other options out",
         )
 
 

@@ -46,8 +46,8 @@ def map_catalogue(
     if as_json:
         raise SettingError(
             "--json with --out or --serve",
-            rule="--json prints only the counts",
-            remedy="leave out --json, or --out and --serve",
+            rule="either --json, which prints the counts, or a page",
+            remedy="leave one of them out",
         )
     from lemmata.interfaces.site import Published, serve
 

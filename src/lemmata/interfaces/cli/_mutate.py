@@ -48,7 +48,12 @@ def mutate(
     from ._console import out, plain
 
     if not (claims or everything or subject or sample is not None):
-        raise SettingError("mutate", rule="name claims, or use --all, --subject or --sample")
+        raise SettingError(
+            "lemmata mutate",
+            rule="names of claims, --all, --subject or --sample",
+            found="no claim",
+            remedy="name a claim, or choose claims with --subject NAME",
+        )
     chosen = named_claims(claims) if claims else list(registry().values())
     places = known_subjects(subject, [claim.name for claim in chosen])
     chosen = [claim for claim in chosen if not places or is_of(places, claim.name)]

@@ -62,8 +62,13 @@ def parse_settings(pairs: list[str] | None) -> dict[str, str]:
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise SettingError("--set", found=repr(pair), rule="write it as NAME=VALUE, for example --set n=100")
+            raise SettingError("--set", found=repr(pair), rule="NAME=VALUE, such as --set n=100")
         if name.strip() in setting:
-            raise SettingError(f"--set {name.strip()}", found="given twice", rule="give each setting one value")
+            raise SettingError(
+                f"--set {name.strip()}",
+                found="two values",
+                rule="one value for each setting",
+                remedy="leave one of them out",
+            )
         setting[name.strip()] = value.strip()
     return setting

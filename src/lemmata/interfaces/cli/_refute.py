@@ -149,17 +149,28 @@ def _check_asked(
 ) -> None:
     """Refuse combinations that mean nothing."""
     if not (names or subject or everything):
-        raise SettingError("refute", rule="name claims, or use --subject or --all")
+        raise SettingError(
+            "lemmata refute",
+            rule="the names of claims, --subject, or --all",
+            found="no claim",
+            remedy="name a claim, or choose claims with --subject NAME",
+        )
     if names and everything:
-        raise SettingError("claims and --all", rule="give either names of claims or --all")
+        raise SettingError(
+            "names of claims with --all", rule="either names of claims, or --all", remedy="leave one of them out"
+        )
     if everything and not write:
         raise SettingError(
-            "--all", rule="use it only with --write", remedy="use --subject NAME to search the claims of one subject"
+            "--all without --write",
+            rule="--all searches the whole catalogue and needs --write",
+            remedy="add --write, or search the claims of one subject with --subject NAME",
         )
     given = [name for name, value in others.items() if value]
     if write and given:
         raise SettingError(
-            f"--write with {', '.join(given)}", rule="the catalogue stores only searches of unchanged claims"
+            f"--write with {', '.join(given)}",
+            rule="the catalogue keeps only searches with the default options",
+            remedy="leave --write or the other options out",
         )
 
 

@@ -33,17 +33,20 @@ def report(
 
     if len(records) > 2:
         raise SettingError(
-            "lemmata report takes one or two records", found=len(records), rule="give a study.json, or two"
+            "lemmata report", found=f"{len(records)} records", rule="one record, or two records to compare"
         )
     kinds = [kind_of(path) for path in records]
     if len(set(kinds)) > 1:
         known = next(kind for kind in kinds if kind is not studies.StudyRecord)
         other = next(path for path, kind in zip(records, kinds, strict=True) if kind is not known)
-        found = f"a record of {known.about}, and {other.name}, which is none"
-        raise SettingError("lemmata report", found=found, rule="give two records of the same kind")
+        found = f"a record of {known.about}, and {other.name}, which is a different kind of record"
+        raise SettingError("lemmata report", found=found, rule="two records of the same kind")
     if kinds == [comparisons.ComparisonRecord] * 2:
         raise SettingError(
-            "lemmata report", found="two comparisons", rule="give one comparison, or two studies, or two models"
+            "lemmata report",
+            found="two comparisons",
+            rule="one comparison, two studies, or two models",
+            remedy="report the comparisons one at a time",
         )
     found = [kind.load(path) for kind, path in zip(kinds, records, strict=True)]
     prepare_directory(directory, folders=(), files=("index.html",))

@@ -54,7 +54,10 @@ def scaling(
     law = fit_scaling_law(table["n"], table["loss"], d, floor=floor, level=level)
     if served and not compute:
         raise SettingError(
-            "--served", found=f"{served:g}", rule="--served changes how a budget is spent, so give --compute, too"
+            "--served without --compute",
+            found=f"{served:g}",
+            rule="--served changes how a compute budget is spent, so it needs --compute",
+            remedy="add --compute, or leave --served out",
         )
     answers = [(f"loss at n = {n:g}{_with(at_data)}", law.extrapolate(n, at_data)) for n in at or ()]
     answers += [(f"n for the loss {least:g}{_with(at_data)}", law.needed(least, at_data)) for least in loss or ()]
@@ -96,7 +99,7 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
 
     frame = read_table(str(data), Reading(_BYTES, 0), Bundled()).frame
     if frame.height == 0:
-        raise DataError(f"{data} has no rows", rule="give one run per row")
+        raise DataError(f"table {data}", rule="one row for each training run", found="no rows")
     wanted = {"n": (size, "--size"), "loss": (value, "--value")}
     if amount is not None or "d" in frame.columns:
         wanted["d"] = (amount or "d", "--amount")
@@ -112,10 +115,15 @@ def _columns(data: Path, size: str, value: str, amount: str | None) -> dict[str,
             )
         series = frame[column]
         if not series.dtype.is_numeric():
-            raise DataError(f"column {column!r}", found=str(series.dtype), rule="give numbers, one per run")
+            raise DataError(
+                f"column {column!r}",
+                found=f"type {series.dtype}",
+                rule="a column of numbers, one for each run",
+                remedy=f"name another column with {option}",
+            )
         if series.null_count():
             row = int(series.is_null().arg_max() or 0) + 2
-            rule, remedy = "give a number in every row", "fill the cell, or delete the row"
+            rule, remedy = "a number in every row", "fill the cell, or delete the row"
             raise DataError(f"column {column!r} in line {row}", found="an empty cell", rule=rule, remedy=remedy)
         found[name] = series.to_numpy()
     return found

@@ -20,7 +20,7 @@ def searched(known: list[dict[str, Any]], part: str) -> tuple[list[dict[str, Any
         part: the number of a statement, part of a name with its dots or underscores, or any words; empty for all.
 
     Raises:
-        UnknownNameError: nothing is near.
+        UnknownNameError: if no claim is near.
     """
     if not part.strip():
         return known, ""
@@ -69,4 +69,6 @@ def nothing(part: str, words: list[str], rule: str) -> UnknownNameError:
     known = {word.lower(): word for word in words}
     near = [known[word] for word in difflib.get_close_matches(part.lower(), known, n=3, cutoff=0.7)]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
-    return UnknownNameError(f"nothing matches '{part}'", rule=rule, remedy=f"{meant}`lemmata list` lists all")
+    return UnknownNameError(
+        f"nothing matches '{part}'", rule=rule, remedy=f"{meant}run `lemmata list` to see all claims"
+    )

@@ -18,7 +18,7 @@ def stale_claims(claims: Iterable[Any], part: str = "") -> list[Any]:
         part: "K/N"; empty for all.
 
     Raises:
-        SettingError: that is no part.
+        SettingError: if the text is not a valid part.
     """
     from lemmata.engine.catalogue import State, costs
     from lemmata.engine.claims import state_of
@@ -54,6 +54,9 @@ def _part(text: str) -> tuple[int, int]:
     number, parts = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= parts:
         raise SettingError(
-            "--part", found=repr(text), rule="K/N with K from 1 to N", remedy="write, for example, --part 3/20"
+            "--part",
+            found=repr(text),
+            rule="K/N, with whole numbers K from 1 to N",
+            remedy="write --part 3/20, for example",
         )
     return number, parts

@@ -29,8 +29,8 @@ def _study(
     data: Annotated[
         str,
         typer.Argument(
-            help="digits, breast_cancer, wine, diabetes, iris, or a file: CSV and other texts, Excel, Parquet,"
-            " Feather, JSON lines, NPZ."
+            help="A bundled data set (digits, breast_cancer, wine, diabetes, iris) or a file: CSV or another text"
+            " table, Excel, Parquet, Feather, JSON, JSON lines, NPZ."
         ),
     ],
     dask: Dask = None,
@@ -39,21 +39,23 @@ def _study(
         typer.Option(
             "--save-model",
             metavar="FILE.skops",
-            help="Write the recommended model, fitted to all rows, as a scikit-learn pipeline, and FILE.md, its card.",
+            help="Write the recommended model, fitted to all rows, as a scikit-learn pipeline, and its card FILE.md.",
         ),
     ] = None,
-    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where report/ and study.json go.")] = Path(),
-    as_json: Annotated[bool, typer.Option("--json", help="Print study.json alone on stdout.")] = False,
+    directory: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of report/ and study.json.")] = Path(),
+    as_json: Annotated[bool, typer.Option("--json", help="Print study.json, and nothing else, on stdout.")] = False,
 ) -> None:
     """How much data do I need, which model predicts best, and what would more data buy?
 
-    Says first whether the columns predict the target at all: whether models do better than with the target shuffled (a
-    permutation test). Then trains models on growing parts of the table, tests them on the rest, and says with an
-    interval how the error falls with more rows. All rows of the table are used; if you name groups or times,
-    the test, the splits and the intervals use them.
+    The study first tests whether the columns predict the target at all. This permutation test checks whether models
+    predict the true target better than a shuffled target. Then the study trains models on growing parts of the table,
+    tests them on the other rows, and estimates how the error falls with more rows. Every estimate has a 90 % interval.
+    All rows of the table are used. If you name a group or time column, the test, the splits and the intervals take it
+    into account.
 
-    Writes DIR/report/index.html and DIR/study.json, and prints the answer. Exit code 0; 1 if --save-model is given
-    and the study recommends no model; 2 where the input is refused; 130 after Ctrl-C, with what was finished written.
+    The study prints the answer and writes DIR/report/index.html and DIR/study.json. Exit code: 0 on success; 1 if
+    --save-model is given and the study recommends no model; 2 if the input is refused; 130 after Ctrl-C, when the
+    finished parts are written.
     """
     if save_model is not None:
         check_model_file(save_model, "--save-model")
@@ -115,7 +117,7 @@ def _run(dataset: "Dataset", *how: Any) -> StudyRecord:
 
 
 _NO_MODEL = 1
-"""The exit code where a model is asked for and the study recommends none."""
+"""The exit code if --save-model is given and the study recommends no model."""
 _JOB = Job(StudyRecord, "report", _load, _run, print_summary, SETS)
 study = with_options(_study, StudyOptions)
 
@@ -124,6 +126,6 @@ def check_seed(seed: int) -> None:
     """Refuse a seed that no generator takes.
 
     Raises:
-        SettingError: not a whole number from 0 to 2³² - 1.
+        SettingError: if the value is not a whole number from 0 to 2³² - 1.
     """
     StudyOptions(seed=seed)

@@ -26,7 +26,7 @@ def known_subjects(asked: Sequence[str] | None, names: Iterable[str]) -> tuple[s
         names: of the claims to choose from.
 
     Raises:
-        UnknownNameError: no claim is of that subject or section; the nearest one is told.
+        UnknownNameError: if no claim is in this subject or section; the message names the nearest one.
     """
     places = {place: None for name in names for place in _places(name)}
     words = [word.strip().replace("-", "_") for given in asked or () for word in given.split(",")]
@@ -51,5 +51,5 @@ def _places(name: str) -> list[str]:
 def unknown(option: str, word: str, known: Iterable[str], rule: str) -> UnknownNameError:
     """The error of a word that no claim has, with the nearest one that is known."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.4)
-    remedy = f"did you mean {near[0]}?" if near else "find the names with `lemmata list`"
+    remedy = f"did you mean {near[0]}?" if near else "run `lemmata list` to see the names"
     return UnknownNameError(f"{option} '{word}'", rule=rule, remedy=remedy)

@@ -58,9 +58,10 @@ def _explained(record: StudyRecord) -> str:
     """What the signs in the table say: those that stand in it."""
     from lemmata.interfaces.report import told_marks
 
-    unsure = f"{UNSURE}: does not surely beat guessing." if any(not model.learns for model in record.models) else ""
-    near = f"{NEAR}: may be as good as the best." if record.answers.near else ""
-    return " ".join(part for part in ("Brackets hold 90 % intervals.", near, unsure, told_marks(record)) if part)
+    weak = any(not model.learns for model in record.models)
+    unsure = f"{UNSURE} marks a model that does not surely beat guessing." if weak else ""
+    near = f"{NEAR} marks a model that may be as good as the best one." if record.answers.near else ""
+    return " ".join(part for part in ("Brackets show 90 % intervals.", near, unsure, told_marks(record)) if part)
 
 
 def _table(record: StudyRecord) -> Table:

@@ -40,9 +40,10 @@ def _verify(
     own.check()
     if not claims:
         raise SettingError(
-            "verify",
-            rule="name at least one claim",
-            remedy="find names with `lemmata list`, or test many with `lemmata judge`",
+            "lemmata verify",
+            found="no claim",
+            rule="at least one claim",
+            remedy="name a claim (`lemmata list` lists them), or use `lemmata judge` to judge many",
         )
     import jax
 
@@ -59,7 +60,10 @@ def _verify(
     for option, given in (("--set", settings), ("--corners", own.corners is not None)):
         if len(chosen) > 1 and given:
             raise SettingError(
-                option, found=f"{len(chosen)} claims", rule="settings belong to one claim; name only one"
+                option,
+                found=f"{len(chosen)} claims",
+                rule="one claim, because settings belong to a single claim",
+                remedy="verify the claims one at a time",
             )
     executor = at_end.enter_context(workers(own.jobs, own.dask))
     kept = Kept(own.ledger, own.seed, carried=own.dask is not None)

@@ -59,7 +59,12 @@ def walk(
     from ._console import out, plain
 
     if not (claims or everything or subject):
-        raise SettingError("walk", rule="name claims, or use --all or --subject")
+        raise SettingError(
+            "lemmata walk",
+            rule="names of claims, --all or --subject",
+            found="no claim",
+            remedy="name a claim, or choose claims with --subject NAME",
+        )
     chosen = _in_order(_chosen(claims, subject), again or bool(claims))
     import jax
 

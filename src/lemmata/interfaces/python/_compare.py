@@ -1,4 +1,4 @@
-"""The comparison of ways of mixing sequences, at home in Python."""
+"""The comparison of ways of mixing sequences, in Python."""
 
 import functools
 import time
@@ -27,7 +27,7 @@ class Comparison(Finished[ComparisonRecord]):
 
     @property
     def winner(self) -> str | None:
-        """The name of the family that wins, or None."""
+        """The name of the family that wins; None if no family wins."""
         return self.record.winner
 
     @property
@@ -39,8 +39,8 @@ class Comparison(Finished[ComparisonRecord]):
     def curves(self) -> pl.DataFrame:
         """Learning curves: a row for each family, number of training rows, and kind ("measured" or "predicted").
 
-        Errors are relative to guessing the mean. `lower` and `upper` are two standard errors over the splits for what
-        was measured, and the interval of the prediction.
+        Errors are divided by the error of guessing the mean. For a measured value, `lower` and `upper` are two standard
+        errors over the splits below and above it. For a predicted value, they are the ends of its interval.
         """
         rows = []
         for family in self.record.families:
@@ -71,12 +71,14 @@ def compare(
     """Which way of mixing a sequence fits these rows: none, local windows, a linear recurrence, or attention?
 
     Args:
-        x: an array (n, T, c); an array (n, columns), or a pandas or polars data frame, with `sequence_length`; the name
-            of a bundled task ("lookup", "filter", "motif", "smooth", "noise", "hold") or set ("digits"); or a path.
-        y: targets (n) or (n, k), or a column of their own; None where x has them, and `target` names the column.
-        mask: which positions of an array (n, T, c) hold a token; those of a row are its last ones.
-        executor: where the families are fitted, any of `concurrent.futures`; None is here.
-        options: see `lemmata.options.ComparisonOptions`: families=["mlp", "attention"], lengths="none", repeats=3, ...
+        x: an array of shape (n, T, c), where n is the number of rows, T of tokens and c of channels. Or an array of
+            shape (n, columns) or a pandas or polars data frame, together with `sequence_length`. Or the name of a
+            bundled task ("lookup", "filter", "motif", "smooth", "noise", "hold"), the data set "digits", or a path.
+        y: the targets, of shape (n) or (n, k); None if x is a table in which `target` names their column.
+        mask: for an array (n, T, c), whether a position holds a token. The tokens of a row are its last positions.
+        executor: an executor of `concurrent.futures` that fits the families; None means this process.
+        options: the fields of `lemmata.options.ComparisonOptions`, such as families=["mlp", "attention"],
+            lengths="none", repeats=3.
 
     Raises:
         DataError: the rows cannot be used.
@@ -93,16 +95,16 @@ def compare(
     told = ComparisonOptions(**_checked(options))
     data = x if y is None else (x, y) if mask is None else (x, y, mask)
     if y is None and mask is not None:
-        raise SettingError("mask without targets", rule="x, y and mask are arrays of the same rows")
+        raise SettingError("mask is given without y", rule="x, y and mask are arrays of the same rows")
     if mask is not None and np.ndim(np.asarray(x)) != 3:
-        raise SettingError("mask", found=f"x of {np.ndim(np.asarray(x))} axes", rule="a mask goes with x (n, T, c)")
+        raise SettingError("mask does not fit x", found=f"x of {np.ndim(np.asarray(x))} axes", rule="x (n, T, c)")
     with jax.enable_x64(True):
         record = run_comparison(load_sequences(data, told), told, started=started, executor=executor)
     return Comparison(record)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options by their names; sequences of names and of lengths become their strings."""
+    """The options by name, with sequences of names and of lengths joined to strings."""
     return {
         name: ",".join(str(part) for part in value) or "none"
         if name in ("families", "lengths") and not isinstance(value, str) and isinstance(value, Iterable) else value

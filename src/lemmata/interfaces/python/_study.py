@@ -1,4 +1,4 @@
-"""The study at home in Python: a table in memory, an answer, a data frame of curves, a picture, a page."""
+"""The study in Python: it takes a table in memory and gives an answer, a data frame of curves, a chart and a page."""
 
 import dataclasses
 import functools
@@ -37,18 +37,18 @@ NORMAL_90 = 1.645
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What a study was made of: the data as they were given, the table that they became, and the options."""
+    """The input of a study: the data as they were given, the table that was read from them, and the options."""
 
     data: Any
     dataset: Dataset
     options: StudyOptions
 
     def fitted(self, record: StudyRecord, name: str | None) -> FinalModel:
-        """A model of the study, fitted to all rows that have a target, those too that the study did not use.
+        """A model of the study, fitted to all rows that have a target, including rows that the study did not use.
 
         Args:
-            record: of the study.
-            name: of the model; None for the one that the answer names.
+            record: the record of the study.
+            name: the name of the model; None for the recommended one.
         """
         name = named_model(record, name)
         dataset, options = self.dataset, self.options
@@ -65,8 +65,8 @@ class Study(Finished[StudyRecord]):
     """A finished study.
 
     Args:
-        record: everything it found, as study.json holds it.
-        given: what it was made of; None where it was read from study.json.
+        record: all results of the study, as in study.json.
+        given: the input of the study; None if the study was read from study.json.
     """
 
     given: Given | None = dataclasses.field(default=None, compare=False)
@@ -75,13 +75,14 @@ class Study(Finished[StudyRecord]):
     def best(self, name: str | None = None) -> Any:
         """The recommended model, fitted to all rows that have a target, as a pipeline of scikit-learn.
 
-        It takes a data frame with your columns as they are, and predicts in the units of the target, or its classes.
+        The pipeline takes a data frame with your columns as they are. It predicts the target in its own units, or its
+        class.
 
         Args:
-            name: another model of the study; None for the one that the answer names.
+            name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the study names no model, or was read from study.json and has no table.
+            SettingError: the study recommends no model, or was read from study.json and has no table.
             UnknownNameError: the study has no model of that name.
 
         >>> import lemmata
@@ -95,17 +96,17 @@ class Study(Finished[StudyRecord]):
         return self._fitted(name).model
 
     def save_model(self, path: str | Path, name: str | None = None) -> Path:
-        """Write the recommended model into a file of skops, and a model card beside it, and return the file's path.
+        """Write the recommended model to a skops file with a model card next to it, and return the file's path.
 
-        Nothing is pickled. The card says what the model predicts, how well, how to load it, and holds a program that
-        makes the same model without lemmata.
+        Nothing is pickled. The card says what the model predicts, how well it predicts, and how to load it. It also
+        holds a program that makes the same model without lemmata.
 
         Args:
-            path: a file that ends in .skops; the card is the same with .md.
-            name: another model of the study; None for the one that the answer names.
+            path: a file name that ends in .skops. The card has the same name with .md.
+            name: another model of the study; None for the recommended one.
 
         Raises:
-            SettingError: the path is no such file, or as for `best`.
+            SettingError: the path does not end in .skops, or `best` would raise it.
             FileError: a file cannot be written.
         """
         check_model_file(path, "path")
@@ -116,7 +117,7 @@ class Study(Finished[StudyRecord]):
             raise SettingError(
                 "the study has no table to fit a model to",
                 found="a study that was read from study.json, which holds no rows",
-                rule="a model is fitted to all rows",
+                rule="fitting a model needs the rows",
                 remedy=f"study the table again: {self.record.command or 'lemmata.study(table, target=...)'}",
             )
         return self.given.fitted(self.record, name)
@@ -128,11 +129,11 @@ class Study(Finished[StudyRecord]):
 
     @functools.cached_property
     def curves(self) -> pl.DataFrame:
-        """The learning curves: one row for each model and size, in the unit of the study.
+        """The learning curves: one row for each model and size, in the metric of the study.
 
-        Columns: model; n, training rows; kind, "measured" or "expected"; value; lower and upper, the ends of a 90 %
-        interval. That of a measured value is value -+ 1.645 standard errors, clipped to what the unit allows: shares
-        and AUC lie in [0, 1], R² is at most 1, the others are at least 0.
+        The columns are model, n (training rows), kind ("measured" or "expected"), value, and lower and upper, the ends
+        of a 90 % interval. The interval of a measured value is value -+ 1.645 standard errors. It is clipped to the
+        range of the metric: shares and AUC lie in [0, 1], R² is at most 1, and other metrics are at least 0.
         """
         rows, (least, most) = [], bounds_of(self.record.unit)
         for model in self.record.models:
@@ -152,7 +153,7 @@ class Study(Finished[StudyRecord]):
 
     @property
     def findings(self) -> list[Finding]:
-        """What has to be known before the answer is relied on: every warning that the page has.
+        """Every warning of the page: what you should know before you rely on the answer.
 
         >>> import lemmata
         >>> table = {"x": range(60), "kind": ["rare"] * 5 + ["usual"] * 55}
@@ -174,18 +175,18 @@ class Study(Finished[StudyRecord]):
 
 
 def study(table: object, target: str | None = None, executor: Executor | None = None, **options: Any) -> Study:
-    """How much data a value takes, which model predicts best, and what more data buys.
+    """Estimate how much data you need, which model predicts best, and what more data would bring.
 
     Args:
         table: a pandas or polars data frame, a pair (x, y) of arrays, a scikit-learn bunch, the name of a bundled set,
             or the path of a file.
         target: the column to predict.
-        executor: where learning curves are measured, any of `concurrent.futures`; None is here.
-        options: see `lemmata.options.StudyOptions`: error="accuracy 0.95", cost=2.0, group="person",
-            models="linear,rbf,forest" or models=["linear", "rbf", "forest"], ... The unit of every number is `metric`:
-            a name ("f1", "mae", any of `sklearn.metrics.get_scorer_names()` that applies), your own function
-            score(y_true, y_pred), or a scorer object of scikit-learn. Whether larger is better follows from the score
-            of perfect predictions.
+        executor: an executor of `concurrent.futures` that measures the learning curves; None means this process.
+        options: the fields of `lemmata.options.StudyOptions`, such as error="accuracy 0.95", cost=2.0, group="person",
+            models="linear,rbf,forest" or models=["linear", "rbf", "forest"]. Every number is given in `metric`. It is a
+            name ("f1", "mae", or any of `sklearn.metrics.get_scorer_names()` that applies), your own function
+            score(y_true, y_pred), or a scorer object of scikit-learn. The score of perfect predictions decides whether
+            larger is better.
 
     Raises:
         DataError: the table cannot be used.
@@ -196,7 +197,7 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
     >>> import lemmata
     >>> found = lemmata.study("iris", models=["linear"], quick=True)
     >>> found.answer.splitlines()[0]
-    'The columns predict the target (permutation test, p ≤ 0.005, the least that 199 shuffles can show).'
+    'The columns predict the target (permutation test, p ≤ 0.005, the smallest value that 199 shuffles can give).'
     >>> found.curves.columns
     ['model', 'n', 'kind', 'value', 'lower', 'upper']
     """
@@ -209,7 +210,7 @@ def study(table: object, target: str | None = None, executor: Executor | None = 
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Options by their names; a sequence of models becomes their string."""
+    """The options by name, with a sequence of models joined to one string."""
     options = asked(StudyOptions, options, "study")
     models = options.get("models")
     return options if models is None or isinstance(models, str) else {**options, "models": ",".join(_names(models))}
@@ -220,7 +221,7 @@ def _names(models: object) -> list[str]:
     names = list(models) if isinstance(models, Iterable) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise SettingError(
-            "models are not names",
+            "models does not hold names",
             found=repr(models)[:80],
             rule="names in one string, separated by commas, or a sequence of names",
             remedy='models="linear,rbf" or models=["linear", "rbf"]',
@@ -229,7 +230,7 @@ def _names(models: object) -> list[str]:
 
 
 def load(table: object, told: StudyOptions) -> Dataset:
-    """The table as the options ask for it."""
+    """The table, read as the options say."""
     return load_dataset(
         table,
         told.target,

@@ -33,7 +33,7 @@ def learning_curve(record: StudyRecord) -> str:
     else:
         parts += [told_model(best, record), f"guessing has {told(unit.guessing, unit)}"]
         if answers.needed is not None:
-            parts.append(f"to reach {told_asked(answers, unit)}: rows needed {told_rows(answers.needed, total)}")
+            parts.append(f"rows needed to reach {told_asked(answers, unit)}: {told_rows(answers.needed, total)}")
     others = [model.title for model in models if model is not best]
     return "; ".join([*parts, *([f"also drawn: {'; '.join(others)}"] if others else [])]) + "."
 
@@ -53,7 +53,7 @@ def told_model(model: ModelResult, record: StudyRecord) -> str:
 
 def _all_curves(record: StudyRecord) -> str:
     models = "; ".join(told_model(model, record) for model in drawn_models(record))
-    return f"Learning curves of all models, a panel each: {record.unit.name} against training rows; {models}."
+    return f"Learning curves of all models, one panel for each: {record.unit.name} against training rows; {models}."
 
 
 def _theory(record: StudyRecord) -> str:
@@ -64,8 +64,8 @@ def _theory(record: StudyRecord) -> str:
             values = f"predicted {number(last.predicted)}, measured {number(last.measured)}"
             parts.append(f"{model.title} {values} at {number(round(last.n))} rows")
     return (
-        "Squared error that the eigenvalues of each kernel predict, beside the measured one, against training rows; "
-        f"1 is guessing; {'; '.join(parts)}."
+        "Squared error against training rows, as predicted from the eigenvalues of each kernel and as measured; "
+        f"1 is the error of guessing; {'; '.join(parts)}."
     )
 
 
@@ -80,8 +80,8 @@ def _spectra(record: StudyRecord) -> str:
                 f"directions hold {100 * found.alignment[middle]:.0f} % of the target"
             )
     return (
-        "Two panels against the number of the direction, strongest first: the eigenvalues of each kernel, and the "
-        f"share of the target in the first directions; {'; '.join(parts)}."
+        "Two panels against the number of the direction, strongest first. They show the eigenvalues of each kernel and "
+        f"the share of the target in the first directions: {'; '.join(parts)}."
     )
 
 
@@ -95,7 +95,7 @@ def _residuals(record: StudyRecord) -> str:
     if not missed:
         return "Truth minus prediction against prediction."
     return (
-        f"Truth minus prediction against prediction, for {len(missed):,} rows that did not train: from "
+        f"Truth minus prediction against prediction, for {len(missed):,} held-out rows: from "
         f"{number(float(min(missed)))} to {number(float(max(missed)))}, "
         f"median {number(float(statistics.median(missed)))}."
     )
@@ -108,5 +108,5 @@ def _training(run: dict[str, Any]) -> str:
     )
     return (
         f"{run.get('title') or run.get('name') or 'Network'}: squared error against training time of the trained "
-        f"network and of its kernel, on training and on held-out rows, a panel a width; {gaps}."
+        f"network and of its kernel, on training and on held-out rows, one panel for each width; {gaps}."
     )

@@ -108,15 +108,16 @@ def told_marks(record: StudyRecord) -> str:
         return ""
     best, total = record.answers.best, record.data.total
     cells = [told_rows(own.needed, total) if own.learns or own.name == best else MISSING for own in record.models]
+    value = f"{record.unit.name} {told_asked(record.answers, record.unit)}"
     words = {
-        "open (≥": "open (≥ n): not reached with fewer than n rows, open whether with more",
-        "open": "open: more rows may or may not reach it",
-        "out of reach": "out of reach: not expected with 8 times the rows, as far as forecasts were checked",
-        MISSING: f"{MISSING}: not told, as the model may be no better than guessing",
+        "open (≥": f"“open (≥ n)” means that {value} takes at least n rows and may never be reached",
+        "open": f"“open” means that more rows may or may not reach {value}",
+        "out of reach": f"“out of reach” means that {value} is not expected even with 8 times the rows",
+        MISSING: f"“{MISSING}” means that no number is given, because the model may be no better than guessing",
     }
     has = lambda sign: any(cell == sign or (sign.endswith("≥") and cell.startswith(sign)) for cell in cells)
     told = "; ".join(text for sign, text in words.items() if has(sign))
-    return f"Rows for {record.unit.name} {told_asked(record.answers, record.unit)}: {told}." if told else ""
+    return f"{told}." if told else ""
 
 
 def told_save(record: StudyRecord) -> str:
@@ -125,8 +126,8 @@ def told_save(record: StudyRecord) -> str:
     if best is None or best.name in ("last", "season"):
         return ""
     return (
-        f"Add --save-model model.skops to the command to get the {best.title}, fitted to all rows, as a scikit-learn "
-        "pipeline with a model card; in Python, study.best() returns it."
+        f"To get the {best.title}, fitted to all rows, add --save-model model.skops to the command. This writes a "
+        "scikit-learn pipeline and a model card. In Python, study.best() returns the pipeline."
     )
 
 

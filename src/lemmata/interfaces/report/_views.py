@@ -104,13 +104,13 @@ def quality(record: StudyRecord) -> str:
     accuracy = ""
     if gaps:
         accuracy = (
-            " Accuracy, predicted from the mean and the variance of a kernel's outputs, is"
-            f" {statistics.median(gaps):.1f} points from the measured one in the median, {max(gaps):.1f} at most."
+            " The accuracy is predicted from the mean and the variance of a kernel's outputs. It differs from the"
+            f" measured accuracy by {statistics.median(gaps):.1f} points in the median and by {max(gaps):.1f} at most."
         )
     return (
-        f"Over all {len(ratios)} measured points of kernels, prediction and measurement are a factor of {factor:.2f} "
-        f"apart in the median and {math.exp(max(ratios)):.3g} at most; {100 * inside / len(ratios):.0f} % of the "
-        "measurements lie inside the band."
+        f"At the {len(ratios)} measured points of kernels, prediction and measurement differ by a factor of "
+        f"{factor:.2f} in the median and {math.exp(max(ratios)):.3g} at most. {100 * inside / len(ratios):.0f} % of "
+        "the measurements lie inside the band."
     ) + accuracy
 
 

@@ -50,8 +50,8 @@ def write_site(
         The first page.
 
     Raises:
-        SettingError: the directory is a file, cannot be written to, or holds files that are not a site's.
-        DataError: a page cannot be written.
+        SettingError: if the directory is a file, cannot be written to, or has files that do not belong to a site.
+        DataError: if a page cannot be written.
     """
     directory = pathlib.Path(directory)
     earlier = own_files(directory)
@@ -75,7 +75,7 @@ def write_site(
     return directory / "index.html"
 
 
-_RULE = "the directory must be empty or hold an earlier site"
+_RULE = "an empty or new directory, or one that contains an earlier site"
 _REMEDY = "choose another directory with --out"
 
 
@@ -85,8 +85,8 @@ def own_files(directory: pathlib.Path) -> set[str]:
     Of a site that was not finished, those files belong to it that hold what was to be written.
 
     Raises:
-        SettingError: it is a file, or holds files and no site.
-        DataError: its list of files cannot be read.
+        SettingError: if the path is a file, or a directory with files that are not a site.
+        DataError: if its list of files cannot be read.
     """
     if not directory.exists():
         return set()
@@ -96,8 +96,13 @@ def own_files(directory: pathlib.Path) -> set[str]:
     if not manifest.is_file():
         others = sorted(path.name for path in directory.iterdir())
         if others:
-            found = f"{len(others)} other files, the first is {others[0]}"
-            raise SettingError(f"--out {directory} is not empty", found=found, rule=_RULE, remedy=_REMEDY)
+            found = f"{len(others)} others, {others[0]} the first"
+            raise SettingError(
+                f"--out {directory} is not empty",
+                found=f"{len(others)} other files, the first of them {others[0]}",
+                rule=_RULE,
+                remedy=_REMEDY,
+            )
         return set()
     try:
         known = json.loads(manifest.read_text(encoding="utf-8"))
@@ -106,7 +111,7 @@ def own_files(directory: pathlib.Path) -> set[str]:
         return found | {name for name, digest in begun.items() if _below(name) and _holds(directory / name, digest)}
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
         raise DataError(
-            f"file {manifest}", found=str(error), rule="a JSON list of the site's files", remedy=_REMEDY
+            f"file {manifest}", found=str(error), rule="a JSON list of the files of the site", remedy=_REMEDY
         ) from error
 
 

@@ -32,7 +32,7 @@ class Published:
         repository: the address of the repository, or empty.
 
     Raises:
-        SettingError: an address that is not one of the web.
+        SettingError: for an address that is not a web address.
     """
 
     base: str = ""
@@ -43,7 +43,9 @@ class Published:
             parts = urlsplit(address)
             if address and (parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment):
                 raise SettingError(
-                    f"{option} {address}", rule="https://HOST/PATH", remedy="give the whole address, with https://"
+                    f"{option} {address}",
+                    rule="a complete address https://HOST/PATH",
+                    remedy="give the whole address, beginning with https://",
                 )
             object.__setattr__(self, option.removeprefix("--").partition("-")[0], address.rstrip("/"))
 

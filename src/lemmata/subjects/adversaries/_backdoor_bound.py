@@ -33,8 +33,8 @@ def conflict_loss(
         ridge: on the diagonal, above 0.
 
     Raises:
-        ShapeError: where K is not square and symmetric, or y has another number of rows.
-        DataError: for NaN.
+        ShapeError: if K is not square and symmetric, or y has another number of rows.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -70,8 +70,8 @@ def projection_loss(
         floor: of the inverse of K_SS, as a share of the mean of its diagonal.
 
     Raises:
-        ShapeError: where the matrices do not fit each other.
-        DataError: for NaN.
+        ShapeError: if the matrices do not fit each other.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -83,14 +83,16 @@ def projection_loss(
     check_gram("the Gram matrix of the support points", own)
     _check_rows(gram, y)
     if cross.shape != (len(gram), len(own)):
-        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"({len(gram)}, {len(own)})")
+        raise ShapeError("cross matrix", found=f"shape {cross.shape}", rule=f"shape ({len(gram)}, {len(own)})")
     rest = gram - cross @ _inverted(own, cross.T, floor)
     return jnp.mean(jnp.sum((rest @ _coefficients(gram, y, ridge)) ** 2, axis=1))
 
 
 def _check_rows(gram: Array, y: Array) -> None:
     if jnp.ndim(y) != 2 or len(y) != len(gram):
-        raise ShapeError("labels", found=f"shape {jnp.shape(y)}", rule=f"({len(gram)}, C), a row for each point")
+        raise ShapeError(
+            "labels", found=f"shape {jnp.shape(y)}", rule=f"shape ({len(gram)}, C), one row for each point"
+        )
 
 
 def _coefficients(gram: Array, y: Array, ridge: float | Array) -> Array:
@@ -145,23 +147,23 @@ def optimise_trigger(
         rate: its step length.
 
     Raises:
-        ShapeError: where labels, trigger or support points do not fit the points.
-        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
-        SettingError: for a target that is no class, or a ridge that is not positive.
-        PrecisionError: without float64.
+        ShapeError: if labels, trigger or support points do not fit the points.
+        DataError: for points that are not finite or outside [0, 1], or labels that are not finite.
+        SettingError: for a target that is not a class, or a ridge that is not positive.
+        PrecisionError: if float64 is off.
     """
     require_float64("optimising a trigger")
     check_labels(clean.x, clean.y, "labels")
     check_class(target, clean.y.shape[1])
     check_whole("steps", steps, 1)
     if clean.x.shape[1:] != points.shape[1:]:
-        rule = f"{clean.x.shape[1:]}, as the rows of x"
+        rule = f"points of shape {clean.x.shape[1:]}, like the rows of x"
         raise ShapeError("support points", found=f"points of shape {points.shape[1:]}", rule=rule)
     for name, images in (("points of the set", clean.x), ("support points", points)):
         check_images(name, images)
     check_numbers("labels", clean.y)
     if not ridge > 0:
-        raise SettingError("ridge", found=ridge, rule="above 0")
+        raise SettingError("ridge", found=ridge, rule="a number above 0")
     loss = BackdoorLoss(kernel, clean, points, target, weight, ridge)
     pattern, losses = _improve(loss, trigger, rate, steps)
     return OptimisedTrigger(Trigger(trigger.mask, pattern, trigger.opacity), losses)

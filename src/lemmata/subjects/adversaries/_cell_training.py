@@ -63,11 +63,16 @@ def wiring(cells: Sequence[Any]) -> Wiring:
         cells: at least one.
 
     Raises:
-        SettingError: for none, or for something that is no cell.
+        SettingError: for an empty list, or an entry that is not a cell.
     """
     wrong = [repr(cell) for cell in cells if not isinstance(cell, Cell)]
     if not cells or wrong:
-        raise SettingError("cells", found=wrong[:1] or "none", rule="a list of cells", remedy="cell_grid()")
+        raise SettingError(
+            "cells",
+            found=wrong[:1] or "none",
+            rule="a list of cells, and at least one cell",
+            remedy="make the cells with cell_grid()",
+        )
     number = lambda part: jnp.asarray([part(cell) for cell in cells])
     names = list(ACTIVATIONS)
     return Wiring(
@@ -152,11 +157,11 @@ def run_cells(
         scored: rows of which kernels are taken.
 
     Raises:
-        SettingError: for no cells or a share outside of [0, 1], a negative radius, or counts that are none.
-        ShapeError: where labels and rows differ in number, or held-out rows in their columns.
-        DataError: for numbers that are not finite, labels of one class, classes that are not numbered from 0 on, and
-            classes of held-out rows that no training row has.
-        PrecisionError: without float64.
+        SettingError: without cells, for a share outside [0, 1], a negative radius, or invalid counts.
+        ShapeError: if there is not one label for each row, or the held-out rows have other columns.
+        DataError: for numbers that are not finite, labels of a single class, classes that are not numbered 0, 1, ...,
+            and classes of held-out rows that no training row has.
+        PrecisionError: if float64 is off.
     """
     require_float64("scores of cells")
     wires = wiring(cells)
@@ -164,9 +169,9 @@ def run_cells(
     for name, count, least in (("steps", steps, 0), ("attack_steps", attack_steps, 1), ("scored", scored, 1)):
         check_whole(name, count, least, name)
     if not 0 <= radius < np.inf:
-        raise SettingError("radius", found=radius, rule="a finite number, at least 0")
+        raise SettingError("radius", found=radius, rule="a finite number that is not negative")
     if not 0 <= beta <= 1:
-        raise SettingError("beta", found=beta, rule="a share, from 0 to 1")
+        raise SettingError("beta", found=beta, rule="a share from 0 to 1")
     params = cell_parameters(key, x.shape[1], classes, max(c.depth for c in cells), max(c.width for c in cells))
     run = partial(_run, attack_steps=attack_steps, steps=steps, scored=min(scored, len(x)))
     rows = (x, jnp.eye(classes)[labels], x_new, labels_new)
@@ -181,19 +186,26 @@ def _classes(x: Array, labels: Array, x_new: Array, labels_new: Array) -> int:
         check_numbers(f"{name} rows", rows)
         if jnp.ndim(rows) != 2 or rows.shape[1] != x.shape[1]:
             found = f"shape {jnp.shape(rows)}"
-            raise ShapeError(f"{name} rows", found=found, rule=f"(rows, {x.shape[-1]}), the same columns everywhere")
+            raise ShapeError(
+                f"{name} rows", found=found, rule=f"shape (rows, {x.shape[-1]}), with the same columns for all rows"
+            )
         check_classes(f"labels of {name} rows", told, len(rows))
     own, new = (sorted(set(np.asarray(told).tolist())) for told in (labels, labels_new))
     if len(own) < 2:
-        raise DataError("labels", found="one class", rule="at least two classes, numbered from 0")
+        raise DataError("labels", found="a single class", rule="at least two classes, numbered 0, 1, ...")
     if own != list(range(len(own))):
         missing = next(number for number, name in enumerate(own) if number != name)
         raise DataError(
-            "labels of training rows", found=f"no row of class {missing}", rule="classes 0, 1, ... without gaps"
+            "labels of training rows",
+            found=f"no row of class {missing}",
+            rule="classes numbered 0, 1, ... without gaps",
+            remedy="renumber the classes, for example with numpy.unique(labels, return_inverse=True)[1]",
         )
     if unseen := sorted(set(new) - set(own)):
         found = f"class {unseen[0]}, which no training row has"
-        raise DataError("labels of held-out rows", found=found, rule=f"classes 0 to {len(own) - 1}")
+        raise DataError(
+            "labels of held-out rows", found=found, rule=f"classes from 0 to {len(own) - 1}, those of the training rows"
+        )
     return len(own)
 
 

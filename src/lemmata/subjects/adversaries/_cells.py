@@ -17,7 +17,7 @@ WEIGHT_STD = math.sqrt(2.0)
 
 
 class CellError(SettingError):
-    """A cell that is no network; names the part of it, what was found, and what would do."""
+    """A cell that does not describe a network; the message names its part, the value found, and the rule."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Cell:
         width: from 1 to 1024.
 
     Raises:
-        CellError: for a depth, width or activation that is none, and a skip without a layer that it could go around.
+        CellError: for an invalid depth, width or activation, and for a skip connection without a layer to skip.
 
     Example:
         >>> from lemmata.subjects.adversaries import Cell
@@ -57,8 +57,8 @@ class Cell:
         if not isinstance(self.skip, bool):
             raise CellError("skip of a cell", found=repr(self.skip), rule="True or False")
         if self.skip and self.depth == 1:
-            rule = "a skip goes around a hidden layer that reads as many numbers as it gives"
-            raise CellError("skip of a cell", found="depth 1", rule=rule, remedy="depth=2, or skip=False")
+            rule = "a depth of at least 2, because a skip needs a hidden layer with as many inputs as outputs"
+            raise CellError("skip of a cell", found="True with depth 1", rule=rule, remedy="use depth=2, or skip=False")
 
     def network(self, outputs: int = 1) -> Serial:
         """The layer of `lemmata.architectures`: its finite network, and its kernels at infinite width."""
@@ -89,7 +89,7 @@ def cell_grid(
         widths: of hidden layers.
 
     Raises:
-        CellError: as `Cell`, for the first that is none.
+        CellError: for the same reasons as `Cell`, for the first invalid cell.
 
     Example:
         >>> from lemmata.subjects.adversaries import cell_grid

@@ -95,11 +95,11 @@ def distil(
         key: of the batches, needed where there are any.
 
     Raises:
-        ShapeError: for labels that do not fit their points, unequal numbers of classes, or support points of another
+        ShapeError: if labels do not fit their points, the numbers of classes differ, or the support points have another
             shape.
-        DataError: for points with numbers that are not finite or outside of [0, 1], or labels that are not finite.
-        SettingError: for a ridge that is not positive, a batch that has no rows or more than there are, or no key.
-        PrecisionError: without float64.
+        DataError: for points that are not finite or outside [0, 1], or labels that are not finite.
+        SettingError: for a ridge that is not positive, a batch that is empty or larger than the data, or a missing key.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -116,23 +116,30 @@ def distil(
     check_labels(points, labels, "labels of the support points")
     if y.shape[1] != labels.shape[1]:
         found = f"{y.shape[1]} classes in the training set, {labels.shape[1]} in the support"
-        raise ShapeError("labels", found=found, rule="equal numbers of classes")
+        raise ShapeError("labels", found=found, rule="the same number of classes in both")
     if x.shape[1:] != points.shape[1:]:
         raise ShapeError(
-            "support points", found=f"points of shape {points.shape[1:]}", rule=f"{x.shape[1:]}, as rows of x"
+            "support points",
+            found=f"points of shape {points.shape[1:]}",
+            rule=f"points of shape {x.shape[1:]}, like the rows of x",
         )
     for name, images in (("training set", x), ("support points", points)):
         check_images(name, images)
     for name, told in (("labels of the training set", y), ("labels of the support points", labels)):
         check_numbers(name, told)
     if not ridge > 0:
-        raise SettingError("ridge", found=ridge, rule="above 0", remedy="points may coincide on their way")
+        raise SettingError(
+            "ridge",
+            found=ridge,
+            rule="a number above 0, because support points can coincide during the optimisation",
+            remedy="pass a positive ridge",
+        )
     check_whole("steps", steps, 0)
     if batch is not None and not 1 <= batch <= len(x):
-        raise SettingError("batch", found=batch, rule=f"between 1 and the {len(x)} rows")
+        raise SettingError("batch", found=batch, rule=f"a whole number from 1 to {len(x)}, the number of rows")
     if batch is not None and key is None:
         raise SettingError(
-            "key", found=None, rule="a key, from which batches are drawn", remedy="key=jax.random.key(0)"
+            "key", found="no key", rule="a random key, because batches are drawn", remedy="pass key=jax.random.key(0)"
         )
     keys = jax.random.split(jax.random.key(0) if key is None else key, steps)
     moved, losses = _descend(kernel, jnp.asarray(x), y, jnp.asarray(points), labels, keys, (rate, ridge), batch)

@@ -55,8 +55,8 @@ def mixed_kernels(
         beta: the share of attacked rows in the loss, from 0 to 1.
 
     Raises:
-        ShapeError: where attacked rows have another shape than rows.
-        SettingError: for a share outside of [0, 1].
+        ShapeError: if the attacked rows and the rows have different shapes.
+        SettingError: for a share outside [0, 1].
         DataError: for numbers that are not finite.
 
     Example:
@@ -70,15 +70,17 @@ def mixed_kernels(
     """
     number = known(beta)
     if number is not None and not 0 <= float(number) <= 1:
-        raise SettingError("beta", found=float(number), rule="a share, from 0 to 1")
+        raise SettingError("beta", found=float(number), rule="a share from 0 to 1")
     for name, rows in (("rows", x), ("attacked rows", attacked), ("rows attacked twice", twice)):
         check_numbers(name, rows)
         if rows.shape != x.shape:
-            raise ShapeError(name, found=f"shape {rows.shape}", rule=f"that of the rows, {x.shape}")
+            raise ShapeError(name, found=f"shape {rows.shape}", rule=f"shape {x.shape}, like the rows")
     n, stacked = len(x), jnp.concatenate([x, attacked, twice])
     whole = gram(kernel, stacked) if isinstance(kernel, AbstractKernel) else kernel(stacked)
     if whole.shape != (3 * n, 3 * n):
-        raise ShapeError("kernel", found=f"shape {whole.shape}", rule=f"the Gram matrix ({3 * n}, {3 * n}) of all rows")
+        raise ShapeError(
+            "kernel", found=f"shape {whole.shape}", rule=f"shape ({3 * n}, {3 * n}), the Gram matrix of all rows"
+        )
     block = lambda i, j: whole[i * n : (i + 1) * n, j * n : (j + 1) * n]
 
     def mixed(i: int) -> Array:
@@ -99,10 +101,10 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
         y: labels, or one column an output.
 
     Raises:
-        ShapeError: where labels do not fit the matrix.
-        NotPositiveDefiniteError: where the smallest eigenvalue is at most n eps times the largest; under a trace the
+        ShapeError: if labels do not fit the matrix.
+        NotPositiveDefiniteError: if the smallest eigenvalue is at most n eps times the largest; under a trace the
             energy is infinite instead.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -112,16 +114,16 @@ def label_energy(K: Float[Array, "rows columns"], y: Float[Array, "n *k"]) -> Fl
     """
     require_float64("the energy of labels")
     if K.ndim != 2 or K.shape[0] != K.shape[1] or len(y) != len(K):
-        rule = "a square matrix, and a row of labels for each of its rows"
+        rule = "a square matrix, and one row of labels for each of its rows"
         raise ShapeError("labels", found=f"kernel {K.shape} and labels {y.shape}", rule=rule)
     values, vectors = jnp.linalg.eigh(K)
     smallest, floor = known(values), len(K) * np.finfo(float).eps * values[-1]
     if smallest is not None and smallest[0] <= float(floor):
         raise NotPositiveDefiniteError(
             "kernel",
-            found=f"smallest eigenvalue {float(smallest[0]):.3g} beside the largest {float(smallest[-1]):.3g}",
-            rule="a definite matrix: labels of equal rows have no interpolant",
-            remedy="leave out rows that occur twice",
+            found=f"smallest eigenvalue {float(smallest[0]):.3g}, with largest eigenvalue {float(smallest[-1]):.3g}",
+            rule="a positive definite matrix, because equal rows with different labels cannot be interpolated",
+            remedy="remove duplicate rows",
         )
     parts = vectors.T @ y.reshape(len(y), -1)
     energy = jnp.sqrt(jnp.sum(parts**2 / jnp.where(values > floor, values, 1.0)[:, None]) / len(y))

@@ -54,8 +54,8 @@ def projected_gradient(
         published: repeat the attack of the public code.
 
     Raises:
-        SettingError: for an unknown norm, a negative radius, no steps, or a box that holds nothing.
-        ShapeError: where x is no matrix, or the losses are not one a row.
+        SettingError: for an unknown norm, a negative radius, no steps, or an empty box.
+        ShapeError: if x is not a matrix, or there is not one loss for each row.
 
     Example:
         >>> import jax.numpy as jnp
@@ -110,16 +110,16 @@ def _in_the_ball(key: Key[Array, ""], x: Float[Array, "n d"], norm: str) -> Floa
 
 def _check(losses: Callable, x: Array, radius: float | Array, steps: int, norm: str, box: tuple[float, float]) -> None:
     if x.ndim != 2:
-        raise ShapeError("inputs", found=f"shape {x.shape}", rule="a matrix, one row an input")
+        raise ShapeError("inputs", found=f"shape {x.shape}", rule="a matrix with one input in each row")
     if norm not in NORMS:
         raise SettingError("norm", found=norm, rule=f"one of {', '.join(NORMS)}")
     number = known(radius)
     if number is not None and not 0 <= float(number) < math.inf:
-        raise SettingError("radius", found=float(number), rule="a finite number, at least 0")
+        raise SettingError("radius", found=float(number), rule="a finite number that is not negative")
     if not (isinstance(steps, int) and steps >= 1):
-        raise SettingError("steps", found=steps, rule="a whole number, at least 1")
+        raise SettingError("steps", found=steps, rule="a whole number that is at least 1")
     if not box[0] <= box[1]:
-        raise SettingError("box", found=box, rule="the smallest value, then the largest")
+        raise SettingError("box", found=box, rule="two numbers: the smallest allowed value, then the largest")
     shape = jax.eval_shape(losses, x).shape
     if shape != (len(x),):
         raise ShapeError("losses", found=f"shape {shape}", rule=f"one loss for each of the {len(x)} rows")

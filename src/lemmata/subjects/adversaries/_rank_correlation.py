@@ -50,7 +50,7 @@ def rank_correlation(
         seed: of the resamples.
 
     Raises:
-        ShapeError: where scores and results differ in number.
+        ShapeError: if scores and results differ in number.
         DataError: for fewer than 8 items, numbers that are not finite, or values that are all equal.
         SettingError: for a level outside (0, 1) or no resamples.
 
@@ -63,13 +63,19 @@ def rank_correlation(
     rows = [np.asarray(values, float) for values in (score, result, baseline) if values is not None]
     for name, values in zip(("score", "result", "baseline"), rows, strict=False):
         if values.shape != (len(rows[0]),):
-            raise ShapeError(name, found=f"shape {values.shape}", rule="one number an item, as many as of the others")
+            raise ShapeError(
+                name, found=f"shape {values.shape}", rule="one number for each item, the same items for all"
+            )
         check_numbers(name, values)
         if len(values) < _FEWEST or np.ptp(values) == 0:
             found = f"{len(values)} items, {len(np.unique(values))} different values"
-            raise DataError(name, found=found, rule=f"at least {_FEWEST} items that are not all equal")
+            raise DataError(name, found=found, rule=f"at least {_FEWEST} items, whose values are not all equal")
     if not 0 < level < 1 or resamples < 1:
-        raise SettingError("level and resamples", found=(level, resamples), rule="a level in (0, 1), resamples")
+        raise SettingError(
+            "level and resamples",
+            found=f"level={level} and resamples={resamples}",
+            rule="a level above 0 and below 1, and at least 1 resample",
+        )
     table = np.stack(rows)
     drawn = np.random.default_rng(seed).integers(0, table.shape[1], (resamples, table.shape[1]))
     values = np.array([_statistic(table[:, own]) for own in drawn])

@@ -84,10 +84,11 @@ def learn_row_times(
         box: the smallest and largest value of an input.
 
     Raises:
-        ShapeError: where targets do not fit rows, or validation rows do not fit training rows.
-        SettingError: for a negative number of steps or a learning rate that is not positive; as `projected_gradient`.
+        ShapeError: if targets do not fit rows, or validation rows do not fit training rows.
+        SettingError: for a negative number of steps or a learning rate that is not positive, and for the same reasons
+            as `projected_gradient`.
         DataError: for numbers that are not finite.
-        PrecisionError: without float64.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -163,12 +164,12 @@ def _check(x: Array, y: Array, x_val: Array, y_val: Array, steps: int, learning_
         check_numbers(f"{name} targets", targets)
         if len(rows) == 0 or len(rows) != len(targets):
             found = f"{len(rows)} rows and {len(targets)} targets"
-            raise ShapeError(f"{name} rows", found=found, rule="as many targets as rows, and at least one")
+            raise ShapeError(f"{name} rows", found=found, rule="one target for each row, and at least one row")
     if x.shape[1:] != x_val.shape[1:] or y.shape[1:] != y_val.shape[1:]:
         found = f"inputs {x_val.shape[1:]} and targets {y_val.shape[1:]}"
-        rule = f"those of training rows, {x.shape[1:]} and {y.shape[1:]}"
+        rule = f"the shapes of the training rows, {x.shape[1:]} and {y.shape[1:]}"
         raise ShapeError("validation rows", found=found, rule=rule)
     if not (isinstance(steps, int) and steps >= 0):
-        raise SettingError("steps", found=steps, rule="a whole number, at least 0")
+        raise SettingError("steps", found=steps, rule="a whole number that is not negative")
     if not learning_rate > 0:
         raise SettingError("learning_rate", found=learning_rate, rule="a positive number")

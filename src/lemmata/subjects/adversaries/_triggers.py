@@ -21,8 +21,8 @@ class Trigger(eqx.Module):
         opacity: how much of the pattern is seen, in (0, 1]; 1 hides the point under the mask.
 
     Raises:
-        ShapeError: where mask and pattern differ in shape.
-        DataError: where either has a number outside [0, 1].
+        ShapeError: if mask and pattern differ in shape.
+        DataError: if either has a number outside [0, 1].
         SettingError: for an opacity outside (0, 1].
 
     Example:
@@ -39,24 +39,27 @@ class Trigger(eqx.Module):
     def __check_init__(self):
         if jnp.shape(self.mask) != jnp.shape(self.pattern):
             found = f"mask {jnp.shape(self.mask)}, pattern {jnp.shape(self.pattern)}"
-            raise ShapeError("trigger", found=found, rule="a mask and a pattern of one shape, that of a point")
+            raise ShapeError("trigger", found=found, rule="a mask and a pattern of the same shape, that of a point")
         _check_fractions("mask of the trigger", self.mask)
         _check_fractions("pattern of the trigger", self.pattern)
         opacity = known(self.opacity)
         if opacity is not None and not 0 < float(opacity) <= 1:
-            raise SettingError("opacity", found=float(opacity), rule="above 0, at most 1")
+            raise SettingError("opacity", found=float(opacity), rule="a number above 0 and at most 1")
 
     def __call__(self, x: Float[Array, "n *point"]) -> Float[Array, "n *point"]:
         """Points with the trigger; they may be flat where the mask is an image with as many pixels.
 
         Raises:
-            ShapeError: where the points have another shape.
+            ShapeError: if the points have another shape.
         """
         shape = jnp.shape(self.mask)
         if x.shape[1:] not in (shape, (self.mask.size,)):
             found = f"points of shape {x.shape[1:]}"
             raise ShapeError(
-                "trigger", found=found, rule=f"points of shape {shape}, or flat", remedy="a mask like them"
+                "trigger",
+                found=found,
+                rule=f"points of shape {shape}, or flattened points of that size",
+                remedy="use a mask of the shape of the points",
             )
         seen = (self.opacity * self.mask).reshape(x.shape[1:])
         return (1 - seen) * x + seen * self.pattern.reshape(x.shape[1:])
@@ -86,7 +89,7 @@ def square_trigger(
         opacity: of the trigger.
 
     Raises:
-        SettingError: where the square is not inside the image, has no pixel, or is not made of whole ones.
+        SettingError: if the square is not inside the image, has no pixel, or does not consist of whole pixels.
 
     Example:
         >>> from lemmata.subjects.adversaries import square_trigger
@@ -98,8 +101,10 @@ def square_trigger(
     top, left = (height - side, width - side) if corner is None else _pair("corner of the square", corner)
     if side < 1 or top < 0 or left < 0 or top + side > height or left + side > width:
         found = f"rows {top} to {top + side - 1}, columns {left} to {left + side - 1}"
-        rule = f"at least one pixel, all within rows 0 to {height - 1} and columns 0 to {width - 1}"
-        raise SettingError("square of the trigger", found=found, rule=rule, remedy="a smaller side or another corner")
+        rule = f"at least one pixel, and all pixels within rows 0 to {height - 1} and columns 0 to {width - 1}"
+        raise SettingError(
+            "square of the trigger", found=found, rule=rule, remedy="choose a smaller side or another corner"
+        )
     mask = np.zeros((height, width))
     mask[top : top + side, left : left + side] = 1.0
     return Trigger(jnp.asarray(mask), jnp.full(mask.shape, value) * mask, opacity)
@@ -108,7 +113,7 @@ def square_trigger(
 def _pair(name: str, value: Any) -> tuple[int, int]:
     numbers = tuple(value) if isinstance(value, tuple | list | np.ndarray) else ()
     if len(numbers) != 2:
-        raise SettingError(name, found=repr(value), rule="two whole numbers, of rows and of columns")
+        raise SettingError(name, found=repr(value), rule="two whole numbers, for rows and for columns")
     return whole(name, numbers[0]), whole(name, numbers[1])
 
 
@@ -144,11 +149,11 @@ def poison(
         key: of the choice.
 
     Raises:
-        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
-        SettingError: for a target that is no class, or a fraction outside (0, 1).
+        ShapeError: if labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is not a class, or a fraction outside (0, 1).
     """
     if not 0 < fraction < 1:
-        raise SettingError("fraction", found=fraction, rule="above 0, below 1")
+        raise SettingError("fraction", found=fraction, rule="a share above 0 and below 1")
     count = max(1, round(fraction * len(x)))
     triggered = jnp.zeros(len(x), bool).at[jax.random.permutation(key, len(x))[:count]].set(True)
     return poison_rows(x, y, trigger, target, triggered)
@@ -171,8 +176,8 @@ def poison_rows(
         triggered: which points.
 
     Raises:
-        ShapeError: where labels and points differ in number, or the trigger does not fit the points.
-        SettingError: for a target that is no class.
+        ShapeError: if labels and points differ in number, or the trigger does not fit the points.
+        SettingError: for a target that is not a class.
     """
     check_labels(x, y, "labels")
     check_class(target, y.shape[1])
@@ -193,9 +198,9 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
         target: class of the trigger.
 
     Raises:
-        SettingError: for a target that is no class.
-        ShapeError: where classes and outputs differ in number.
-        DataError: where all points are of the target, a class is no number of one, or outputs are not finite.
+        SettingError: for a target that is not a class.
+        ShapeError: if classes and outputs differ in number.
+        DataError: if all points have the target class, a class is not valid, or outputs are not finite.
     """
     check_class(target, outputs.shape[1])
     check_numbers("outputs", outputs)
@@ -205,7 +210,9 @@ def attack_success(outputs: Float[Array, "n C"], classes: Int[Array, " n"], targ
     if told is not None and not told.any():
         found = f"all {len(told)} points of the target {target}"
         raise DataError(
-            "classes", found=found, rule="points of other classes, of which a share can be called the target"
+            "classes",
+            found=found,
+            rule="some points of other classes, because a share of them is relabelled as the target",
         )
     return jnp.sum((jnp.argmax(outputs, axis=1) == target) & others) / jnp.sum(others)
 
@@ -219,16 +226,18 @@ def check_classes(name: str, classes: Any, rows: int) -> None:
         rows: how many there are to be.
 
     Raises:
-        ShapeError: for another shape.
+        ShapeError: for a wrong shape.
         DataError: for numbers that are not whole, or negative.
     """
     if jnp.shape(classes) != (rows,):
-        raise ShapeError(name, found=f"shape {jnp.shape(classes)}", rule=f"({rows},): a class for each row")
+        raise ShapeError(name, found=f"shape {jnp.shape(classes)}", rule=f"shape ({rows},), one class for each row")
     if not jnp.issubdtype(jnp.asarray(classes).dtype, jnp.integer):
-        raise DataError(name, found=f"numbers of type {jnp.asarray(classes).dtype}", rule="whole numbers, from 0 on")
+        raise DataError(
+            name, found=f"numbers of type {jnp.asarray(classes).dtype}", rule="whole numbers that start at 0"
+        )
     told = known(classes)
     if told is not None and told.min() < 0:
-        raise DataError(name, found=f"a class {told.min()}", rule="classes are numbered 0, 1, ...")
+        raise DataError(name, found=f"the class {told.min()}", rule="classes numbered 0, 1, ...")
 
 
 def check_class(target: int, classes: int) -> None:
@@ -239,7 +248,7 @@ def check_class(target: int, classes: int) -> None:
         classes: how many there are.
     """
     if not 0 <= target < classes:
-        raise SettingError("target", found=target, rule=f"a class, 0 to {classes - 1}")
+        raise SettingError("target", found=target, rule=f"a class from 0 to {classes - 1}")
 
 
 def check_labels(x: Array, y: Array, name: str) -> None:
@@ -251,8 +260,8 @@ def check_labels(x: Array, y: Array, name: str) -> None:
         name: of the labels, for the message.
     """
     if jnp.ndim(y) != 2 or len(y) != len(x) or y.shape[1] < 2:
-        rule = f"({len(x)}, C): a row for each point, a column for each of C >= 2 classes"
-        raise ShapeError(name, found=f"shape {jnp.shape(y)}", rule=rule, remedy="indicators of the classes")
+        rule = f"shape ({len(x)}, C): one row for each point, one column for each of C >= 2 classes"
+        raise ShapeError(name, found=f"shape {jnp.shape(y)}", rule=rule, remedy="pass indicators of the classes")
 
 
 def check_images(name: str, points: Array) -> None:
@@ -263,8 +272,8 @@ def check_images(name: str, points: Array) -> None:
         points: the points.
 
     Raises:
-        DataError: for NaN, or a number outside.
-        ShapeError: for none.
+        DataError: for entries that are not finite, or outside [0, 1].
+        ShapeError: for an empty array.
     """
     check_numbers(name, points)
     _check_fractions(name, points)
@@ -274,4 +283,4 @@ def _check_fractions(name: str, values: Array) -> None:
     told = known(values)
     if told is not None and not ((told >= 0) & (told <= 1)).all():
         found = f"numbers from {told.min():.4g} to {told.max():.4g}"
-        raise DataError(name, found=found, rule="numbers from 0 to 1", remedy="scale images to [0, 1]")
+        raise DataError(name, found=found, rule="numbers from 0 to 1", remedy="scale the images to [0, 1]")

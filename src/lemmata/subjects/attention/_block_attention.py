@@ -29,7 +29,7 @@ def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = T
         causal: whether later keys are out of reach.
 
     Raises:
-        ShapeError: for what is no row of blocks for each query.
+        ShapeError: if there is not one row of blocks for each query.
         SettingError: for a block below 1.
 
     Example:
@@ -40,7 +40,7 @@ def attended_mask(chosen: Int[Array, "n slots"], block: int, *, causal: bool = T
     """
     check_array("chosen", chosen)
     if chosen.ndim != 2:
-        raise ShapeError("chosen", found=f"shape {chosen.shape}", rule="(n, slots), the blocks of each query")
+        raise ShapeError("chosen", found=f"shape {chosen.shape}", rule="shape (n, slots), the blocks of each query")
     check_whole("block", block, 1, "keys")
     positions = jnp.arange(len(chosen))
     inside = jnp.any(chosen[:, :, None] == positions // block, axis=1)
@@ -71,7 +71,7 @@ def masked_block_attention(
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
         SettingError: for a block or count below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -121,7 +121,7 @@ def block_attention(
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
         SettingError: for a block, count or tile below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -206,4 +206,4 @@ def check_rows_and_values(q: Array, k: Array, v: Array, block: int, count: int) 
     check_choice(q, k, block, count)
     check_rows("values", v)
     if len(v) != len(k):
-        raise ShapeError("values", found=f"{len(v)} for {len(k)} keys", rule="one a key")
+        raise ShapeError("values", found=f"{len(v)} values for {len(k)} keys", rule="one value for each key")

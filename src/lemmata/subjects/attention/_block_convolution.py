@@ -25,7 +25,7 @@ def key_convolution(
 
     Raises:
         ShapeError: for filters of another dimension.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -37,7 +37,9 @@ def key_convolution(
     check_array("filters", filters)
     if jnp.ndim(filters) != 2 or filters.shape[1] != keys.shape[1]:
         found = f"shape {jnp.shape(filters)} for keys of dimension {keys.shape[1]}"
-        raise ShapeError("filters", found=found, rule="(width, d), a weight for each step back and coordinate")
+        raise ShapeError(
+            "filters", found=found, rule="shape (width, d): one weight for each step back and each coordinate"
+        )
     check_numbers("filters", filters)
     width, n = len(filters), len(keys)
     earlier = jnp.pad(keys, ((width - 1, 0), (0, 0)))

@@ -43,8 +43,9 @@ def block_attention_kernel(
 
     Raises:
         ShapeError: for queries, keys and values of different lengths or dimensions.
-        SettingError: for a block, count or tile below 1, and a kernel to be compiled without an accelerator.
-        DataError: for NaN, and for whole numbers.
+        SettingError: for a block, count or tile below 1, and for a kernel that would be compiled without an
+            accelerator.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp

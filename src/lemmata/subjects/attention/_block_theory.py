@@ -48,12 +48,12 @@ def router_signal_to_noise(
     """
     for name, size in (("dimension", dimension), ("block", block), ("relevant", relevant)):
         if not np.all(np.asarray(size) >= 1):
-            raise SettingError(name, found=size, rule="at least 1")
+            raise SettingError(name, found=size, rule="a whole number that is at least 1")
     if not np.all(np.asarray(relevant) <= np.asarray(block)):
-        raise SettingError("relevant", found=relevant, rule=f"at most the {block} keys of a block")
+        raise SettingError("relevant", found=relevant, rule=f"at most {block}, the number of keys in a block")
     r = _numbers("correlation", correlation)
     if not np.all((r >= 0) & (r <= 1)):
-        raise SettingError("correlation", found=correlation, rule="between 0 and 1")
+        raise SettingError("correlation", found=correlation, rule="a number between 0 and 1")
     total = _numbers("excess", excess) + (np.asarray(relevant) - 1) * _numbers("others", others)
     size = np.asarray(block, float)
     return np.asarray(total * np.sqrt(np.asarray(dimension) / (2 * size * (1 + (size - 1) * r))))

@@ -39,10 +39,10 @@ def sigmoid_attention(
         mask: what token i sees, row by row; everything by default.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
-        SettingError: for a bias or slope that is no finite number, or a slope below 0 or traced.
-        DataError: for NaN, for what are no numbers, and for a mask that is not of booleans.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a bias or slope that is not a finite number, or a slope below 0 or traced.
+        DataError: for entries that are not finite numbers, and for a mask that is not boolean.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 
@@ -79,11 +79,11 @@ def softmax_attention(
         mask: what token i sees, row by row; everything by default.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys, values or mask do not fit each other.
-        SettingError: for a slope that is no finite number, below 0 or traced.
-        DataError: for NaN, for what are no numbers, for a mask that is not of booleans, and for a token that sees
-            nothing; where the mask is traced its output is NaN instead.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys, values or mask do not fit each other.
+        SettingError: for a slope that is not a finite number of at least 0, or is traced.
+        DataError: for entries that are not finite numbers, for a mask that is not boolean, and for a token that sees no
+            token. If the mask is traced, the output of such a token is NaN instead.
+        PrecisionError: for float16 and other types of half precision.
 
     Example:
         >>> import jax.numpy as jnp
@@ -97,7 +97,11 @@ def softmax_attention(
     found = known(seen)
     if found is not None and not found.any(axis=1).all():
         blind = int((~found.any(axis=1)).argmax())
-        raise DataError("mask", found=f"token {blind} sees nothing", rule="softmax attention is a mean of some values")
+        raise DataError(
+            "mask",
+            found=f"a mask that hides every token from token {blind}",
+            rule="at least one visible token for each token, because softmax attention is a mean of values",
+        )
     return jax.nn.softmax(jnp.where(seen, _logits(q, k, slope), -jnp.inf), axis=1) @ v
 
 
@@ -110,9 +114,9 @@ def check_head(q: Array, k: Array, v: Array) -> None:
         v: values.
 
     Raises:
-        ShapeError: where a shape does not fit.
-        DataError: for NaN, and for what are no real numbers with a fractional part.
-        PrecisionError: for float16 and its like.
+        ShapeError: if a shape does not fit.
+        DataError: for entries that are not finite, and for entries that are not floating-point numbers.
+        PrecisionError: for float16 and other types of half precision.
     """
     for name, array in (("queries", q), ("keys", k), ("values", v)):
         check_array(name, array)
@@ -121,8 +125,8 @@ def check_head(q: Array, k: Array, v: Array) -> None:
         raise ShapeError(
             "a head of attention",
             found=f"queries {shapes[0]}, keys {shapes[1]}, values {shapes[2]}",
-            rule="(n, d), (n, d) and (n, p)",
-            remedy="jax.vmap over heads and sequences",
+            rule="shapes (n, d), (n, d) and (n, p)",
+            remedy="map over heads and sequences with jax.vmap",
         )
     for name, array in (("queries", q), ("keys", k), ("values", v)):
         check_floating(name, array)
@@ -136,11 +140,11 @@ def check_array(name: str, array: object) -> None:
         array: what was given.
 
     Raises:
-        DataError: for it.
+        DataError: if the value is not an array.
     """
     if not isinstance(array, jax.Array | np.ndarray):
         found, rule = f"a {type(array).__name__}", "an array of JAX or NumPy"
-        raise DataError(name, found=found, rule=rule, remedy="jnp.asarray of it")
+        raise DataError(name, found=found, rule=rule, remedy="convert it with jnp.asarray")
 
 
 def check_floating(name: str, array: Array) -> None:
@@ -151,13 +155,15 @@ def check_floating(name: str, array: Array) -> None:
         array: the numbers; traced ones are looked at by their shape and type alone.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        DataError: for NaN, and for what are no real numbers with a fractional part.
-        PrecisionError: for float16 and its like.
+        ShapeError: if an axis has length 0.
+        DataError: for entries that are not finite, and for entries that are not floating-point numbers.
+        PrecisionError: for float16 and other types of half precision.
     """
     check_numbers(name, array)
     if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise DataError(name, found=f"type {array.dtype}", rule="float32 or float64", remedy="use astype(float)")
+        raise DataError(
+            name, found=f"type {array.dtype}", rule="float32 or float64", remedy="convert it with astype(float)"
+        )
 
 
 def of_one_type(*arrays: Array) -> tuple[Array, ...]:
@@ -173,7 +179,7 @@ def bias_of(bias: float | Array | None, n: int) -> Any:
         n: tokens.
 
     Raises:
-        SettingError: for what is no finite number.
+        SettingError: if the value is not a finite number.
     """
     if bias is None:
         return -math.log(n)
@@ -186,8 +192,10 @@ def fixed_bias_of(bias: float | None, n: int) -> float:
     found = bias_of(bias, n)
     if isinstance(found, float):
         return found
-    remedy = "sigmoid_attention, which takes it, or static_argnames of jax.jit"
-    raise SettingError("bias", found="a traced number", rule="fixed when the program is compiled", remedy=remedy)
+    remedy = "use sigmoid_attention, which accepts traced biases, or static_argnames of jax.jit"
+    raise SettingError(
+        "bias", found="a traced number", rule="a number that is known when the program is compiled", remedy=remedy
+    )
 
 
 def slope_of(slope: float) -> float:
@@ -197,13 +205,13 @@ def slope_of(slope: float) -> float:
         slope: the slope.
 
     Raises:
-        SettingError: where it is no finite number, negative or traced.
+        SettingError: if the slope is not a finite number of at least 0, or is traced.
     """
-    rule = "a finite number, at least 0: logits fall with the distance"
+    rule = "a finite number that is not negative, because logits fall with the distance"
     number = _number("slope", slope, rule)
     if number is None:
-        rule, remedy = "fixed when the program is compiled", "static_argnames of jax.jit"
-        raise SettingError("slope", found="a traced number", rule=rule, remedy=remedy)
+        rule, remedy = "a number that is known when the program is compiled", "static_argnames of jax.jit"
+        raise SettingError("slope", found="a traced number", rule=rule, remedy=f"use {remedy}")
     if number < 0:
         raise SettingError("slope", found=number, rule=rule)
     return number
@@ -236,8 +244,10 @@ def _seen(n: int, causal: bool, mask: Array | None) -> Array:
         return seen
     check_array("mask", mask)
     if mask.dtype != bool:
-        remedy = "mask != 0 for one of 0 and 1, np.isfinite(mask) for one of 0 and -inf that is added to logits"
-        raise DataError("mask", found=f"type {mask.dtype}", rule="booleans, True where a key is seen", remedy=remedy)
+        remedy = "use mask != 0 if the mask has values 0 and 1, or np.isfinite(mask) if it has values 0 and -inf"
+        raise DataError(
+            "mask", found=f"type {mask.dtype}", rule="booleans that are True if a key is visible", remedy=remedy
+        )
     if jnp.shape(mask) != (n, n):
-        raise ShapeError("mask", found=f"shape {jnp.shape(mask)}", rule=f"({n}, {n}), a row for each token")
+        raise ShapeError("mask", found=f"shape {jnp.shape(mask)}", rule=f"shape ({n}, {n}), one row for each token")
     return seen & mask

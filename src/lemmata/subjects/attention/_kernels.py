@@ -12,10 +12,10 @@ def interpreted(interpret: bool | None) -> bool:
         interpret: what was asked for.
 
     Raises:
-        SettingError: for a kernel that is to be compiled for a processor.
+        SettingError: for a kernel that would have to be compiled for a CPU.
     """
     processor = jax.default_backend() == "cpu"
     if processor and interpret is not None and not interpret:
-        rule = "True where JAX has no accelerator: Pallas compiles kernels for GPUs and TPUs alone"
+        rule = "True if JAX has no accelerator, because Pallas compiles kernels for GPUs and TPUs only"
         raise SettingError("interpret", found=interpret, rule=rule)
     return processor if interpret is None else bool(interpret)

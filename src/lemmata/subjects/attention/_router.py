@@ -21,9 +21,9 @@ def block_means(keys: Float[Array, "n d"], block: int) -> Float[Array, "blocks d
         block: keys of a block, B.
 
     Raises:
-        ShapeError: for keys that are no matrix with rows.
+        ShapeError: if the keys are not a matrix with at least one row.
         SettingError: for a block below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -47,7 +47,7 @@ def block_scores(q: Float[Array, "m d"], keys: Float[Array, "n width"], block: i
     Raises:
         ShapeError: for queries and keys of different dimensions.
         SettingError: for a block below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -90,9 +90,9 @@ def chosen_blocks(
         min(count, blocks) block numbers for each query.
 
     Raises:
-        ShapeError: where queries and keys are not of one shape.
+        ShapeError: if queries and keys are not of the same shape.
         SettingError: for a block, count or tile below 1.
-        DataError: for NaN, and for whole numbers.
+        DataError: for entries that are not finite, and for whole numbers.
 
     Example:
         >>> import jax.numpy as jnp
@@ -147,7 +147,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
         causal: whether later keys are out of reach.
 
     Raises:
-        SettingError: for a number below 1, and for a ragged length that is not causal.
+        SettingError: for a number below 1, and for a length that is not a multiple of the block without causal masking.
 
     Example:
         >>> from lemmata.subjects.attention import attended_pairs
@@ -160,7 +160,7 @@ def attended_pairs(n: int, block: int, count: int, *, causal: bool = True) -> in
     blocks = -(-n // block)
     if not causal:
         if n % block and count < blocks:
-            raise SettingError("n", found=n, rule=f"a multiple of the block, {block}, where attention is not causal")
+            raise SettingError("n", found=n, rule=f"a multiple of {block}, the block, if attention is not causal")
         return n * min(count * block, n)
     sizes = np.minimum(block, n - block * np.arange(blocks))
     earlier = np.minimum(count - 1, np.arange(blocks)) * block
@@ -174,7 +174,9 @@ def check_choice(q: Array, keys: Array, block: int, count: int) -> None:
     _same_dimension(q, keys)
     if len(q) != len(keys):
         raise ShapeError(
-            "queries", found=f"{len(q)} for {len(keys)} keys", rule="a query at each position: its place is its block"
+            "queries",
+            found=f"{len(q)} queries for {len(keys)} keys",
+            rule="one query for each position, because the position determines the block",
         )
     check_whole("block", block, 1, "keys")
     check_whole("count", count, 1, "blocks")
@@ -184,15 +186,17 @@ def check_rows(name: str, rows: Array) -> None:
     """Refuse what is no matrix of numbers with a fractional part, with rows."""
     check_array(name, rows)
     if jnp.ndim(rows) != 2:
-        remedy = "map heads and batches by jax.vmap"
-        raise ShapeError(name, found=f"shape {jnp.shape(rows)}", rule="(n, d), a row for each position", remedy=remedy)
+        remedy = "map over heads and batches with jax.vmap"
+        raise ShapeError(
+            name, found=f"shape {jnp.shape(rows)}", rule="shape (n, d), one row for each position", remedy=remedy
+        )
     check_floating(name, rows)
 
 
 def _same_dimension(q: Array, keys: Array) -> None:
     if q.shape[1] != keys.shape[1]:
         found = f"dimensions {q.shape[1]} and {keys.shape[1]}"
-        raise ShapeError("queries and keys", found=found, rule="of one dimension")
+        raise ShapeError("queries and keys", found=found, rule="the same dimension for both")
 
 
 def _means(keys: Array, block: int) -> Array:

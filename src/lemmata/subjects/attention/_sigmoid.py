@@ -61,11 +61,11 @@ def flash_sigmoid(
         interpret: whether the kernels are interpreted; by default where JAX has no accelerator.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys and values do not fit each other.
-        SettingError: for a block below 1, a bias or slope that is out of bounds or traced, and kernels to be compiled
-            without an accelerator.
-        DataError: for NaN, and for what are no numbers.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        SettingError: for a block below 1, a bias or slope that is out of bounds or traced, and for kernels that would
+            be compiled without an accelerator.
+        DataError: for entries that are not finite numbers.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 

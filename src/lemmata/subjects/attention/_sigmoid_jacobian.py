@@ -41,10 +41,10 @@ def jacobian_bound(
         bias: what every logit is raised by, for the sigmoid; -log n by default.
 
     Raises:
-        ShapeError: where tokens and weights do not fit each other, or are empty.
+        ShapeError: if tokens and weights do not fit each other, or are empty.
         SettingError: for an unknown kind, a bias that is not finite, and a bias for the softmax.
-        DataError: for NaN.
-        PrecisionError: for float16 and its like.
+        DataError: for entries that are not finite.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 
@@ -60,7 +60,7 @@ def jacobian_bound(
         check_numbers(name, array)
     if not x.ndim == value.ndim == 2 or exponent.shape != (x.shape[1],) * 2 or value.shape[1] != x.shape[1]:
         found = f"tokens {x.shape}, exponent {exponent.shape}, value {value.shape}"
-        raise ShapeError("a head of self-attention", found=found, rule="(n, p), (p, p) and (o, p)")
+        raise ShapeError("a head of self-attention", found=found, rule="shapes (n, p), (p, p) and (o, p)")
     n = len(x)
     logits, norm = x @ exponent @ x.T, lambda matrix: jnp.linalg.norm(matrix, 2)
     square = jnp.max(jnp.sum(x**2, axis=1))
@@ -70,12 +70,12 @@ def jacobian_bound(
         moved = square * (jnp.max(jnp.sum(slopes, axis=1)) + norm(slopes))
     elif kind == "softmax":
         if bias is not None:
-            raise SettingError("bias", found=bias, rule="None for the softmax, whose weights it leaves as they are")
+            raise SettingError("bias", found=bias, rule="None for the softmax, whose weights do not depend on a bias")
         weights = jax.nn.softmax(logits, axis=1)
         away = jnp.sqrt(weights)[:, :, None] * (x - (weights @ x)[:, None])
         widest = jnp.max(jnp.linalg.svdvals(away)[:, 0]) ** 2
         spread = jnp.sqrt(jnp.max(jnp.sum(away**2, axis=(1, 2))))
         moved = widest + jnp.sqrt(square * jnp.max(jnp.sum(weights, axis=0))) * spread
     else:
-        raise SettingError("kind", found=repr(kind), rule="one of sigmoid, softmax")
+        raise SettingError("kind", found=repr(kind), rule="'sigmoid' or 'softmax'")
     return norm(value) * (norm(weights) + norm(exponent) * moved)

@@ -57,11 +57,11 @@ def tiled_attention(
         slope: of ALiBi, by how much a logit falls for each place between two tokens.
 
     Raises:
-        ShapeError: where there are no tokens, or queries, keys and values do not fit each other.
-        SettingError: for an unknown kind, a block below 1, a bias for the softmax, which it would not change, and a
-            bias or slope that is out of bounds or traced.
-        DataError: for NaN, and for what are no numbers.
-        PrecisionError: for float16 and its like.
+        ShapeError: if there are no tokens, or queries, keys and values do not fit each other.
+        SettingError: for an unknown kind, a block below 1, a bias for the softmax (it would have no effect), and a bias
+            or slope that is out of bounds or traced.
+        DataError: for entries that are not finite numbers.
+        PrecisionError: for float16 and other types of half precision.
 
     Reference: ramapuram2025sigmoid.
 
@@ -77,7 +77,7 @@ def tiled_attention(
     if kind not in KINDS:
         raise SettingError("kind", found=repr(kind), rule=f"one of {', '.join(KINDS)}")
     if kind == "softmax" and bias is not None:
-        raise SettingError("bias", found=bias, rule="None for the softmax, whose weights it leaves as they are")
+        raise SettingError("bias", found=bias, rule="None for the softmax, whose weights do not depend on a bias")
     how = _How(kind, fixed_bias_of(bias, len(q)), min(block, len(q)), causal, slope_of(slope))
     return _attend(*of_one_type(q, k, v), how)
 

@@ -40,7 +40,11 @@ def kl_upper(q: ArrayLike | float, budget: ArrayLike | float) -> Float[np.ndarra
     """
     q, budget = np.broadcast_arrays(np.asarray(q, float), np.asarray(budget, float))
     if not (np.all((q >= 0) & (q <= 1)) and np.all(budget >= 0)):
-        raise SettingError("kl_upper", rule="shares in [0, 1] and budgets of at least 0")
+        raise SettingError(
+            "q and budget of kl_upper",
+            rule="q from 0 to 1, and budgets that are not negative",
+            found=f"q from {q.min():g} to {q.max():g}, and budgets from {budget.min():g}",
+        )
     low, high = q.copy(), np.ones_like(q)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -72,14 +76,14 @@ def kl_moment(n: int) -> float:
         n: the number of draws, from 1 to 10^7.
 
     Raises:
-        SettingError: for another n.
+        SettingError: for an n outside the allowed range.
 
     >>> kl_moment(1), kl_moment(2), round(kl_moment(1000) - math.sqrt(500 * math.pi), 3)
     (2.0, 2.5, 0.67)
     """
     n = whole("n", n, least=1)
     if n > _LARGEST:
-        raise SettingError("n", found=n, rule=f"at most {_LARGEST}", remedy="2 sqrt(n) bounds it")
+        raise SettingError("n", found=n, rule=f"at most {_LARGEST}", remedy="use the upper bound 2 sqrt(n) instead")
     # the products are below exp(-k²/2n): beyond 10 sqrt(n) they are below 1e-21 together
     kept = np.arange(min(n, 10 * math.isqrt(n) + 10))
     return 1.0 + float(np.cumprod(1 - kept / n).sum())
@@ -95,13 +99,13 @@ def pac_bayes_budget(divergence: float, n: int, delta: float, hypotheses: int = 
         hypotheses: how many priors share delta.
 
     Raises:
-        SettingError: for a negative divergence, n below 1, a delta outside (0, 1).
+        SettingError: for a negative divergence, n below 1, or a delta outside (0, 1).
 
     >>> round(pac_bayes_budget(5.0, 1000, 0.05), 5)
     0.01169
     """
     if not divergence >= 0:
-        raise SettingError("divergence", found=f"{divergence:g}", rule="at least 0")
+        raise SettingError("divergence", found=f"{divergence:g}", rule="a number that is not negative")
     count, delta = whole("n", n, least=1), inside("delta", delta, 0.0, 1.0)
     moment = kl_moment(count) if count <= _LARGEST else 2 * math.sqrt(count)
     return (divergence + math.log(moment * whole("hypotheses", hypotheses, least=1) / delta)) / count

@@ -19,21 +19,21 @@ def as_fit(fit: Any) -> Fit:
         fit: an estimator, cloned for every call; or fit(x, y), which returns a function of rows or what has `predict`.
 
     Raises:
-        SettingError: for what is neither.
+        SettingError: if `fit` is neither an estimator nor a function.
     """
     if hasattr(fit, "fit") and hasattr(fit, "predict") and not isinstance(fit, type):
         return lambda x, y: _checked(clone(fit, safe=False).fit(x, y).predict)
     if callable(fit) and not isinstance(fit, type):
         return lambda x, y: _checked(_predict_of(fit(x, y)))
-    remedy = "LogisticRegression(), say, or a function fit(x, y) that returns a function of rows"
+    remedy = "pass LogisticRegression(), for example, or a function fit(x, y) that returns a function of rows"
     raise SettingError("fit", found=repr(fit), rule="an estimator or a function", remedy=remedy)
 
 
 def _predict_of(fitted: Any) -> Any:
     predict = getattr(fitted, "predict", fitted)
     if not callable(predict):
-        rule = "a function of rows, or what has predict"
-        raise SettingError("what fit(x, y) returns", found=type(fitted).__name__, rule=rule)
+        rule = "a function of rows, or an object with a method predict"
+        raise SettingError("value that fit(x, y) returns", found=type(fitted).__name__, rule=rule)
     return predict
 
 
@@ -43,7 +43,9 @@ def _checked(predict: Callable[[np.ndarray], Any]) -> Callable[[np.ndarray], np.
         if found.shape == (len(x), 1):
             found = found[:, 0]
         if found.shape != (len(x),):
-            raise ShapeError("predictions", found=f"shape {found.shape}", rule=f"one for each of {len(x)} rows")
+            raise ShapeError(
+                "predictions", found=f"shape {found.shape}", rule=f"one prediction for each of the {len(x)} rows"
+            )
         return found
 
     return checked
@@ -56,7 +58,12 @@ def check_enough(n: int) -> None:
         n: rows.
 
     Raises:
-        DataError: for fewer.
+        DataError: for fewer rows.
     """
     if n < _LEAST:
-        raise DataError("x", found=f"{n} rows", rule=f"at least {_LEAST}", remedy="a ball, or more rows")
+        raise DataError(
+            "x",
+            found=f"{n} rows",
+            rule=f"at least {_LEAST} rows",
+            remedy="use more rows; rademacher with family='l2' also accepts fewer",
+        )

@@ -16,11 +16,11 @@ def as_rows(x: ArrayLike, name: str = "x") -> Float[np.ndarray, "n *shape"]:
         name: what it is, for messages.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     rows = np.asarray(x)
     if rows.ndim < 2:
-        raise ShapeError(name, found=f"shape {rows.shape}", rule="one point a row, shape (n, d)")
+        raise ShapeError(name, found=f"shape {rows.shape}", rule="one point in each row, shape (n, d)")
     check_numbers(name, rows)
     return rows.astype(float)
 
@@ -33,16 +33,21 @@ def as_labelled(x: ArrayLike, y: ArrayLike) -> tuple[Float[np.ndarray, "n *shape
         y: their classes, at least two different ones.
 
     Raises:
-        ShapeError, DataError: where they do not fit.
+        ShapeError, DataError: if the arrays do not fit each other.
     """
     rows = as_rows(x)
     given = _one_each("y", y, len(rows))
     classes, labels = np.unique(given, return_inverse=True)
     if len(classes) < 2:
-        raise DataError("y", found=f"the class {classes[0]!r} alone", rule="at least two classes")
+        raise DataError("y", found=f"only the class {classes[0]!r}", rule="at least two classes")
     if np.issubdtype(classes.dtype, np.floating) and len(classes) > max(20, len(rows) // 4):
         found = f"{len(classes)} different numbers in {len(rows)} rows"
-        raise DataError("y", found=found, rule="classes", remedy="bounds on errors need classes: cut the target first")
+        raise DataError(
+            "y",
+            found=found,
+            rule="classes, because these bounds are about errors of classification",
+            remedy="divide the target into classes first",
+        )
     return rows, labels.astype(int), classes
 
 
@@ -57,28 +62,30 @@ def as_held(
         classes: theirs.
 
     Raises:
-        ShapeError, DataError: where they do not fit.
+        ShapeError, DataError: if the arrays do not fit each other.
     """
     if not (isinstance(held, tuple | list) and len(held) == 2):
-        raise ShapeError("held", found=type(held).__name__, rule="a pair of rows and classes")
+        raise ShapeError("held", found=type(held).__name__, rule="a pair (rows, classes)")
     points = as_rows(held[0], "held rows")
     if points.shape[1:] != rows.shape[1:]:
         found = f"points of shape {points.shape[1:]}"
-        raise ShapeError("held rows", found=found, rule=f"like the training rows, {rows.shape[1:]}")
+        raise ShapeError("held rows", found=found, rule=f"points of shape {rows.shape[1:]}, like the training rows")
     given = _one_each("held classes", held[1], len(points))
     unknown = ~np.isin(given, classes)
     if unknown.any():
         found = f"{given[unknown][0]!r}"
-        raise DataError("held classes", found=found, rule="classes of the training rows")
+        raise DataError("held classes", found=found, rule="classes that the training rows have")
     return points, np.searchsorted(classes, given)
 
 
 def _one_each(name: str, y: ArrayLike, count: int) -> np.ndarray:
     given = np.asarray(y)
     if given.shape != (count,):
-        raise ShapeError(name, found=f"shape {given.shape}", rule=f"one class for each of {count} rows")
+        raise ShapeError(name, found=f"shape {given.shape}", rule=f"one class for each of the {count} rows")
     if np.issubdtype(given.dtype, np.number):
         check_numbers(name, given)
     elif given.dtype == object and any(value is None or value != value for value in given):
-        raise DataError(name, found="a missing class", rule="a class for each row")
+        raise DataError(
+            name, found="a missing class", rule="a class for each row", remedy="remove the rows without a class"
+        )
     return given

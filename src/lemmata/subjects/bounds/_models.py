@@ -74,8 +74,10 @@ def read_model(model: Any, rows: Rows, train: Callable | None, ridge: float) -> 
         return _estimator(model, rows)
     if isinstance(model, eqx.Module) and callable(model):
         return _module(model, rows, train or _adam)
-    remedy = "a scikit-learn classifier, a pipeline that ends in one, a lemmata kernel, or an Equinox module"
-    raise SettingError("model", found=type(model).__name__, rule="weights that noise can be added to", remedy=remedy)
+    remedy = "pass a scikit-learn classifier, a pipeline that ends in one, a lemmata kernel, or an Equinox module"
+    raise SettingError(
+        "model", found=type(model).__name__, rule="a model with weights to which noise can be added", remedy=remedy
+    )
 
 
 def _kernel(kernel: AbstractKernel, rows: Rows, ridge: float) -> Fits:
@@ -103,12 +105,21 @@ def _kernel(kernel: AbstractKernel, rows: Rows, ridge: float) -> Fits:
 def _estimator(model: Any, rows: Rows) -> Fits:
     transform, final = _prepared(model, rows)
     if not is_classifier(final):
-        raise SettingError("model", found=type(final).__name__, rule="a classifier: bounds are on errors of classes")
+        raise SettingError(
+            "model",
+            found=type(final).__name__,
+            rule="a classifier, because these bounds are about errors of classification",
+        )
     seen = rows.seen if len(rows.seen) else np.arange(len(rows.x))
     network = isinstance(final, MLPClassifier)
     if network and not len(rows.seen):
-        remedy = "prior='half', or an Equinox module, whose weights before training are known"
-        raise SettingError("prior", found="'free'", rule="no weights of an MLP exist before fit", remedy=remedy)
+        remedy = "use prior='half', or an Equinox module, whose weights before training are known"
+        raise SettingError(
+            "prior",
+            found="'free'",
+            rule="a model with weights before training, which an MLP of scikit-learn does not have",
+            remedy=remedy,
+        )
     prior = _fresh(final).fit(transform(rows.x[seen]), rows.labels[seen])
     if network:
         after = copy.deepcopy(prior).set_params(warm_start=True).fit(transform(rows.x), rows.labels)
@@ -129,8 +140,13 @@ def _prepared(model: Any, rows: Rows) -> tuple[Callable[[np.ndarray], np.ndarray
     if len(model.steps) == 1:
         return lambda x: np.asarray(x, float), model.steps[-1][1]
     if not len(rows.seen):
-        remedy = "prior='half', or the classifier without the steps before it"
-        raise SettingError("prior", found="'free'", rule="steps before the classifier see rows", remedy=remedy)
+        remedy = "use prior='half', or pass the classifier without the steps before it"
+        raise SettingError(
+            "prior",
+            found="'free'",
+            rule="a classifier alone, because the steps before it are fitted on the rows",
+            remedy=remedy,
+        )
     before = _fresh(model[:-1]).fit(rows.x[rows.seen], rows.labels[rows.seen])
     return lambda x: np.asarray(before.transform(x), float), model.steps[-1][1]
 
@@ -142,13 +158,20 @@ def _linear_weights(fitted: Any, features: Float[np.ndarray, "n p"], rows: Rows)
     kind, remedy = type(fitted).__name__, "a linear classifier, MLPClassifier, a lemmata kernel, or an Equinox module"
     if coefficients.shape != (outputs, features.shape[1]):
         found = f"{kind} with coef_ of shape {coefficients.shape}" if coefficients.size else f"{kind} without coef_"
-        raise SettingError("model", found=found, rule=f"coef_ of shape {outputs, features.shape[1]}", remedy=remedy)
+        raise SettingError(
+            "model", found=found, rule=f"coef_ of shape {outputs, features.shape[1]}", remedy=f"pass {remedy}"
+        )
     intercepts = np.broadcast_to(np.asarray(getattr(fitted, "intercept_", 0.0), float), (outputs,))
     weights = np.concatenate([coefficients.T, intercepts[None]])
     agree = float(np.mean(_classes(_with_one(features) @ weights) == fitted.predict(features)))
     if agree < _AGREE:
         found = f"{kind}, whose weights agree with predict in {agree:.1%} of the rows"
-        raise SettingError("model", found=found, rule="the largest output decides", remedy=remedy)
+        raise SettingError(
+            "model",
+            found=found,
+            rule="a model that predicts the class with the largest output",
+            remedy=f"pass {remedy}",
+        )
     return weights
 
 
@@ -167,20 +190,26 @@ def _classes(outputs: np.ndarray) -> np.ndarray:
 def _module(model: eqx.Module, rows: Rows, train: Callable) -> Fits:
     leaves = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
     if not leaves:
-        raise SettingError("model", found=f"{type(model).__name__} without weights", rule="arrays that can be trained")
+        raise SettingError(
+            "model", found=f"{type(model).__name__} without weights", rule="a module with arrays that can be trained"
+        )
     x = rows.x.astype(leaves[0].dtype)
     shape = jax.eval_shape(model, jax.ShapeDtypeStruct(x.shape[1:], x.dtype)).shape  # type: ignore[arg-type]
     if shape != (rows.classes,) and not (rows.classes == 2 and shape == (1,)):
-        raise ShapeError("output of the module", found=f"shape {shape}", rule=f"({rows.classes},), one for each class")
+        raise ShapeError(
+            "output of the module", found=f"shape {shape}", rule=f"shape ({rows.classes},), one output for each class"
+        )
     first = train(model, x[rows.seen], rows.labels[rows.seen]) if len(rows.seen) else model
     last = train(first, x, rows.labels)
     for name, trained in (("the prior's rows", first), ("all rows", last)):
         after = jax.tree.leaves(eqx.filter(trained, eqx.is_inexact_array))
         if [leaf.shape for leaf in after] != [leaf.shape for leaf in leaves]:
-            raise ShapeError(f"train on {name}", rule="it returns a module with weights of the same shapes")
+            raise ShapeError(
+                f"value that train returns on {name}", rule="a module with weights of the same shapes as before"
+            )
         if not all(bool(jnp.isfinite(leaf).all()) for leaf in after):
-            remedy = "scale the inputs, or a smaller learning rate"
-            raise DataError(f"weights trained on {name}", found="NaN or infinity", rule="finite", remedy=remedy)
+            remedy = "scale the inputs, or use a smaller learning rate"
+            raise DataError(f"weights trained on {name}", found="NaN or infinity", rule="finite weights", remedy=remedy)
     decide = lambda trained: (
         lambda points: np.asarray(module_classes(jax.vmap(trained)(jnp.asarray(points, leaves[0].dtype))))
     )

@@ -75,8 +75,8 @@ def occam_bound(
         delta: the probability that the bound is wrong.
 
     Raises:
-        SettingError: for no or negative bits, a delta outside (0, 1), a model that cannot be called.
-        ShapeError, DataError: for rows and classes that do not fit.
+        SettingError: for bits that are not above 0, a delta outside (0, 1), or a model that cannot be called.
+        ShapeError, DataError: for rows and classes that do not fit each other.
 
     Example:
         >>> import numpy as np
@@ -106,7 +106,7 @@ def _length(bits: float | int | bytes) -> float:
     if isinstance(bits, bytes | bytearray):
         return 8.0 * len(bits) + 2 * math.floor(math.log2(len(bits) + 1)) + 1
     if isinstance(bits, bool | str) or np.ndim(bits) != 0 or not (math.isfinite(bits) and bits > 0):
-        remedy = "len(zlib.compress(weights.tobytes())) * 8, say, or the bytes themselves"
+        remedy = "pass len(zlib.compress(weights.tobytes())) * 8, for example, or the bytes themselves"
         raise SettingError("bits", found=repr(bits), rule="a finite number above 0, or bytes", remedy=remedy)
     return float(bits)
 
@@ -117,5 +117,7 @@ def _predicted(model: Any | Callable, rows: np.ndarray) -> np.ndarray:
         raise SettingError("model", found=type(model).__name__, rule="a fitted estimator or a function of rows")
     found = np.asarray(predict(rows))
     if found.shape != (len(rows),):
-        raise ShapeError("predictions", found=f"shape {found.shape}", rule=f"one class for each of {len(rows)} rows")
+        raise ShapeError(
+            "predictions", found=f"shape {found.shape}", rule=f"one class for each of the {len(rows)} rows"
+        )
     return found

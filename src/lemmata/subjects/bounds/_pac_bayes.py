@@ -135,8 +135,9 @@ def pac_bayes_bound(
         seed: of the split and the draws.
 
     Raises:
-        SettingError: for a model that cannot be read; a prior, delta, ridge or number of draws that is none.
-        ShapeError, DataError: for rows and classes that do not fit, a class that one half lacks, one class alone.
+        SettingError: for a model that cannot be read, or an invalid prior, delta, ridge or number of draws.
+        ShapeError, DataError: for rows and classes that do not fit each other, a class that is missing in one half, or
+            a single class.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -194,19 +195,31 @@ def pac_bayes_bound(
 def _seen(prior: str | float, labels: Int[np.ndarray, " n"], classes: int, seed: int) -> Int[np.ndarray, " s"]:
     """The prior's rows, drawn at random; every class stands in them, or DataError."""
     if isinstance(prior, str) and prior not in ("half", "free"):
-        raise SettingError("prior", found=repr(prior), rule="'half', 'free', or a share of the rows between 0 and 1")
+        raise SettingError(
+            "prior", found=repr(prior), rule="'half', 'free', or a share of the rows above 0 and below 1"
+        )
     if prior == "free":
         return np.arange(0)
     share = 0.5 if prior == "half" else inside("prior", prior, 0.0, 1.0)
     count = round(share * len(labels))
     if not 0 < count < len(labels):
         found = f"{count} of {len(labels)} rows"
-        raise SettingError("prior", found=found, rule="at least one row on each side of the split")
+        raise SettingError(
+            "prior",
+            found=found,
+            rule="at least one row on each side of the split",
+            remedy="choose a share nearer to one half",
+        )
     seen = np.sort(np.random.default_rng(seed).permutation(len(labels))[:count])
     missing = classes - len(np.unique(labels[seen]))
     if missing:
-        remedy = "a larger share, more rows, or prior='free'"
-        raise DataError("the prior's rows", found=f"{missing} classes missing", rule="all of them", remedy=remedy)
+        remedy = "use a larger share, more rows, or prior='free'"
+        raise DataError(
+            "rows of the prior",
+            found=f"rows in which {missing} classes are missing",
+            rule="rows of every class",
+            remedy=remedy,
+        )
     return seen
 
 

@@ -91,8 +91,8 @@ def rademacher(
         seed: of the draws.
 
     Raises:
-        SettingError: for another family, a radius that is not positive, a level outside (0, 1), no draws.
-        ShapeError, DataError: for points that are none.
+        SettingError: for an unknown family, a radius that is not positive, a level outside (0, 1), or no draws.
+        ShapeError, DataError: for invalid points.
 
     Example:
         >>> import numpy as np

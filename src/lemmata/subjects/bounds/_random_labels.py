@@ -88,8 +88,8 @@ def random_label_test(
         seed: of the labellings.
 
     Raises:
-        SettingError: for a learner that is none, no repeats, a level outside (0, 1).
-        ShapeError, DataError: for rows and classes that do not fit.
+        SettingError: for an invalid learner, no repeats, or a level outside (0, 1).
+        ShapeError, DataError: for rows and classes that do not fit each other.
 
     Example:
         >>> import numpy as np

@@ -22,9 +22,10 @@ class BitProcess:
         reward: in each state, whatever the action.
 
     Raises:
-        ShapeError: the number of states is no power of 2, or differs between the two, or there is no action.
-        SettingError: an action leads out of the states.
-        DataError: transitions that are no whole numbers, or rewards that are not finite.
+        ShapeError: if the number of states is not a power of 2 or differs between the two arrays, or there is no
+            action.
+        SettingError: if an action leads to a state that does not exist.
+        DataError: for transitions that are not whole numbers, or rewards that are not finite.
     """
 
     name: str
@@ -37,12 +38,14 @@ class BitProcess:
         states = len(self.reward) if np.ndim(self.reward) == 1 else 0
         if states & (states - 1) or states == 0 or self.following.shape[1:] != (states,):
             found = f"{states} rewards and transitions of shape {self.following.shape}"
-            raise ShapeError("following, reward", found=found, rule="as many states as 2^n, the same in both")
+            raise ShapeError(
+                "following and reward", found=found, rule="the same number of states in both, a power of 2"
+            )
         if len(self.following) == 0:
-            raise ShapeError("following", found="no actions", rule="at least one")
+            raise ShapeError("following", found="no actions", rule="at least one action")
         if self.following.min() < 0 or self.following.max() >= states:
             found = int(self.following.min() if self.following.min() < 0 else self.following.max())
-            raise SettingError("following", found=found, rule=f"a state, 0 to {states - 1}")
+            raise SettingError("following", found=found, rule=f"states from 0 to {states - 1}")
 
     @property
     def bits(self) -> int:
@@ -53,13 +56,15 @@ class BitProcess:
 def _check_whole_numbers(name: str, array: np.ndarray) -> None:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
         found = f"entries of type {array.dtype}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
-        raise DataError(name, found=found, rule="an array of whole numbers", remedy="np.asarray(..., int)")
+        raise DataError(
+            name, found=found, rule="an array of whole numbers", remedy="convert it with np.asarray(..., int)"
+        )
 
 
 def _bits(bits: int, least: int = 1) -> int:
     check_whole("bits", bits, least, "bits")
     if bits > _MOST_BITS:
-        rule = f"between {least} and {_MOST_BITS}: all 2^n states are held"
+        rule = f"between {least} and {_MOST_BITS}, because all 2^n states are kept in memory"
         raise SettingError("bits", found=bits, rule=rule)
     return bits
 
@@ -75,7 +80,7 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
         goal: the state with the reward.
 
     Raises:
-        SettingError: fewer than 2 bits or more than 20, or a goal that is no state.
+        SettingError: for fewer than 2 bits or more than 20, or a goal that is not a state.
 
     Example:
         >>> from lemmata.subjects.decisions import optimal_values, parity_process
@@ -85,7 +90,7 @@ def parity_process(bits: int, goal: int = 0) -> BitProcess:
     """
     states = np.arange(2 ** _bits(bits, 2))
     if not 0 <= whole("goal", goal) < len(states):
-        raise SettingError("goal", found=goal, rule=f"a state, 0 to {len(states) - 1}")
+        raise SettingError("goal", found=goal, rule=f"a state from 0 to {len(states) - 1}")
     flips = [0] + [1 << i | 1 << j for i, j in itertools.combinations(range(bits), 2)]
     return BitProcess("parity", np.array([states ^ flip for flip in flips]), (states == goal).astype(float))
 
@@ -103,7 +108,8 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
         goal: the x with the reward; None is all ones.
 
     Raises:
-        SettingError: no bits, more than 20 with those of the counter, or a goal that is not of n bits.
+        SettingError: without bits, for more than 20 bits including those of the counter, or for a goal that does not
+            have n bits.
 
     Example:
         >>> from lemmata.subjects.decisions import majority_process, optimal_values
@@ -115,7 +121,7 @@ def majority_process(bits: int, goal: int | None = None) -> BitProcess:
     _bits(bits + control)
     wanted = size - 1 if goal is None else whole("goal", goal)
     if not 0 <= wanted < size:
-        raise SettingError("goal", found=goal, rule=f"n bits, 0 to {size - 1}")
+        raise SettingError("goal", found=goal, rule=f"a state of n bits, from 0 to {size - 1}")
     states = np.arange(size << control)
     x, counter = states % size, states >> bits
     at = np.where(counter < bits, 1 << np.minimum(counter, bits - 1), 0)
@@ -136,9 +142,9 @@ def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
         masks: which bits are added up, for each bit of the following state; that of bit 0 is not used.
 
     Raises:
-        SettingError: fewer than 2 bits or more than 20.
-        ShapeError: there are not n masks.
-        DataError: masks that are no whole numbers.
+        SettingError: for fewer than 2 bits or more than 20.
+        ShapeError: if there are not n masks.
+        DataError: for masks that are not whole numbers.
 
     Example:
         >>> import numpy as np
@@ -148,7 +154,7 @@ def scrambled_process(bits: int, masks: Int[np.ndarray, " bits"]) -> BitProcess:
     """
     states = np.arange(2 ** _bits(bits, 2))
     if np.shape(masks) != (bits,):
-        raise ShapeError("masks", found=np.shape(masks), rule=f"one for each of {bits} bits")
+        raise ShapeError("masks", found=f"shape {np.shape(masks)}", rule=f"one mask for each of the {bits} bits")
     _check_whole_numbers("masks", np.asarray(masks))
     scrambled = sum((np.bitwise_count(states & masks[k]) % 2).astype(int) << k for k in range(1, bits))
     return BitProcess("scrambled", np.array([scrambled, scrambled | 1]), (states % 2).astype(float))
@@ -169,7 +175,7 @@ def optimal_values(
         V_h of each state and Q_h of each action and state.
 
     Raises:
-        SettingError: a horizon below 1.
+        SettingError: for a horizon below 1.
     """
     check_whole("horizon", horizon, 1, "states")
     values = np.zeros(len(process.reward))

@@ -92,8 +92,8 @@ def grid_values(
         A function of states and forces.
 
     Raises:
-        SettingError: no problem of control, fewer than 3 points, or a discount that is not between 0 and 1.
-        SolverError: the values still change after 2000 passes, as they may with a discount near 1.
+        SettingError: for a problem of another type, fewer than 3 points, or a discount that is not between 0 and 1.
+        SolverError: if the values still change after 2000 passes, which can happen with a discount near 1.
 
     Example:
         >>> import numpy as np
@@ -103,11 +103,11 @@ def grid_values(
         [0.0, -10.0]
     """
     if not isinstance(problem, ControlProblem):
-        remedy = f"one of {', '.join(f'CONTROLS[{name!r}]' for name in CONTROLS)}"
+        remedy = f"pass one of {', '.join(f'CONTROLS[{name!r}]' for name in CONTROLS)}"
         raise SettingError("problem", found=repr(problem), rule="a ControlProblem", remedy=remedy)
     check_whole("points", points, 3, "points in a coordinate")
     if not 0 < discount < 1:
-        raise SettingError("discount", found=discount, rule="between 0 and 1")
+        raise SettingError("discount", found=discount, rule="a number between 0 and 1")
     axes = [np.linspace(low, high, points) for low, high in problem.box]
     states = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 2)
     tried = [np.full(len(states), force) for force in problem.forces]
@@ -124,7 +124,10 @@ def grid_values(
     else:
         found = f"a change of {change:.2g} in pass {_PASSES}"
         raise SolverError(
-            "values on the grid", found=found, rule=f"at most {_TOLERANCE:g}", remedy="a smaller discount"
+            "values on the grid",
+            found=found,
+            rule=f"a change of at most {_TOLERANCE:g}",
+            remedy="use a smaller discount",
         )
     return lambda state, force: (
         problem.reward(state, force) + discount * (_reading(problem.box, points, problem.step(state, force)) @ values)

@@ -13,7 +13,9 @@ def _cube(values: np.ndarray) -> int:
     """The number of bits."""
     size = len(values) if values.ndim == 1 else 0
     if size == 0 or size & (size - 1):
-        raise ShapeError("a function of bits", found=f"values of shape {values.shape}", rule="2^n values, one a state")
+        raise ShapeError(
+            "function of bits", found=f"values of shape {values.shape}", rule="2^n values, one for each state"
+        )
     return size.bit_length() - 1
 
 
@@ -25,7 +27,7 @@ def _truth(values: np.ndarray) -> Bool[np.ndarray, " states"]:
     other = values[(values != 0) & (values != 1)]
     if len(other):
         rule, remedy = "0 or 1 in each state", "a comparison, such as values > 0"
-        raise DataError("a function of bits", found=f"the value {other[0]}", rule=rule, remedy=remedy)
+        raise DataError("function of bits", found=f"the value {other[0]}", rule=rule, remedy=f"use {remedy}")
     return values.astype(bool)
 
 
@@ -39,8 +41,8 @@ def walsh_coefficients(values: Float[np.ndarray, " states"]) -> Float[np.ndarray
         c_S, in the order of the numbers S: the mean of f first.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: for NaN, infinity, and complex numbers.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for entries that are not finite, and for complex numbers.
 
     Example:
         >>> import numpy as np
@@ -64,8 +66,8 @@ def weight_by_degree(values: Float[np.ndarray, " states"]) -> Float[np.ndarray, 
         values: f at the states 0, ..., 2^n - 1.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: for NaN, infinity, and complex numbers.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for entries that are not finite, and for complex numbers.
 
     Example:
         >>> import numpy as np
@@ -85,8 +87,8 @@ def total_influence(truth: Bool[np.ndarray, " states"]) -> float:
         truth: f at the states 0, ..., 2^n - 1.
 
     Raises:
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np
@@ -109,9 +111,9 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
         A row a term: the bits that it leaves free, and the values of the others, both as numbers.
 
     Raises:
-        SettingError: more than 12 bits.
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        SettingError: for more than 12 bits.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np
@@ -122,7 +124,7 @@ def prime_implicants(truth: Bool[np.ndarray, " states"]) -> Int[np.ndarray, "ter
     truth = _truth(truth)
     bits = _cube(truth)
     if bits > _MOST_BITS:
-        raise SettingError("prime implicants", found=f"{bits} bits", rule=f"at most {_MOST_BITS}")
+        raise SettingError("prime implicants", found=f"{bits} bits", rule=f"at most {_MOST_BITS} bits")
     # implied[free] says for which values all states that agree outside `free` are true
     implied = {0: truth}
     states, found = np.arange(len(truth)), []
@@ -147,9 +149,9 @@ def essential_terms(truth: Bool[np.ndarray, " states"]) -> int:
         truth: f at the states 0, ..., 2^n - 1, n at most 12.
 
     Raises:
-        SettingError: more than 12 bits.
-        ShapeError: the number of values is no power of 2.
-        DataError: a value that is not 0 or 1.
+        SettingError: for more than 12 bits.
+        ShapeError: if the number of values is not a power of 2.
+        DataError: for a value that is not 0 or 1.
 
     Example:
         >>> import numpy as np

@@ -86,7 +86,7 @@ class HeatedMixture(eqx.Module):
         d = self.means.shape[1]
         if d not in _SIDES:
             raise SettingError(
-                "the dimension of a quadrature over a mixture", found=d, rule="an even grid has one or two dimensions",
+                "dimension of the mixture", found=d, rule="1 or 2, because the quadrature uses an even grid",
                 remedy="average over draws instead",
             )  # fmt: skip
         widest = jnp.linalg.eigvalsh(self.widened(v)).max()

@@ -71,7 +71,7 @@ def kernel_behaviour(
         tolerance: the largest relative error that still counts as kernel behaviour.
 
     Raises:
-        ShapeError: without later parameters, or where their trees differ.
+        ShapeError: without parameters after the first, or if their trees differ.
         SettingError: for a tolerance that is not above 0.
 
     Example:
@@ -84,13 +84,17 @@ def kernel_behaviour(
         ('linearisation', 'fixed features')
     """
     if len(path) < 2:
-        raise ShapeError("path", found=f"{len(path)} sets of parameters", rule="the start and at least one more")
+        raise ShapeError(
+            "path", found=f"{len(path)} sets of parameters", rule="at least two sets, one of them at the start"
+        )
     if not tolerance > 0:
-        raise SettingError("tolerance", found=tolerance, rule="above 0")
+        raise SettingError("tolerance", found=tolerance, rule="a number above 0")
     first = path[0]
     for later in path[1:]:
         if jax.tree.structure(later) != jax.tree.structure(first):
-            raise ShapeError("path", found=f"the tree {jax.tree.structure(later)}", rule="that of the first parameters")
+            raise ShapeError(
+                "path", found=f"the tree {jax.tree.structure(later)}", rule="the same tree for all sets of parameters"
+            )
     start = fine_tuning_kernels(f, first, x).sgd
     errors, changes, directions = [], [], []
     for later in path[1:]:

@@ -16,7 +16,9 @@ def check_views(x: Array, views: Array) -> None:
     """Refuse views that are not as many points of one shape."""
     if x.ndim != 2 or x.shape != views.shape:
         raise ShapeError(
-            "points x and their views", found=f"shapes {x.shape} and {views.shape}", rule="both (n, m): row by row"
+            "points x and their views",
+            found=f"shapes {x.shape} and {views.shape}",
+            rule="the same shape (n, m) for both, with the view of a point in the same row",
         )
     check_numbers("points x", x)
     check_numbers("views", views)
@@ -32,8 +34,8 @@ def contrastive_matrix(x: Float[Array, "n m"], views: Float[Array, "n m"]) -> Fl
         views: row by row, other views of them.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -88,9 +90,9 @@ def contrastive_gram(kernel: AbstractKernel, x: Float[Array, "n m"], views: Floa
         views: row by row, other views of them.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -116,7 +118,7 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
         dimension: d.
 
     Raises:
-        SettingError: where fewer eigenvalues are positive beyond rounding; says how many.
+        SettingError: if fewer eigenvalues are above rounding errors; the message states how many.
     """
     values, vectors = jnp.linalg.eigh(matrix)
     seen = known(values)
@@ -126,8 +128,8 @@ def leading_modes(matrix: Float[Array, "m m"], dimension: int) -> tuple[Float[Ar
             raise SettingError(
                 "dimension",
                 found=dimension,
-                rule=f"at most the number of positive eigenvalues, {positive}: other modes are never learned",
-                remedy="a smaller dimension, or more pairs of views",
+                rule=f"at most {positive}, the number of positive eigenvalues, because other modes are never learned",
+                remedy="use a smaller dimension, or more pairs of views",
             )
     values, vectors = values[::-1][:dimension], vectors[:, ::-1][:, :dimension]
     largest = jnp.take_along_axis(vectors, jnp.argmax(jnp.abs(vectors), axis=0)[None], axis=0)

@@ -90,11 +90,11 @@ def critic(
         loss: "ipm", "lsgan" or "vanilla".
 
     Raises:
-        SettingError: for a time that is negative or infinite, or another loss.
-        ShapeError: where points have different dimensions.
-        DataError: for NaN.
-        SolverError: where the vanilla flow needs more than 20,000 steps.
-        PrecisionError: without float64.
+        SettingError: for a time that is negative or infinite, or an unknown loss.
+        ShapeError: if points have different dimensions.
+        DataError: for entries that are not finite.
+        SolverError: if the vanilla flow needs more than 20,000 steps.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -120,23 +120,27 @@ def critic(
     coefficients, ended = _integrated(matrix, n, time)
     if known(ended) is not None and not ended:
         raise SolverError(
-            "training of the vanilla critic", found=f"more than {MOST_STEPS} steps", rule="it reaches the time",
-            remedy="a shorter time, or loss='lsgan', which is exact at any time",
-        )  # fmt: skip
+            "training of the vanilla critic",
+            found=f"more than {MOST_STEPS} steps",
+            rule=f"at most {MOST_STEPS} steps up to the given time",
+            remedy="use a shorter time, or loss='lsgan', which is exact at any time",
+        )
     return Critic(kernel, points, coefficients)
 
 
 def _check(kernel: object, real: Array, fake: Array, time: object, loss: object) -> None:
     if not isinstance(kernel, AbstractKernel):
-        raise SettingError("kernel", found=repr(kernel), rule="a kernel of lemmata", remedy="TangentKernel(network)")
+        raise SettingError(
+            "kernel", found=repr(kernel), rule="a kernel of lemmata", remedy="pass TangentKernel(network), for example"
+        )
     if loss not in LOSSES:
         raise SettingError("loss", found=repr(loss), rule=f"one of {', '.join(LOSSES)}")
     seen = known(jnp.asarray(time, float))
     if seen is not None and not (seen.ndim == 0 and 0 <= seen < float("inf")):
-        raise SettingError("time", found=time, rule="one number, at least 0 and finite")
+        raise SettingError("time", found=time, rule="a finite number that is not negative")
     if real.ndim != 2 or fake.ndim != 2 or real.shape[1] != fake.shape[1]:
         raise ShapeError(
-            "real and generated points", found=f"shapes {real.shape} and {fake.shape}", rule="(n, d) and (m, d)"
+            "real and generated points", found=f"shapes {real.shape} and {fake.shape}", rule="shapes (n, d) and (m, d)"
         )
     check_numbers("real points", real)
     check_numbers("generated points", fake)

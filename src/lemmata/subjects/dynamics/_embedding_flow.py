@@ -39,11 +39,11 @@ def embedding_flow(
         tolerance: of a step.
 
     Raises:
-        ShapeError: where matrix and start do not fit.
-        SettingError: for times that do not ascend from above 0.
-        DataError: for NaN.
-        SolverError: after 100,000 steps.
-        PrecisionError: without float64.
+        ShapeError: if matrix and start do not fit.
+        SettingError: for times that are not increasing and above 0.
+        DataError: for entries that are not finite.
+        SolverError: if 100,000 steps are not enough.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -56,19 +56,23 @@ def embedding_flow(
     """
     require_float64("a flow from a small start")
     if matrix.shape != (start.shape[1],) * 2:
-        raise ShapeError("Gamma and W(0)", found=f"shapes {matrix.shape}, {start.shape}", rule="(m, m) and (d, m)")
+        raise ShapeError(
+            "Gamma and W(0)", found=f"shapes {matrix.shape}, {start.shape}", rule="shapes (m, m) and (d, m)"
+        )
     check_numbers("Gamma", matrix)
     check_numbers("W(0)", start)
     seen = known(times)
     if seen is not None and not (seen.ndim == 1 and seen.size and seen[0] > 0 and (seen[1:] > seen[:-1]).all()):
-        raise SettingError("times", found=seen.tolist(), rule="ascending, the first above 0")
+        raise SettingError("times", found=seen.tolist(), rule="increasing times above 0")
 
     path, ended = _integrated(matrix, start, times, tolerance)
     if known(ended) is not None and not ended:
         raise SolverError(
-            "gradient flow of the embedding", found=f"more than {MOST_STEPS} steps", rule="it reaches the last time",
-            remedy="earlier times: steps are of the size of 1 / (8 gamma_1)",
-        )  # fmt: skip
+            "gradient flow of the embedding",
+            found=f"more than {MOST_STEPS} steps",
+            rule=f"at most {MOST_STEPS} steps up to the last time",
+            remedy="use earlier times, because each step has a length near 1 / (8 gamma_1)",
+        )
     return path
 
 

@@ -57,9 +57,9 @@ def fine_tuning_kernels(
         working_set: bytes that two blocks of gradients and their signs may take; at least one row of each.
 
     Raises:
-        ShapeError: without a point, or for outputs that are matrices.
+        ShapeError: without points, or for outputs that are matrices.
         SettingError: for parameters without a floating-point number.
-        SolverError: where a gradient is not finite.
+        SolverError: if a gradient is not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -73,13 +73,17 @@ def fine_tuning_kernels(
     points = [jnp.asarray(x)] if y is None else [jnp.asarray(x), jnp.asarray(y)]
     for name, own in zip(("x", "y"), points, strict=False):
         if own.ndim == 0 or not len(own):
-            raise ShapeError(name, found=f"shape {own.shape}", rule="at least one point, one a row")
+            raise ShapeError(name, found=f"shape {own.shape}", rule="at least one point, and one point in each row")
     free = [leaf for leaf in jax.tree.leaves(params) if eqx.is_inexact_array(leaf)]
     if not free:
-        raise SettingError("params", found="no array of floating-point numbers", rule="something to differentiate in")
+        raise SettingError(
+            "params",
+            found="no array of floating-point numbers",
+            rule="at least one array of floating-point numbers, because derivatives with respect to it are needed",
+        )
     out = jax.eval_shape(f, params, points[0][0])
     if len(out.shape) > 1:
-        raise ShapeError("f(params, x)", found=f"shape {out.shape}", rule="a number or a vector of outputs")
+        raise ShapeError("f(params, x)", found=f"shape {out.shape}", rule="a number, or a vector of outputs")
     size = sum(leaf.size for leaf in free) * math.prod(out.shape) * out.dtype.itemsize
     step = max(1, working_set // (4 * size))
     rows = [_blocks(f, params, own, step) for own in points]
@@ -87,7 +91,9 @@ def fine_tuning_kernels(
     found = [jnp.block([[tile[which] for tile in line] for line in tiles]) for which in range(3)]
     values = known(found[0])
     if values is not None and not np.isfinite(values).all():
-        raise SolverError("fine-tuning kernels", found="gradients that are not finite", rule="f has finite derivatives")
+        raise SolverError(
+            "fine-tuning kernels", found="gradients that are not finite", rule="a function with finite derivatives"
+        )
     return FineTuningKernels(*found)
 
 
@@ -142,8 +148,8 @@ def fine_tune(
         until: training stands still once the mean loss is at most this.
 
     Raises:
-        ShapeError: where x and y differ in rows.
-        SettingError: for other classes, and for numbers of steps that do not increase from at least 1.
+        ShapeError: if x and y have different numbers of rows.
+        SettingError: for classes other than -1 and 1, and for numbers of steps that are not increasing or below 1.
 
     Example:
         >>> import jax.numpy as jnp, optax
@@ -155,13 +161,13 @@ def fine_tune(
     """
     x, y = jnp.asarray(x), jnp.asarray(y, float)
     if y.shape != x.shape[:1]:
-        raise ShapeError("y", found=f"shape {y.shape}", rule=f"{x.shape[:1]}, a class for each point")
+        raise ShapeError("y", found=f"shape {y.shape}", rule=f"shape {x.shape[:1]}, one class for each point")
     classes = known(y)
     if classes is not None and not np.isin(classes, (-1.0, 1.0)).all():
-        raise SettingError("y", found=np.unique(classes)[:5].tolist(), rule="classes are -1 and 1")
+        raise SettingError("y", found=np.unique(classes)[:5].tolist(), rule="the classes -1 and 1")
     counts = np.diff(np.asarray(steps), prepend=0)
     if counts.ndim != 1 or not len(counts) or (counts < 1).any():
-        raise SettingError("steps", found=list(steps), rule="increasing numbers of steps, at least 1")
+        raise SettingError("steps", found=list(steps), rule="increasing whole numbers that are at least 1")
     path, state = [params], optimiser.init(eqx.filter(params, eqx.is_inexact_array))
     for count in counts:
         found, state = _descend(f, path[-1], state, x, y, optimiser, jnp.asarray(count), jnp.asarray(until))

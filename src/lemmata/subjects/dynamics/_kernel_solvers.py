@@ -32,7 +32,7 @@ def offset_regression(
         start_at: f_0 on the new rows.
 
     Raises:
-        ShapeError: where the sizes do not fit.
+        ShapeError: if the sizes do not fit each other.
         SettingError: for a ridge that is not above 0.
 
     Example:
@@ -44,7 +44,7 @@ def offset_regression(
     check_gram("kernel", kernel)
     _check_rows(kernel, y, cross)
     if known(ridge) is not None and not ridge > 0:
-        raise SettingError("ridge", found=ridge, rule="above 0")
+        raise SettingError("ridge", found=ridge, rule="a number above 0")
     scale = ridge * jnp.linalg.eigvalsh(kernel)[-1]
     weights = jnp.linalg.solve(kernel + scale * jnp.eye(len(y)), y - start)
     return start_at + cross @ weights
@@ -77,7 +77,7 @@ def logistic_descent(
         start_at: the same on the new rows.
 
     Raises:
-        ShapeError: where the sizes do not fit.
+        ShapeError: if the sizes do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -150,8 +150,8 @@ def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: fl
         gamma: the weight of errors, above 0; the system is regular unless 1/gamma is a singular value of H.
 
     Raises:
-        ShapeError: where the sizes do not fit.
-        SettingError: for a gamma that is not above 0, and for other classes.
+        ShapeError: if the sizes do not fit each other.
+        SettingError: for a gamma that is not above 0, and for classes other than -1 and 1.
 
     Example:
         >>> import jax.numpy as jnp
@@ -162,10 +162,10 @@ def asymmetric_fit(kernel: Float[Array, "n n"], y: Float[Array, " n"], gamma: fl
     """
     _check_rows(kernel, y, kernel)
     if known(gamma) is not None and not gamma > 0:
-        raise SettingError("gamma", found=gamma, rule="above 0")
+        raise SettingError("gamma", found=gamma, rule="a number above 0")
     classes = known(y)
     if classes is not None and not ((classes == 1) | (classes == -1)).all():
-        raise SettingError("y", found=sorted(set(classes.tolist()))[:5], rule="classes are -1 and 1")
+        raise SettingError("y", found=sorted(set(classes.tolist()))[:5], rule="the classes -1 and 1")
     n, signed = len(y), y[:, None] * kernel * y
     eye = jnp.eye(n) / gamma
     both = jnp.linalg.solve(jnp.block([[eye, signed], [signed.T, eye]]), jnp.ones(2 * n))
@@ -178,4 +178,4 @@ def _check_rows(kernel: Array, y: Array, cross: Array) -> None:
     n = len(y)
     if kernel.shape != (n, n) or cross.ndim != 2 or cross.shape[1] != n:
         found = f"kernel {kernel.shape}, cross {cross.shape}, y {jnp.shape(y)}"
-        raise ShapeError("kernel regression", found=found, rule="(n, n), (m, n) and (n,)")
+        raise ShapeError("matrices of the kernel regression", found=found, rule="shapes (n, n), (m, n) and (n,)")

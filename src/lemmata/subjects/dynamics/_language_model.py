@@ -48,7 +48,7 @@ class MaskedTransformer(eqx.Module):
         for name in ("vocabulary", "length", "width", "heads", "layers"):
             check_whole(name, getattr(self, name), 1, name)
         if self.width % self.heads:
-            raise SettingError("heads", found=self.heads, rule=f"they divide the width {self.width}")
+            raise SettingError("heads", found=self.heads, rule=f"a divisor of {self.width}, the width")
 
     def init(self, key: Key[Array, ""]) -> dict:
         """Independent normal weights of variance 1/fan-in, a quarter of that where a layer adds to its input."""
@@ -148,11 +148,11 @@ def pre_train(
         The parameters, in the precision that is switched on, and the loss at every step.
 
     Raises:
-        SettingError: where the model's vocabulary or length is not that of the language.
+        SettingError: if the vocabulary or length of the model differs from that of the language.
     """
     if (model.vocabulary, model.length) != (language.vocabulary, language.length):
-        rule = f"vocabulary {language.vocabulary} and length {language.length}, as of the language"
-        raise SettingError("model", found=f"{model.vocabulary} and {model.length}", rule=rule)
+        rule = f"vocabulary {language.vocabulary} and length {language.length}, like the language"
+        raise SettingError("model", found=f"vocabulary {model.vocabulary} and length {model.length}", rule=rule)
     check_whole("steps", steps, 1, "steps")
     check_whole("batch", batch, 1, "documents")
     first, rest = jax.random.split(key)

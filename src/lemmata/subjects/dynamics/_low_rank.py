@@ -31,7 +31,7 @@ def in_subspace(
         dimension: k.
 
     Raises:
-        SettingError: for a dimension that is no whole number above 0.
+        SettingError: for a dimension that is not a whole number above 0.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -64,7 +64,7 @@ def low_rank_adapters(
         rank: columns of D.
 
     Raises:
-        SettingError: for a rank that is no whole number above 0, and for parameters without a matrix.
+        SettingError: for a rank that is not a whole number above 0, and for parameters without a matrix.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -116,5 +116,5 @@ def rank_needed(rows: int, error: float, probability: float = 0.1) -> int:
     check_whole("rows", rows, 1, "rows")
     for name, value in (("error", error), ("probability", probability)):
         if not 0 < value < 1:
-            raise SettingError(name, found=value, rule="between 0 and 1")
+            raise SettingError(name, found=value, rule="a number between 0 and 1")
     return math.ceil(4 * math.log(4 * rows**2 / probability) / (error**2 - error**3))

@@ -93,11 +93,11 @@ def particle_flow(
         every: steps between two entries of the path.
 
     Raises:
-        SettingError: for a rate that is not positive and finite, fewer than 1 step, steps that are no multiple of
-            `every`, and as `critic`.
-        ShapeError: where points have different dimensions.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        SettingError: for a rate that is not positive and finite, fewer than 1 step, or a number of steps that is not a
+            multiple of `every`, and for the same reasons as `critic`.
+        ShapeError: if points have different dimensions.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -114,7 +114,7 @@ def particle_flow(
     check_whole("steps", steps, 1, "steps")
     check_whole("every", every, 1, "steps")
     if steps % every:
-        raise SettingError("steps", found=steps, rule=f"a multiple of every = {every}")
+        raise SettingError("steps", found=steps, rule=f"a multiple of {every}, the value of every")
     seen = known(jnp.asarray(rate, float))
     if seen is not None and not 0 < seen < float("inf"):
         raise SettingError("rate", found=rate, rule="a positive number")
@@ -149,8 +149,8 @@ def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | n
         y: the other.
 
     Raises:
-        ShapeError: where they are not of one shape.
-        DataError: for NaN.
+        ShapeError: if the arrays have different shapes.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import numpy as np
@@ -160,7 +160,7 @@ def wasserstein2(x: Float[Array, "n d"] | np.ndarray, y: Float[Array, "n d"] | n
     """
     x, y = np.asarray(x, float), np.asarray(y, float)
     if x.ndim != 2 or x.shape != y.shape:
-        raise ShapeError("two clouds of points", found=f"shapes {x.shape} and {y.shape}", rule="both (n, d)")
+        raise ShapeError("two clouds of points", found=f"shapes {x.shape} and {y.shape}", rule="shape (n, d) for both")
     check_numbers("x", x)
     check_numbers("y", y)
     costs = np.sum((x[:, None] - y[None]) ** 2, axis=2)

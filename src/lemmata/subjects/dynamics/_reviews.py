@@ -80,7 +80,7 @@ class Reviews:
             topic: "dish" or "film".
 
         Raises:
-            UnknownNameError: for another topic.
+            UnknownNameError: for an unknown topic.
         """
         if topic not in TOPICS:
             raise UnknownNameError(f"topic {topic!r}", rule=f"one of {', '.join(TOPICS)}")

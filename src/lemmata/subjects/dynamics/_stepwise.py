@@ -65,7 +65,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
         vectors: eigenvectors of Gamma as columns, by falling eigenvalue; at most d of them.
 
     Raises:
-        ShapeError: where they do not fit each other.
+        ShapeError: if they do not fit each other.
 
     Example:
         >>> import jax.numpy as jnp
@@ -77,7 +77,7 @@ def aligned_start(weights: Float[Array, "d m"], vectors: Float[Array, "m k"]) ->
         raise ShapeError(
             "weights W and vectors V",
             found=f"shapes {weights.shape} and {vectors.shape}",
-            rule="(d, m) and (m, k) with k at most d",
+            rule="shapes (d, m) and (m, k), with k at most d",
         )
     return _left_over(weights @ vectors)
 
@@ -116,11 +116,12 @@ def stepwise_times(
         kernel: K; None is the linear model.
 
     Raises:
-        SettingError: for a dimension below 1 or above the number of positive eigenvalues, a start that is not
-            positive, or one so large that s_j² gamma_j is above 1/2 (the step lies before time 0).
-        ShapeError: where the views are not of one shape, or weights do not fit.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        SettingError: for a dimension below 1 or above the number of positive eigenvalues, or a start that is not
+            positive. Also for a start so large that s_j² gamma_j is above 1/2, because the step lies before time 0
+            then.
+        ShapeError: if the views are not of the same shape, or weights do not fit.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax
@@ -138,19 +139,22 @@ def stepwise_times(
     check_numbers("start", sizes)
     if kernel is not None and sizes.ndim:
         raise SettingError(
-            "start", found=f"shape {sizes.shape}", rule="one number, with a kernel", remedy="weights need kernel=None"
+            "start",
+            found=f"shape {sizes.shape}",
+            rule="one number if a kernel is given",
+            remedy="set kernel=None to start from weights",
         )
     matrix = contrastive_matrix(x, views) if kernel is None else contrastive_gram(kernel, x, views)
     values, vectors = leading_modes(matrix, dimension)
     if sizes.ndim == 2 and sizes.shape[0] != dimension:
-        raise ShapeError("start", found=f"shape {sizes.shape}", rule=f"weights of {dimension} outputs")
+        raise ShapeError("start", found=f"shape {sizes.shape}", rule=f"weights with {dimension} outputs")
     sizes = aligned_start(sizes, vectors) if sizes.ndim == 2 else jnp.broadcast_to(sizes, (dimension,))
     seen = known(sizes**2 * values)
     if seen is not None and not ((seen > 0) & (seen <= 0.5)).all():
         raise SettingError(
             "start",
             found=f"s² gamma from {seen.min():.3g} to {seen.max():.3g}",
-            rule="above 0, and at most 1/2: half of a mode's last size",
-            remedy="a smaller start",
+            rule="s² gamma above 0 and at most 1/2, which is half of the final size of a mode",
+            remedy="use a smaller start",
         )
     return StepwisePrediction(values, sizes)

@@ -25,8 +25,8 @@ def terminal_weights(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
-        ShapeError: where the views are not of one shape.
-        DataError: for NaN.
+        ShapeError: if the views are not of the same shape.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -81,9 +81,9 @@ def terminal_embedding(
 
     Raises:
         SettingError: for a dimension below 1 or above the number of positive eigenvalues.
-        ShapeError: where the views are not of one shape.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if the views are not of the same shape.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax

@@ -73,11 +73,11 @@ def aligned_regression(
         rate: its step.
 
     Raises:
-        SettingError: an unknown term, a negative weight, more columns than inputs have, a number of steps below 0, or
-            a rate that is not above 0.
-        ShapeError: rows or columns do not fit, or no more rows in all than columns.
-        DataError: a number is not finite, all labels are the same, the rows of both together vary in fewer directions
-            than z has columns, or numbers are so large that the fit is not finite.
+        SettingError: for an unknown term, a negative weight, more columns than the inputs have, a negative number of
+            steps, or a rate that is not above 0.
+        ShapeError: if rows or columns do not fit each other, or there are not more rows than columns.
+        DataError: if a number is not finite, all labels are equal, the rows of both sets vary in fewer directions than
+            z has columns, or numbers are so large that the fit is not finite.
 
     References:
         yang2024cod, abstract: what is minimised, without its marginal term and modified moments.
@@ -94,7 +94,7 @@ def aligned_regression(
     if term not in get_args(Term):
         raise SettingError("term", found=repr(term), rule=f"one of {', '.join(get_args(Term))}")
     if not 0 <= weight < jnp.inf:
-        raise SettingError("weight", found=weight, rule="a finite number, at least 0")
+        raise SettingError("weight", found=weight, rule="a finite number that is not negative")
     check_whole("steps", steps, 0, "steps")
     if not 0 < rate < jnp.inf:
         raise SettingError("rate", found=rate, rule="a finite number above 0")
@@ -140,7 +140,9 @@ def aligned_regression(
     wrong = sum(int(jnp.sum(~jnp.isfinite(part))) for part in jax.tree.leaves(found))
     if wrong:
         rule, remedy = "numbers whose squares are finite", "rescale x and target together, or y"
-        raise DataError("x, y, target", found=f"a fit with {wrong} numbers not finite", rule=rule, remedy=remedy)
+        raise DataError(
+            "x, y and target", found=f"a fit with {wrong} numbers that are not finite", rule=rule, remedy=remedy
+        )
     return found
 
 
@@ -151,8 +153,10 @@ def _leading(both: Array, columns: int) -> Array:
     floor = max(both.shape) * jnp.finfo(both.dtype).eps * jnp.maximum(values[0], jnp.abs(both).max())
     rank = int((values > floor).sum())
     if rank < columns:
-        rule = f"rows that vary in at least {columns}, the columns of z: each column is divided by its deviation"
-        raise DataError("x, target", found=f"rows that vary in {rank} directions", rule=rule, remedy="fewer columns")
+        rule = f"rows that vary in at least {columns} directions, because each column of z is divided by its deviation"
+        raise DataError(
+            "x and target", found=f"rows that vary in {rank} directions", rule=rule, remedy="ask for fewer columns"
+        )
     return directions[:columns].T
 
 
@@ -161,12 +165,20 @@ def _check_data(x: Array, y: Array, target: Array, columns: int) -> None:
         check_numbers(name, array)
     if (x.ndim, y.ndim, target.ndim) != (2, 1, 2) or len(x) != len(y) or x.shape[1] != target.shape[1]:
         found = f"inputs {x.shape}, labels {y.shape}, target {target.shape}"
-        raise ShapeError("x, y, target", found=found, rule="rows, a label a row, and as many columns in the target")
+        raise ShapeError(
+            "x, y and target",
+            found=found,
+            rule="one label for each row of x, and as many columns in the target as in x",
+        )
     check_whole("columns", columns, 1, "columns")
     if columns > x.shape[1]:
-        raise SettingError("columns", found=columns, rule=f"between 1 and {x.shape[1]}, the columns of x")
+        raise SettingError(
+            "columns", found=columns, rule=f"a whole number from 1 to {x.shape[1]}, the number of columns of x"
+        )
     if len(x) + len(target) <= columns:
         found = f"{len(x)} of the source and {len(target)} of the target"
-        raise ShapeError("rows", found=found, rule=f"more than {columns}, the columns of z", remedy="fewer columns")
+        raise ShapeError(
+            "rows", found=found, rule=f"more rows than the {columns} columns of z", remedy="ask for fewer columns"
+        )
     if bool((y == y[0]).all()):
-        raise DataError("y", found=f"{float(y[0]):g} in every row", rule="at least two labels that differ")
+        raise DataError("y", found=f"{float(y[0]):g} in every row", rule="at least two different labels")

@@ -56,9 +56,9 @@ def conditional_mean_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: matrices that are not symmetric, or do not fit.
-        DataError: a number is not finite.
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -101,9 +101,9 @@ def conditional_covariance_distance(
         ridge: e, above 0.
 
     Raises:
-        ShapeError: matrices that are not symmetric, or do not fit.
-        DataError: a number is not finite.
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: for matrices that are not symmetric, or do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     Example:
         >>> import jax.numpy as jnp
@@ -125,8 +125,8 @@ def conditional_covariance_distance(
 def _check_ridge(ridge: float | Float[Array, ""]) -> None:
     value = known(ridge)
     if value is not None and not (value.shape == () and 0 < value < np.inf):
-        rule, remedy = "above 0 and finite", "0.05 of a kernel that is 1 on its diagonal"
-        raise SettingError("ridge", found=value, rule=rule, remedy=remedy)
+        rule, remedy = "a finite number above 0", "0.05 for a kernel that is 1 on its diagonal"
+        raise SettingError("ridge", found=value, rule=rule, remedy=f"use {remedy}")
 
 
 def _check_grams(
@@ -139,11 +139,11 @@ def _check_grams(
             check_gram(f"{letter} of the {name}", matrix)
         if pair[0].shape != pair[1].shape:
             found = f"K {pair[0].shape} and L {pair[1].shape}"
-            raise ShapeError(name, found=found, rule="Gram matrices of the same rows")
+            raise ShapeError(name, found=found, rule="Gram matrices of the same rows, with equal shapes")
     rows = (len(source[0]), len(target[0]))
     for letter, matrix in zip("KL", between, strict=False):
         if jnp.shape(matrix) != rows:
-            rule = f"{rows}: a row for each of the source, a column for each of the target"
+            rule = f"shape {rows}: one row for each row of the source, one column for each row of the target"
             raise ShapeError(f"{letter} between the two", found=f"shape {jnp.shape(matrix)}", rule=rule)
         check_numbers(f"{letter} between the two", matrix)
 
@@ -180,9 +180,9 @@ def conditional_discrepancy(
         The two squared distances; `value` is the root of their sum.
 
     Raises:
-        ShapeError: numbers of rows or columns do not fit.
-        DataError: a number is not finite (by `gram`).
-        SettingError: a ridge that is not above 0, or infinite.
+        ShapeError: if the numbers of rows or columns do not fit each other.
+        DataError: if a number is not finite.
+        SettingError: for a ridge that is not a finite number above 0.
 
     References:
         yang2024cod, abstract. Where the labels of source and target have unlike laws, equal conditional laws have a
@@ -202,10 +202,14 @@ def conditional_discrepancy(
     _check_ridge(ridge)
     for name, z, y in (("source", z_s, y_s), ("target", z_t, y_t)):
         if len(z) != len(y) or len(z) == 0:
-            raise ShapeError(name, found=f"{len(z)} representations and {len(y)} labels", rule="a label each, some")
+            raise ShapeError(
+                name,
+                found=f"{len(z)} representations and {len(y)} labels",
+                rule="one label for each representation, and at least one",
+            )
     if z_s.shape[1:] != z_t.shape[1:] or y_s.shape[1:] != y_t.shape[1:]:
         found = f"{z_s.shape} and {z_t.shape}, {y_s.shape} and {y_t.shape}"
-        raise ShapeError("source, target", found=found, rule="as many columns in both")
+        raise ShapeError("source and target", found=found, rule="the same number of columns in both")
     own = [(gram(kernel, z), gram(label_kernel, y)) for z, y in (source, target)]
     across = gram(kernel, z_s, z_t), gram(label_kernel, y_s, y_t)
     return ConditionalDiscrepancy(

@@ -61,9 +61,9 @@ def critical_initialisation(activation: AbstractLayer) -> Criticality:
         activation: a layer of `lemmata.architectures` that acts on every coordinate by itself.
 
     Raises:
-        SettingError: for what is no layer; where there is no critical point among the kernels whose moments
-            `gaussian_moments` resolves, and kernels that it does not.
-        PrecisionError: where JAX computes in float32.
+        SettingError: for an activation that is not a layer, for kernels whose moments `gaussian_moments` does not
+            resolve, or if no critical point exists among the others.
+        PrecisionError: if JAX computes in float32.
 
     >>> import jax
     >>> from lemmata.architectures import Gelu
@@ -106,7 +106,7 @@ def _half_stable(activation: AbstractLayer, ratio: np.ndarray) -> Criticality:
             return Criticality(kernel - second / slope, 1.0 / slope, kernel, Universality.HALF_STABLE)
     if np.isnan(ratio).any():
         at = float(_GRID[np.isnan(ratio)][0])
-        rule = "one whose moments the quadrature resolves"
-        remedy = "announce two lines as ABRelu, or smooth the kink"
+        rule = "an activation whose moments the quadrature can resolve"
+        remedy = "use ABRelu for an activation made of two lines, or smooth the kink"
         raise SettingError("activation", found=f"no moments at the kernel {at:.3g}", rule=rule, remedy=remedy)
     return Criticality(np.nan, np.nan, np.nan, Universality.NONE)

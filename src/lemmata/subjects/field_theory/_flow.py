@@ -66,10 +66,10 @@ def representation_flow(
         Five arrays of shape (depth,); NaN from the layer on whose moments the quadrature does not resolve.
 
     Raises:
-        SettingError: for a depth below 1; for a kernel or variance of weights that is known and not positive, a
-            variance of biases that is not between 0 and the kernel, and rates below 0.
+        SettingError: for a depth below 1, a kernel or variance of weights that is known and not positive, a variance of
+            biases that is not between 0 and the kernel, and negative rates.
         ShapeError: for more than one kernel, variance or rate.
-        PrecisionError: where JAX computes in float32.
+        PrecisionError: if JAX computes in float32.
 
     >>> import jax
     >>> from lemmata.architectures import Relu

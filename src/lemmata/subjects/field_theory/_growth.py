@@ -30,8 +30,8 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
         skip: the factor of the residual connection, at least 0 and below 1; 0 for none.
 
     Raises:
-        SettingError: for an activation without a critical point, and a skip outside [0, 1) or of one that is not scale
-            invariant.
+        SettingError: for an activation without a critical point, for a skip outside [0, 1), or for a skip with an
+            activation that is not scale invariant.
 
     >>> from lemmata.architectures import LeakyRelu, Relu
     >>> vertex_growth(Relu()), vertex_growth(LeakyRelu(1.0)), round(vertex_growth(Relu(), skip=0.5), 3)
@@ -46,11 +46,11 @@ def vertex_growth(activation: AbstractLayer, skip: float = 0.0) -> float:
         handed_on = 16.0 / math.pi * tilt**2 * skip * (1.0 + skip)
         return (1.0 - skip**2) * (plain + (4.0 - plain) * skip**2 + handed_on)
     if skip:
-        rule = "an activation of two lines"
-        raise SettingError("skip", found=f"{skip} with {type(activation).__name__}", rule=rule, remedy="skip=0")
+        rule = "an activation that consists of two lines, such as Relu()"
+        raise SettingError("skip", found=f"{skip} with {type(activation).__name__}", rule=rule, remedy="set skip=0")
     point = critical_initialisation(activation)
     if point.universality is Universality.NONE:
-        raise SettingError("activation", found=type(activation).__name__, rule="one with a critical point")
+        raise SettingError("activation", found=type(activation).__name__, rule="an activation with a critical point")
     if point.universality is Universality.ZERO:
         return 2.0 / 3.0
     kernel = 1.0 if point.universality is Universality.SCALE_INVARIANT else point.kernel

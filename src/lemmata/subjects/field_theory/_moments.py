@@ -52,7 +52,7 @@ def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
         activation: a layer of `lemmata.architectures`.
 
     Raises:
-        SettingError: for what is no layer.
+        SettingError: if the activation is not a layer.
 
     >>> from lemmata.architectures import LeakyRelu, tanh
     >>> slopes_of(LeakyRelu(0.1)), slopes_of(tanh())
@@ -60,7 +60,7 @@ def slopes_of(activation: AbstractLayer) -> tuple[float, float] | None:
     """
     if not isinstance(activation, AbstractLayer):
         rule, remedy = "a layer of lemmata.architectures", "Relu(), tanh(), or Elementwise(fn) for another function"
-        raise SettingError("activation", found=repr(activation), rule=rule, remedy=remedy)
+        raise SettingError("activation", found=repr(activation), rule=rule, remedy=f"use {remedy}")
     if isinstance(activation, Relu):
         return 0.0, 1.0
     if isinstance(activation, LeakyRelu):
@@ -85,9 +85,9 @@ def gaussian_moments(activation: AbstractLayer, kernel: float | Float[Array, "*b
         Moments of the shape of `kernel`.
 
     Raises:
-        SettingError: for an activation that is no layer, and kernels that are known and not finite and positive.
-        ShapeError: for no kernels.
-        PrecisionError: where JAX computes in float32.
+        SettingError: for an activation that is not a layer, and for known kernels that are not finite and positive.
+        ShapeError: without kernels.
+        PrecisionError: if JAX computes in float32.
 
     >>> import jax
     >>> from lemmata.architectures import Relu
@@ -143,7 +143,7 @@ def susceptibilities(
         weight_variance: C_W.
 
     Raises:
-        SettingError: for a variance of weights that is known and not finite and positive.
+        SettingError: for a known variance of weights that is not finite and positive.
 
     >>> import jax
     >>> from lemmata.architectures import Relu

@@ -1,4 +1,4 @@
-"""A measured learning curve continued to more data, with an interval."""
+"""Continue a measured learning curve to more data, with an interval."""
 
 from ._forecast import Forecast as Forecast
 from ._forecast import Interval as Interval

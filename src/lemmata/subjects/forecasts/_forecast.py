@@ -1,17 +1,19 @@
-"""A measured learning curve continued to more data, with an interval whose coverage was measured on other curves.
+"""Continue a measured learning curve to more data, with an interval whose coverage was measured on other curves.
 
-Inside the measured sizes the curve is smoothed by a Gaussian process in the logarithms (`_curve_smoothing`). Beyond
-the last size, several ways of going on (it stays; straight lines; a decaying slope; power laws with a floor) are mixed
-in shares that a small network reads off the curve's features, with a correction and two scales, downwards and upwards,
-that grow with the distance (`_curve_prior`). The network is a prior learned from real curves: those of the tables with
-odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022), cut at random sizes, thinned, averaged over few
-splits, and synthetic ones of known law. Its scales were then stretched, by horizon, until curves of tables that a fit
-had not seen were covered at the nominal rate. The numbers are in learning_curve_prior.json;
+Inside the measured sizes, a Gaussian process smooths the curve in the logarithms (`_curve_smoothing`). Beyond the last
+size, several continuations are mixed: a constant, straight lines, a decaying slope, and power laws with a floor. A
+small network computes the shares of the mixture from the curve's features (`_curve_prior`). It also computes a
+correction and two scales, downwards and upwards, that grow with the distance.
+
+The network is a prior learned from real curves and from synthetic curves of known form. The real curves are those of
+the tables with odd OpenML numbers in the Learning Curve Database (Mohr et al., 2022). They were cut at random sizes,
+thinned, and averaged over few splits. Then the scales were stretched, for each horizon, until they covered curves of
+tables that were not used in the fit at the nominal rate. The numbers are in learning_curve_prior.json.
 `benchmarks/learning_curves.py` writes that file and reports coverage and error on the tables with even numbers.
 
-What this is not: a law. A curve unlike those of the database (a phase transition beyond the last size, a change of the
-data's distribution) can leave the interval; calibration is an average over curves, and was checked to 8 times the last
-size. Beyond that the scales go on growing in proportion to ln n, which is a choice.
+The forecast gives no guarantee for a single curve. An unusual curve (a phase transition beyond the last size, a change
+of the data's distribution) can leave the interval. The calibration is an average over curves and was checked up to 8
+times the last size. Beyond that, the scales keep growing in proportion to ln n, which is a choice.
 """
 
 import dataclasses
@@ -88,7 +90,7 @@ def prior_from(stored: dict) -> Prior:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """The true mean error at every number of rows, as a distribution; made by `forecast`.
+    """A distribution of the true mean error at every number of rows; `forecast` makes it.
 
     Args:
         smoothed: the measured curve, a batch of one.
@@ -108,11 +110,13 @@ class Forecast:
     shared: float = 0.0
 
     def quantiles(self, sizes, levels) -> Float[np.ndarray, "s q"]:
-        """Quantiles of the true error at n rows, one row a size and one column a level; increasing in the level.
+        """Quantiles of the true error, with one row for each size and one column for each level.
+
+        The quantiles increase with the level.
 
         Args:
-            sizes: numbers of rows, at least 1; within the measured ones this is the smoothed curve.
-            levels: between 0 and 1.
+            sizes: numbers of rows, at least 1. Within the measured sizes, quantiles are those of the smoothed curve.
+            levels: levels of the quantiles, between 0 and 1.
         """
         logs = np.log(np.atleast_1d(np.asarray(sizes, float)))
         normal = special.ndtri(np.atleast_1d(np.asarray(levels, float)))[None]
@@ -132,10 +136,11 @@ class Forecast:
     def samples(self, error: float | int, level: float = 0.9) -> Interval:
         """The smallest number of rows at which the curve is at or below `error`.
 
-        The value is where the median first is, the lower end where the lower quantile first is, the upper end where
-        the upper one is: math.inf where that is nowhere up to 10,000 times the last measured size. From the size on
-        from which everything measured is at or below `error`, so is the median. Before the first size nothing was
-        measured: value and upper end are not below it, and the lower end is 1 where the curve is there at that size.
+        The value is the number of rows at which the median first reaches `error`. The lower and upper ends are those at
+        which the lower and upper quantiles first reach it. A number is math.inf if this happens nowhere up to 10,000
+        times the last measured size. If all measurements from some size on are at or below `error`, the value is at
+        most this size. Value and upper end are at least the first measured size, because nothing was measured before
+        it. The lower end is 1 if the lower quantile is at or below `error` at the first size.
         """
         logs, curves, first = self._curves(level)
         lower, value, upper = (_first_below(logs, curves[:, i], error, first) for i in range(3))
@@ -148,10 +153,10 @@ class Forecast:
         return Interval(value, min(lower, value), max(upper, value))
 
     def floor(self, level: float = 0.9) -> Interval:
-        """The error that no amount of data crosses: the least of each quantile's curve from the first size on.
+        """The error with unlimited rows: the minimum of each quantile's curve from the first size on.
 
-        `samples` has a finite value, lower or upper end for an error just where the error is at least this value,
-        lower or upper end. Looked at up to 10,000 times the last size.
+        The curves are followed up to 10,000 times the last size. `samples(error)` has a finite value exactly if `error`
+        is at least the value returned here. The same holds for the lower ends and for the upper ends.
         """
         _, curves, first = self._curves(level)
         lower, value, upper = curves[first:].min(axis=0).tolist()
@@ -188,12 +193,12 @@ def forecast(
     """Continue a measured learning curve to more data.
 
     Args:
-        sizes: numbers of training rows, at least 3, increasing.
-        measured: mean held-out loss at each, at least 0, the lower the better.
-        se: standard errors of the means; nan where unknown, 0 where exact.
-        baseline: loss of predicting the mean or the class shares, if known.
-        shared: relative standard error that the means at all sizes have in common, since they are taken on the same
-            rows: averaging over sizes does not lower it. It is a part of `se`.
+        sizes: at least 3 increasing numbers of training rows.
+        measured: the mean held-out loss at each size. Losses are at least 0, and smaller is better.
+        se: the standard errors of the means; nan if unknown, 0 if exact.
+        baseline: the loss of predicting the mean or the class shares, if known.
+        shared: the relative standard error that the means at all sizes share, because they use the same rows. Averaging
+            over sizes does not lower it. It is a part of `se`.
 
     Raises:
         DataError: if there are fewer than 3 sizes, they do not increase, or a loss is negative or not finite.
@@ -208,15 +213,22 @@ def forecast(
     sizes, measured, se = (np.atleast_1d(np.asarray(part, float)) for part in (sizes, measured, se))
     if not (sizes.shape == measured.shape == se.shape and sizes.ndim == 1):
         shapes = ", ".join(str(part.shape) for part in (sizes, measured, se))
-        raise DataError("learning curve", found=f"shapes {shapes}", rule="one loss and one standard error a size")
+        raise DataError(
+            "sizes, measured and se do not fit each other",
+            found=f"shapes {shapes}",
+            rule="one loss and one standard error for each size",
+        )
     if len(sizes) < LEAST:
         raise DataError(
-            "learning curve", found=f"{len(sizes)} sizes", rule=f"at least {LEAST}", remedy="measure at more sizes"
+            "the learning curve has too few sizes",
+            found=len(sizes),
+            rule=f"at least {LEAST}",
+            remedy="measure the loss at more sizes",
         )
     if not (np.all(np.diff(sizes) > 0) and sizes[0] >= 1 and np.isfinite(sizes[-1])):
-        raise DataError("sizes of a learning curve", found=sizes.tolist(), rule="increasing, at least 1")
+        raise DataError("sizes are out of bounds", found=sizes.tolist(), rule="finite, increasing and at least 1")
     if not (np.all(np.isfinite(measured)) and np.all(measured >= 0)):
-        raise DataError("losses of a learning curve", found=measured.tolist(), rule="finite and at least 0")
+        raise DataError("measured is out of bounds", found=measured.tolist(), rule="finite and at least 0")
     known = np.where(np.isfinite(se) & (se >= 0), se, np.nan)
     known = np.sqrt(np.maximum(known**2 - (shared * measured) ** 2, (LEAST_OWN * known) ** 2))
     smoothed = smooth(sizes[None], measured[None], known[None])

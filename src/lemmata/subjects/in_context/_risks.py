@@ -82,10 +82,14 @@ def measured_risks(
         queries: other inputs of each prompt.
 
     Raises:
-        SettingError: an even L, or one below 3.
+        SettingError: for an L that is even or below 3.
     """
     if min(layers) < 3 or any(depth % 2 == 0 for depth in layers):
-        raise SettingError("layers", found=layers, rule="odd and at least 3: a step takes two, after the first")
+        raise SettingError(
+            "layers",
+            found=layers,
+            rule="an odd number of at least 3, because each step after the first layer takes two layers",
+        )
     deepest, cost = max(layers), barron_parameter(functions)
     dimension = jax.eval_shape(functions.frequencies, jnp.zeros((1, functions.columns))).shape[1]
     shapes = ((max(numbers), functions.columns + 1), functions.shape, (max(examples) + queries, dimension + 1))

@@ -23,7 +23,7 @@ def check_number(name: str, value: Any, *, zero: bool = True, infinite: bool = F
         infinite: whether infinity is allowed.
 
     Raises:
-        SettingError: naming the setting.
+        SettingError: if the value is out of range; the message names the setting.
     """
     number = known(value)
     if number is None:
@@ -45,11 +45,11 @@ def count(name: str, value: Any, least: int) -> int:
         least: the smallest that is allowed.
 
     Raises:
-        SettingError: for what is none, or a smaller one.
+        SettingError: if the value is not a whole number, or is smaller.
     """
     number = whole(name, value)
     if number < least:
-        raise SettingError(name, found=number, rule=f"a whole number, at least {least}")
+        raise SettingError(name, found=number, rule=f"a whole number that is at least {least}")
     return number
 
 
@@ -61,12 +61,12 @@ def counts(name: str, values: Any) -> tuple[int, ...]:
         values: what was given.
 
     Raises:
-        SettingError: for what is no sequence of such.
+        SettingError: if the value is not a sequence of such numbers.
     """
     try:
         given = tuple(values)
     except TypeError as error:
-        raise SettingError(name, found=repr(values), rule="whole numbers, at least 1") from error
+        raise SettingError(name, found=repr(values), rule="whole numbers that are at least 1") from error
     return tuple(count(name, value, 1) for value in given)
 
 
@@ -78,10 +78,10 @@ def check_array(name: str, value: Any) -> None:
         value: what was given.
 
     Raises:
-        DataError: naming it.
+        DataError: if the value is not valid; the message names it.
     """
     if not isinstance(value, jax.Array | np.ndarray):
-        raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="jnp.asarray of it")
+        raise DataError(name, found=f"a {type(value).__name__}", rule="an array", remedy="convert it with jnp.asarray")
 
 
 def check_covariances(cross: Any, left: Any, right: Any) -> None:
@@ -93,7 +93,8 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
         right: variances of the other.
 
     Raises:
-        DataError: for NaN, negative variances, and |cross| > sqrt(left right), by more than rounding.
+        DataError: for entries that are not finite, negative variances, and |cross| above sqrt(left right) by more than
+            rounding.
     """
     for name, given in (("cross", cross), ("left", left), ("right", right)):
         if np.size(given):
@@ -104,10 +105,12 @@ def check_covariances(cross: Any, left: Any, right: Any) -> None:
     rounding = _ROUNDING * max(np.abs(first).max(), np.abs(second).max())
     for name, variances in (("left", first), ("right", second)):
         if variances.min() < -rounding:
-            raise DataError(name, found=f"{variances.min():g}", rule="variances are at least 0")
+            raise DataError(name, found=f"the variance {variances.min():g}", rule="variances that are not negative")
     excess = np.max(np.abs(covariances) - np.sqrt(np.maximum(first, 0.0) * np.maximum(second, 0.0)))
     if excess > rounding:
-        raise DataError("cross", found=f"{excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)")
+        raise DataError(
+            "cross", found=f"a value that is {excess:.3g} above sqrt(left right)", rule="|cross| <= sqrt(left right)"
+        )
 
 
 def check_variances(name: str, variances: Any, inducing: Any) -> None:
@@ -119,7 +122,7 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
         inducing: the Gram matrix of others, whose diagonal is not to be negative either.
 
     Raises:
-        DataError: naming which.
+        DataError: for a negative variance; the message names it.
     """
     own, matrix = known(variances), known(inducing)
     if own is None or matrix is None or own.size == 0:
@@ -128,7 +131,7 @@ def check_variances(name: str, variances: Any, inducing: Any) -> None:
     floor = -_ROUNDING * max(np.abs(own).max(), np.abs(diagonal).max())
     for what, values in ((name, own), ("the diagonal of the Gram matrix", diagonal)):
         if values.min() < floor:
-            raise DataError(what, found=f"{values.min():g}", rule="variances are at least 0")
+            raise DataError(what, found=f"the variance {values.min():g}", rule="variances that are not negative")
 
 
 def check_factor(name: str, factor: Array) -> None:
@@ -139,7 +142,7 @@ def check_factor(name: str, factor: Array) -> None:
         factor: lower triangular, NaN where there is none.
 
     Raises:
-        NotPositiveDefiniteError: naming the matrix.
+        NotPositiveDefiniteError: if the matrix is not positive definite; the message names it.
     """
     values = known(factor)
     if values is None:
@@ -148,9 +151,9 @@ def check_factor(name: str, factor: Array) -> None:
     if not pivots.min() > np.finfo(values.dtype).eps * sizes.max():  # NaN, too
         raise NotPositiveDefiniteError(
             name,
-            found="no Cholesky factor, or one of rounding",
-            rule="all eigenvalues above 0",
-            remedy="other inducing points, or a jitter above 0",
+            found="that it has no Cholesky factor, or only a factor made of rounding errors",
+            rule="a matrix with all eigenvalues above 0",
+            remedy="use other inducing points, or a jitter above 0",
         )
 
 
@@ -162,11 +165,13 @@ def check_semidefinite(name: str, matrix: Any) -> None:
         matrix: symmetric.
 
     Raises:
-        NotPositiveDefiniteError: naming it.
+        NotPositiveDefiniteError: if the value is not valid; the message names it.
     """
     values = known(matrix)
     if values is None:
         return
     eigenvalues = np.linalg.eigvalsh(values)
     if eigenvalues[0] < -_ROUNDING * np.abs(eigenvalues).max():
-        raise NotPositiveDefiniteError(name, found=f"an eigenvalue of {eigenvalues[0]:.3g}", rule="none is below 0")
+        raise NotPositiveDefiniteError(
+            name, found=f"an eigenvalue of {eigenvalues[0]:.3g}", rule="no negative eigenvalue"
+        )

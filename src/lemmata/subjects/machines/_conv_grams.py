@@ -34,15 +34,15 @@ def check_grams(grams: ConvolutionalGrams) -> None:
         grams: of a layer.
 
     Raises:
-        ShapeError: where the inducing Gram matrix is not square and symmetric, or another has not its shape.
-        DataError: for NaN, and for negative variances.
+        ShapeError: if the inducing Gram matrix is not square and symmetric, or another matrix does not fit its shape.
+        DataError: for entries that are not finite, and for negative variances.
     """
     check_gram("inducing", grams.inducing)
     if grams.cross.ndim != 4 or grams.cross.shape[3] != len(grams.inducing):
-        rule = f"images, two axes of sites, {len(grams.inducing)} inducing points"
+        rule = f"axes for images, two axes of positions, and {len(grams.inducing)} inducing points"
         raise ShapeError("cross", found=f"shape {grams.cross.shape}", rule=rule)
     if grams.variance.shape != grams.cross.shape[:3]:
-        rule = f"{grams.cross.shape[:3]}, those of cross"
+        rule = f"shape {grams.cross.shape[:3]}, like the first axes of cross"
         raise ShapeError("variance", found=f"shape {grams.variance.shape}", rule=rule)
     check_numbers("cross", grams.cross)
     check_numbers("variance", grams.variance)
@@ -63,9 +63,9 @@ def patch_grams(
         bias: added to every covariance, at least 0.
 
     Raises:
-        ShapeError: for other shapes.
-        SettingError: where k is even; for a bias out of its range.
-        DataError: for NaN.
+        ShapeError: for wrong shapes.
+        SettingError: if k is even, or for a bias out of its range.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -75,9 +75,9 @@ def patch_grams(
         ([[9.0]], [3.0], [[[1.0, 1.0], [1.0, 1.0]]])
     """
     if images.ndim != 4:
-        raise ShapeError("images", found=f"shape {images.shape}", rule="images, two axes of sites, channels")
+        raise ShapeError("images", found=f"shape {images.shape}", rule="shape (images, height, width, channels)")
     if patches.ndim != 4 or patches.shape[1] != patches.shape[2] or patches.shape[3] != images.shape[3]:
-        rule = f"patches, two equal axes of sites, {images.shape[3]} channels"
+        rule = f"patches with two equal axes of positions and {images.shape[3]} channels"
         raise ShapeError("patches", found=f"shape {patches.shape}", rule=rule)
     check_numbers("images", images)
     check_numbers("patches", patches)
@@ -104,7 +104,7 @@ def windows(values: Float[Array, "n h w *c"], size: int) -> list[tuple[int, int,
         SettingError: for an even size.
     """
     if size % 2 == 0:
-        raise SettingError("size of the window", found=size, rule="odd, so that it has a middle")
+        raise SettingError("size of the window", found=size, rule="an odd number, so that the window has a middle")
     around, (height, width) = size // 2, values.shape[1:3]
     padded = jnp.pad(values, [(0, 0), (around, around), (around, around)] + [(0, 0)] * (values.ndim - 3))
     return [(y, x, padded[:, y : y + height, x : x + width]) for y in range(size) for x in range(size)]

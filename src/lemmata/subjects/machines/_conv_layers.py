@@ -37,9 +37,9 @@ def convolve_grams(
         stride: which sites are kept, from the first: every one, every second, ...
 
     Raises:
-        ShapeError: for other shapes.
-        SettingError: for an even window, or a stride that is no whole number of at least 1.
-        DataError: for NaN.
+        ShapeError: for wrong shapes.
+        SettingError: for an even window, or a stride that is not a whole number of at least 1.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -51,11 +51,11 @@ def convolve_grams(
     """
     check_grams(grams)
     if mixing.ndim != 4 or mixing.shape[0] != mixing.shape[1] or mixing.shape[3] != len(grams.inducing):
-        rule = f"two equal axes of the window, new inducing points, {len(grams.inducing)} old ones"
+        rule = f"two equal axes of the window, the new inducing points, and {len(grams.inducing)} old ones"
         raise ShapeError("mixing", found=f"shape {mixing.shape}", rule=rule)
     check_numbers("mixing", mixing)
     if whole("stride", stride) < 1:
-        raise SettingError("stride", found=stride, rule="at least 1")
+        raise SettingError("stride", found=stride, rule="a whole number that is at least 1")
     size = mixing.shape[0]
     flat = mixing.reshape(size**2, *mixing.shape[2:])
     inducing = jnp.einsum("dqp,drp->qr", flat @ grams.inducing, flat) / size**2
@@ -79,7 +79,7 @@ def rectify_grams(
         bias: what is added, at least 0.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
         SettingError: for a weight or bias out of its range.
 
     Example:
@@ -113,9 +113,9 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
             inverted.
 
     Raises:
-        ShapeError: for another shape, and for a G that is not symmetric.
-        DataError: for NaN.
-        NotPositiveDefiniteError: where K_ii cannot be inverted, or an eigenvalue of G is below 0.
+        ShapeError: for a wrong shape, and for a G that is not symmetric.
+        DataError: for entries that are not finite.
+        NotPositiveDefiniteError: if K_ii cannot be inverted, or an eigenvalue of G is below 0.
         SettingError: for a jitter out of its range.
 
     Example:
@@ -128,7 +128,7 @@ def replace_gram(grams: ConvolutionalGrams, learned: Float[Array, "q r"], *, jit
     """
     check_grams(grams)
     if learned.shape != grams.inducing.shape:
-        raise ShapeError("learned", found=f"shape {learned.shape}", rule=f"{grams.inducing.shape}, that of inducing")
+        raise ShapeError("learned", found=f"shape {learned.shape}", rule=f"shape {grams.inducing.shape}, like inducing")
     check_gram("learned", learned)
     check_semidefinite("learned", learned)
     weights = site_weights(grams, jitter)
@@ -145,7 +145,7 @@ def root(inducing: Float[Array, "p p"], jitter: float = 0.0) -> Float[Array, "p 
         jitter: at least 0.
 
     Raises:
-        NotPositiveDefiniteError: where there is none.
+        NotPositiveDefiniteError: if there is no Cholesky factor.
         SettingError: for a jitter out of its range.
     """
     check_number("jitter", jitter)
@@ -178,9 +178,9 @@ def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> Convolut
             variance ("local"). "image" and "local" treat an image alone, whatever else is in the batch.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
-        DataError: for a norm of 0, as of a black image.
-        SettingError: for another word.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
+        DataError: for a norm of 0, which a black image has.
+        SettingError: for an unknown word.
 
     Example:
         >>> import jax.numpy as jnp
@@ -202,8 +202,8 @@ def normalise_grams(grams: ConvolutionalGrams, over: Norm = "image") -> Convolut
             raise DataError(
                 f"norms of {what}",
                 found=f"0 for {(~(values > 0)).sum()} of {values.size}",
-                rule="above 0",
-                remedy="leave out black images, or a bias above 0 in patch_grams",
+                rule="norms above 0",
+                remedy="leave out black images, or set a bias above 0 in patch_grams",
             )
     cross = grams.cross / (site[..., None] * point)
     return ConvolutionalGrams(grams.inducing / jnp.outer(point, point), cross, grams.variance / site**2)

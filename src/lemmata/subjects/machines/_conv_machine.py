@@ -106,8 +106,8 @@ def initial_machine(
 
     Raises:
         ShapeError: for images of another shape.
-        SettingError: where counts and strides do not fit, or are not positive.
-        DataError: for NaN.
+        SettingError: if counts and strides do not fit, or are not positive.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -119,12 +119,12 @@ def initial_machine(
     """
     require_float64("a deep kernel machine")
     if images.ndim != 4:
-        raise ShapeError("images", found=f"shape {images.shape}", rule="images, two axes of sites, channels")
+        raise ShapeError("images", found=f"shape {images.shape}", rule="shape (images, height, width, channels)")
     check_numbers("images", images)
     inducing, strides = counts("inducing", inducing), counts("strides", strides)
     if len(inducing) != len(strides) + 1 or len(strides) < 1:
         found = f"{len(inducing)} counts and {len(strides)} strides"
-        raise SettingError("inducing", found=found, rule="one count more than strides, at least two")
+        raise SettingError("inducing", found=found, rule="one count more than strides, and at least two counts")
     random = np.random.default_rng(np.asarray(jax.random.bits(key, (4,))))
     patches = _gathered(images, random, inducing[0])
     grams, mixings = _first(images, patches), []
@@ -174,8 +174,8 @@ def machine_objective(
         stiffness: nu, at least 0; where it is infinite the divergence must be 0, and is left out.
 
     Raises:
-        ShapeError: where images do not fit the machine, or targets the images.
-        DataError: for NaN.
+        ShapeError: if images do not fit the machine, or targets the images.
+        DataError: for entries that are not finite.
         SettingError: for a stiffness out of its range.
 
     Example:
@@ -222,8 +222,8 @@ def train_machine(
         The machine, and the objective before each step.
 
     Raises:
-        ShapeError: where images do not fit the machine, or targets the images.
-        DataError: for NaN.
+        ShapeError: if images do not fit the machine, or targets the images.
+        DataError: for entries that are not finite.
         SettingError: for a stiffness, steps or a rate out of range.
 
     Example:
@@ -256,10 +256,12 @@ def train_machine(
 def _check_rows(machine: ConvolutionalMachine, images: Array, targets: Array) -> None:
     channels = machine.patches.shape[3]
     if images.ndim != 4 or images.shape[3] != channels:
-        rule = f"images, two axes of sites, {channels} channels"
+        rule = f"shape (images, height, width, channels) with {channels} channels"
         raise ShapeError("images", found=f"shape {images.shape}", rule=rule)
     if targets.ndim != 2 or len(targets) != len(images):
-        raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{len(images)} rows, a column an output")
+        raise ShapeError(
+            "targets", found=f"shape {targets.shape}", rule=f"{len(images)} rows, with one column for each output"
+        )
     check_numbers("images", images)
     check_numbers("targets", targets)
 

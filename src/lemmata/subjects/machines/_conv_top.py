@@ -45,9 +45,9 @@ def pool_grams(grams: ConvolutionalGrams, *, residuals: Residuals = "independent
         jitter: as in `replace_gram`.
 
     Raises:
-        ShapeError, DataError: for arrays that are no Grams.
-        SettingError: for another word, or a jitter out of its range.
-        NotPositiveDefiniteError: where K_ii cannot be inverted.
+        ShapeError, DataError: for arrays that are not valid Gram matrices.
+        SettingError: for an unknown word, or a jitter out of its range.
+        NotPositiveDefiniteError: if K_ii cannot be inverted.
 
     Example:
         >>> import jax.numpy as jnp
@@ -100,10 +100,10 @@ def induced_posterior(
         jitter: as in `replace_gram`.
 
     Raises:
-        ShapeError: where targets are not one row an image, or the covariances do not fit each other.
-        DataError: for NaN, and for negative variances.
+        ShapeError: if there is not one row of targets for each image, or the covariances do not fit each other.
+        DataError: for entries that are not finite, and for negative variances.
         SettingError: for a noise or jitter out of its range.
-        NotPositiveDefiniteError: where K_ii cannot be inverted.
+        NotPositiveDefiniteError: if K_ii cannot be inverted.
 
     Example:
         >>> import jax.numpy as jnp
@@ -115,7 +115,9 @@ def induced_posterior(
     _check_top(top)
     check_number("noise", noise, zero=False)
     if targets.ndim != 2 or len(targets) != len(top.cross):
-        raise ShapeError("targets", found=f"shape {targets.shape}", rule=f"{len(top.cross)} rows, a column an output")
+        raise ShapeError(
+            "targets", found=f"shape {targets.shape}", rule=f"{len(top.cross)} rows, with one column for each output"
+        )
     check_numbers("targets", targets)
     n, columns = targets.shape
     factor = root(top.inducing, jitter)
@@ -133,9 +135,17 @@ def induced_posterior(
 def _check_top(top: PooledGrams) -> None:
     check_gram("inducing", top.inducing)
     if top.cross.ndim != 2 or top.cross.shape[1] != len(top.inducing):
-        raise ShapeError("cross", found=f"shape {top.cross.shape}", rule=f"images, {len(top.inducing)} inducing points")
+        raise ShapeError(
+            "cross",
+            found=f"shape {top.cross.shape}",
+            rule=f"shape (images, {len(top.inducing)}), one column for each inducing point",
+        )
     if top.variance.shape != top.cross.shape[:1]:
-        raise ShapeError("variance", found=f"shape {top.variance.shape}", rule=f"{top.cross.shape[:1]}, one an image")
+        raise ShapeError(
+            "variance",
+            found=f"shape {top.variance.shape}",
+            rule=f"shape {top.cross.shape[:1]}, one number for each image",
+        )
     check_numbers("cross", top.cross)
     check_numbers("variance", top.variance)
     check_variances("variance", top.variance, top.inducing)

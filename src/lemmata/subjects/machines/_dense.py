@@ -57,16 +57,20 @@ class DenseMachine(NamedTuple):
             own: G_0 of each other row with itself.
 
         Raises:
-            ShapeError: where these do not fit each other or the machine.
-            DataError: for what are no arrays, for NaN, and for negative entries of `own`.
+            ShapeError: if the arrays do not fit each other or the machine.
+            DataError: for values that are not arrays, entries that are not finite, and negative entries of `own`.
         """
         n = len(self.gram_0)
         check_array("cross", cross)
         check_array("own", own)
         if cross.ndim != 2 or len(cross) != n:
-            raise ShapeError("cross", found=f"shape {cross.shape}", rule=f"({n}, m), the machine's rows and others")
+            raise ShapeError(
+                "cross", found=f"shape {cross.shape}", rule=f"shape ({n}, m), from the rows of the machine to m others"
+            )
         if own.shape != cross.shape[1:]:
-            raise ShapeError("own", found=f"shape {own.shape}", rule=f"{cross.shape[1:]}, one a column of cross")
+            raise ShapeError(
+                "own", found=f"shape {own.shape}", rule=f"shape {cross.shape[1:]}, one number for each column of cross"
+            )
         if len(own):
             check_numbers("cross", cross)
             check_numbers("own", own)
@@ -107,13 +111,13 @@ def deep_kernel_machine(
         start: a key for a random start of the search; None starts from the prior.
 
     Raises:
-        SettingError: for a setting out of its range; for noise 0 where the labels' columns have a rank below n and a nu
-            is not above C, since the objective then has no maximum in a linear machine, and may have none in one of
-            ReLUs (with two equal labels and nu below 1, say, though it has one with two opposite labels).
-        ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
-        NotPositiveDefiniteError: where K(G_0) is not positive definite, as with equal rows.
-        SolverError: where the search did not settle.
-        DataError, PrecisionError: for NaN; without float64.
+        SettingError: for a setting out of its range. Also for noise 0 if the columns of the labels have a rank below n
+            and a nu is not above C. The objective has no maximum in a linear machine then, and may have none in a
+            machine of ReLUs.
+        ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
+        NotPositiveDefiniteError: if K(G_0) is not positive definite, for example because rows are equal.
+        SolverError: if the search did not converge.
+        DataError, PrecisionError: for entries that are not finite; PrecisionError if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -135,10 +139,10 @@ def deep_kernel_machine(
     first = np.zeros(shape) if start is None else np.asarray(0.5 * jax.random.normal(start, shape))
     if not np.isfinite(value(np.zeros(shape).ravel())[0]):
         raise NotPositiveDefiniteError(
-            "the prior's Gram matrix K(G_0)",
-            found="no Cholesky factor",
-            rule="all eigenvalues above 0",
-            remedy="leave out rows that occur twice, or add a small multiple of the identity to G_0",
+            "Gram matrix K(G_0) of the prior",
+            found="that it has no Cholesky factor",
+            rule="a matrix with all eigenvalues above 0",
+            remedy="remove duplicate rows, or add a small multiple of the identity to G_0",
         )
     found = _settled(value, first.ravel(), float(y.shape[1] + weights.max()))
     raw = jnp.asarray(found.reshape(shape))
@@ -170,10 +174,10 @@ def _settled(value: Callable[[np.ndarray], tuple[float, np.ndarray]], start: np.
         left = float(np.abs(value(x)[1]).max()) / scale
     if not left <= _GRADIENT:
         raise SolverError(
-            "the search for Gram matrices",
+            "search for Gram matrices",
             found=f"a gradient of {left:.2g} after {found.nit} steps",
-            rule=f"at most {_GRADIENT:g} of the weights",
-            remedy="more noise, or a larger nu",
+            rule=f"a gradient of at most {_GRADIENT:g} times the weights",
+            remedy="use more noise, or a larger nu",
         )
     return x
 
@@ -184,21 +188,26 @@ def _checked(gram_0: Array, y: Array, layers: int, nu: float | Array, noise: flo
     check_array("labels", y)
     check_numbers("labels", y)
     if y.ndim != 2 or len(y) != len(gram_0):
-        rule = f"({len(gram_0)}, C), a row for each of the Gram matrix"
+        rule = f"shape ({len(gram_0)}, C), one row for each row of the Gram matrix"
         raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
     check_whole("layers", layers, 1, "layers")
     if np.asarray(nu).dtype.kind not in "iuf" or np.shape(nu) not in ((), (1,), (layers,)):
-        raise SettingError("nu", found=repr(nu), rule=f"one number, or {layers}, one a layer")
+        raise SettingError("nu", found=repr(nu), rule=f"one number, or {layers} numbers, one for each layer")
     weights = np.broadcast_to(np.asarray(nu, float), (layers,))
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise SettingError("nu", found=nu, rule="finite numbers above 0", remedy="K(G) itself is the limit of large nu")
+        raise SettingError(
+            "nu",
+            found=nu,
+            rule="finite numbers above 0",
+            remedy="use a large nu to approach K(G), which is the limit of infinite nu",
+        )
     check_number("noise", noise)
     if noise == 0 and weights.min() <= y.shape[1] and np.linalg.matrix_rank(y) < len(y):
         raise SettingError(
             "noise",
-            found=f"0 with nu {weights.min():g} and labels of {y.shape[1]} columns, of rank below {len(y)}",
-            rule=f"above 0 there: directions without labels {_SHRINK[kernel]}",
-            remedy="noise above 0, or every nu above the number of columns",
+            found=f"noise 0 with nu {weights.min():g} and labels of {y.shape[1]} columns, whose rank is below {len(y)}",
+            rule=f"noise above 0 in this case, because directions without labels {_SHRINK[kernel]}",
+            remedy="set a noise above 0, or every nu above the number of columns",
         )
     return weights
 

@@ -23,10 +23,10 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
         prior: K, positive definite, of the same shape.
 
     Raises:
-        ShapeError: where a matrix is not square and symmetric, or their sizes differ.
-        NotPositiveDefiniteError: where one is not positive definite; names it.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if a matrix is not square and symmetric, or their sizes differ.
+        NotPositiveDefiniteError: if a matrix is not positive definite; the message names it.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp
@@ -38,7 +38,9 @@ def gaussian_divergence(gram: Float[Array, "n columns"], prior: Float[Array, "m 
     for name, matrix in (("the Gram matrix", gram), ("the prior's Gram matrix", prior)):
         check_gram(name, matrix)
     if gram.shape != prior.shape:
-        raise ShapeError("Gram matrices", found=f"shapes {gram.shape} and {prior.shape}", rule="one shape")
+        raise ShapeError(
+            "Gram matrices", found=f"shapes {gram.shape} and {prior.shape}", rule="the same shape for both"
+        )
     factor, base = _factor("the Gram matrix", gram), _factor("the prior's Gram matrix", prior)
     ratio = solve_triangular(base, factor, lower=True)
     # the diagonal of the triangular L^-1 R is R_ii / L_ii
@@ -50,9 +52,10 @@ def _factor(name: str, matrix: Array) -> Array:
     values = known(factor)
     if values is not None and values[0, 0] != values[0, 0]:
         raise NotPositiveDefiniteError(
-            f"{name} is not positive definite",
-            found="no Cholesky factor",
-            rule="all eigenvalues above 0: the divergence from or of a singular normal law is infinite",
+            name,
+            found="that it has no Cholesky factor",
+            rule="a matrix with all eigenvalues above 0, because the divergence is infinite for a "
+            "singular normal distribution",
             remedy="add a small multiple of the identity",
         )
     return factor

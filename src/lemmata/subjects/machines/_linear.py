@@ -36,9 +36,9 @@ def linear_deep_kernel_machine(
         nu: the weight of each layer's divergence, above 0.
 
     Raises:
-        SettingError: for a nu out of its range; where the objective has no maximum.
-        ShapeError: where G_0 is not square and symmetric, or has not as many rows as the labels.
-        NotPositiveDefiniteError: where G_0 is not positive definite.
+        SettingError: for a nu out of its range, or if the objective has no maximum.
+        ShapeError: if G_0 is not square and symmetric, or does not have as many rows as the labels.
+        NotPositiveDefiniteError: if G_0 is not positive definite.
 
     Example:
         >>> import numpy as np
@@ -52,17 +52,26 @@ def linear_deep_kernel_machine(
     check_whole("layers", layers, 1, "layers")
     gram_0, y = np.asarray(gram_0), np.asarray(y)
     if y.ndim != 2 or len(y) != len(gram_0):
-        rule = f"({len(gram_0)}, C), a row for each of the Gram matrix"
+        rule = f"shape ({len(gram_0)}, C), one row for each row of the Gram matrix"
         raise ShapeError("labels", found=f"shape {y.shape}", rule=rule)
     columns = y.shape[1]
     check_number("nu", nu, zero=False)
     if nu <= columns and np.linalg.matrix_rank(y) < len(y):
         found = f"{nu} with labels of {columns} columns, of rank below {len(y)}"
-        raise SettingError("nu", found=found, rule="above the number of columns there: else there is no maximum")
+        raise SettingError(
+            "nu",
+            found=found,
+            rule="a number above the number of columns in this case, because there is no maximum otherwise",
+        )
     try:
         root = np.linalg.cholesky(gram_0)
     except np.linalg.LinAlgError:
-        raise NotPositiveDefiniteError("the inputs' Gram matrix", rule="all eigenvalues above 0") from None
+        raise NotPositiveDefiniteError(
+            "Gram matrix of the inputs",
+            rule="a matrix with all eigenvalues above 0",
+            found="that it is not positive definite",
+            remedy="remove duplicate rows, or add a small multiple of the identity",
+        ) from None
     half = scipy.linalg.solve_triangular(root, y, lower=True)
     vectors, singular, _ = np.linalg.svd(half, full_matrices=True)
     s = np.zeros(len(y))

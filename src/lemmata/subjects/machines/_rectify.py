@@ -29,9 +29,9 @@ def rectify(
         right: variances of v: a row for its columns.
 
     Raises:
-        DataError: for NaN, negative variances, and |cross| > sqrt(left right), by more than rounding; traced numbers
-            pass.
-        PrecisionError: without float64.
+        DataError: for entries that are not finite, negative variances, and |cross| above sqrt(left right) by more than
+            rounding. Traced numbers are not checked.
+        PrecisionError: if float64 is off.
 
     Example:
         >>> import jax.numpy as jnp

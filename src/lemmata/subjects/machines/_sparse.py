@@ -44,8 +44,8 @@ class SparseMachine(eqx.Module):
             x: rows.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x)
         z, d = self.points, x.shape[1]
@@ -58,7 +58,7 @@ class SparseMachine(eqx.Module):
         columns = self.points.shape[-1]
         check_array("rows x", x)
         if x.ndim != 2 or x.shape[1] != columns:
-            rule = f"(n, {columns}), the columns of the inducing points"
+            rule = f"shape (n, {columns}), with the columns of the inducing points"
             raise ShapeError("rows x", found=f"shape {x.shape}", rule=rule)
         if len(x) or y is not None:
             check_numbers("rows x", x)
@@ -66,7 +66,7 @@ class SparseMachine(eqx.Module):
             return
         check_array("labels", y)
         if y.ndim != 2 or len(y) != len(x):
-            raise ShapeError("labels", found=f"shape {y.shape}", rule=f"({len(x)}, C), a row for each of x")
+            raise ShapeError("labels", found=f"shape {y.shape}", rule=f"shape ({len(x)}, C), one row for each row of x")
         check_numbers("labels", y)
 
     def _prior(self, grams: Grams) -> Grams:
@@ -85,8 +85,8 @@ class SparseMachine(eqx.Module):
             y: labels.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points, or other rows than y.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points, or another number of rows than y.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x, y)
         last, noise = self.covariances(x), jnp.exp(self.log_noise)
@@ -118,7 +118,7 @@ class SparseMachine(eqx.Module):
             nu: the weight of every layer, at least 0.
 
         Raises:
-            ShapeError, DataError: as `likelihood`.
+            ShapeError, DataError: for the same reasons as `likelihood`.
             SettingError: for a nu out of its range.
         """
         check_number("nu", nu)
@@ -132,7 +132,7 @@ class SparseMachine(eqx.Module):
             y: labels.
 
         Raises:
-            ShapeError, DataError: as `likelihood`.
+            ShapeError, DataError: for the same reasons as `likelihood`.
         """
         self._check(x, y)
         return _weights(self, x, y)
@@ -145,13 +145,14 @@ class SparseMachine(eqx.Module):
             weights: of `weights`.
 
         Raises:
-            ShapeError: where x has other columns than the inducing points, or `weights` not a row for each of these.
-            DataError: for NaN, and for what is no array.
+            ShapeError: if x has other columns than the inducing points, or `weights` does not have one row for each
+                inducing point.
+            DataError: for entries that are not finite, and for values that are not arrays.
         """
         self._check(x)
         check_array("weights", weights)
         if weights.ndim != 2 or len(weights) != len(self.points):
-            rule = f"({len(self.points)}, C), a row for each inducing point"
+            rule = f"shape ({len(self.points)}, C), one row for each inducing point"
             raise ShapeError("weights", found=f"shape {weights.shape}", rule=rule)
         check_numbers("weights", weights)
         return _outputs(self, x, weights)
@@ -193,9 +194,9 @@ def train_sparse_machine(
         The trained machine, and the objective before each step, in nats a row.
 
     Raises:
-        PrecisionError: without float64.
-        ShapeError: where x has other columns than the inducing points, or other rows than y.
-        DataError: for NaN, and for what is no array.
+        PrecisionError: if float64 is off.
+        ShapeError: if x has other columns than the inducing points, or another number of rows than y.
+        DataError: for entries that are not finite, and for values that are not arrays.
         SettingError: for a nu, steps or a rate out of range.
         UnknownNameError: for a machine of an unknown map.
     """

@@ -48,8 +48,8 @@ def galerkin_weights(
     check_whole("heads", heads, 1, "heads")
     check_whole("width", width, 2, "channels")
     if width % heads or width // heads < 2:
-        rule = "the width is a multiple of the heads, at least two channels a head: a norm of one channel is 0"
-        raise SettingError("heads", found=f"{heads} of {width} channels", rule=rule)
+        rule = "a width that is a multiple of the heads and gives each head two channels, as the norm of one is 0"
+        raise SettingError("heads", found=f"{heads} heads for {width} channels", rule=rule)
     q, k, v = (affine(own, width, width, scale=scale, dtype=dtype) for own in jax.random.split(key, 3))
     ones, zeros = (jnp.full((heads, width // heads), value, q.weight.dtype) for value in (1.0, 0.0))
     return GalerkinAttention(q, k, v, ones, zeros, ones, zeros)
@@ -79,8 +79,8 @@ def galerkin_attention(
         normed: whether keys and values are normed; without it the term is a cubic form of the channels.
 
     Raises:
-        ShapeError: where x or `over` has other channels than the parameters.
-        DataError: for NaN.
+        ShapeError: if x or `over` has other channels than the parameters.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax
@@ -97,7 +97,7 @@ def galerkin_attention(
     for name, points in (("x", x), ("over", mean_over)):
         check_numbers(name, points)
         if jnp.ndim(points) != 2 or points.shape[1] != width:
-            raise ShapeError(name, found=f"shape {jnp.shape(points)}", rule=f"(points, {width}), as params")
+            raise ShapeError(name, found=f"shape {jnp.shape(points)}", rule=f"shape (points, {width}), like params")
     split = lambda own, points: own(points).reshape(len(points), *params.key_scale.shape)
     q, k, v = split(params.query, x), split(params.key, mean_over), split(params.value, mean_over)
     if normed:

@@ -18,7 +18,7 @@ def pixel_centres(height: int, width: int) -> Float[np.ndarray, "pixels 2"]:
         width: columns of pixels.
 
     Raises:
-        SettingError: for what are no whole numbers, at least 1.
+        SettingError: for values that are not whole numbers of at least 1.
     """
     check_whole("height", height, 1, "pixels")
     check_whole("width", width, 1, "pixels")
@@ -58,8 +58,8 @@ def bilinear(image: Float[Array, "h w channels"], positions: Float[Array, "m 2"]
         positions: in the unit square, rows first.
 
     Raises:
-        ShapeError: where an array has another shape.
-        DataError: for NaN, and for positions outside the unit square.
+        ShapeError: if an array has another shape.
+        DataError: for entries that are not finite, and for positions outside the unit square.
     """
     check_image("image", image, channels=None)
     check_positions("positions", positions)
@@ -83,18 +83,18 @@ def resize(image: Real[np.ndarray, "h w channels"], shape: tuple[int, int]) -> R
         shape: rows and columns of the result.
 
     Raises:
-        ShapeError: where the image is no array of rows, columns and channels.
-        SettingError: for a shape that is not two whole numbers, at least 1.
-        DataError: for NaN, and for truth values.
+        ShapeError: if the image is not an array of rows, columns and channels.
+        SettingError: for a shape that is not two whole numbers of at least 1.
+        DataError: for entries that are not finite, and for booleans.
     """
     check_image("image", image, channels=None)
     if np.shape(shape) != (2,):
-        raise SettingError("shape", found=repr(shape), rule="two whole numbers, rows and columns")
+        raise SettingError("shape", found=repr(shape), rule="two whole numbers, for rows and columns")
     for name, count in zip(("rows", "columns"), shape, strict=True):
         check_whole(f"shape, {name}", count, 1, name)
     dtype = np.asarray(image).dtype
     if dtype.kind == "b":
-        raise DataError("image", found="truth values", rule="numbers", remedy="image.astype(float)")
+        raise DataError("image", found="boolean values", rule="numbers", remedy="convert it with image.astype(float)")
     rows, columns = (cubic_weights(old, new) for old, new in zip(image.shape[:2], shape, strict=True))
     found = weighted(rows, columns, np.asarray(image))
     if dtype.kind in "iu":
@@ -138,16 +138,16 @@ def peak_signal_to_noise(
         border: pixels at each edge that do not count.
 
     Raises:
-        ShapeError: where the two differ in shape, or the border leaves nothing.
-        SettingError: for a border that is no whole number, at least 0.
-        DataError: for NaN, and for a reference whose values are not in [0, 1].
+        ShapeError: if the two differ in shape, or the border leaves nothing.
+        SettingError: for a border that is not a whole number of at least 0.
+        DataError: for entries that are not finite, and for a reference whose values are not in [0, 1].
     """
     check_numbers("image", image)
     check_colours("reference", reference)
     check_whole("border", border, 0, "pixels")
     if np.ndim(reference) < 2 or np.shape(image) != np.shape(reference) or 2 * border >= min(np.shape(image)[:2]):
         found = f"{np.shape(image)} and {np.shape(reference)}, border {border}"
-        raise ShapeError("images", found=found, rule="the same shape, with pixels inside the border")
+        raise ShapeError("images", found=found, rule="the same shape for both, with pixels inside the border")
     inside = slice(border, -border or None)
     error = np.mean((np.asarray(image, float) - np.asarray(reference, float))[inside, inside] ** 2)
     return float(np.inf if error == 0 else -10 * np.log10(error))
@@ -166,17 +166,19 @@ def check_colours(name: str, image: Real[np.ndarray | Array, "..."]) -> None:
     check_numbers(name, image)
     values, rule, remedy = known(image), "numbers in [0, 1]", "image / 255 for bytes"
     if not jnp.issubdtype(jnp.result_type(image), jnp.floating):
-        raise DataError(name, found=f"entries of type {jnp.result_type(image)}", rule=rule, remedy=remedy)
+        raise DataError(name, found=f"entries of type {jnp.result_type(image)}", rule=rule, remedy=f"use {remedy}")
     if values is not None and not (values.min() >= -_OVERSHOOT and values.max() <= 1 + _OVERSHOOT):
-        raise DataError(name, found=f"{values.min():.3g} to {values.max():.3g}", rule=rule, remedy=remedy)
+        raise DataError(
+            name, found=f"values from {values.min():.3g} to {values.max():.3g}", rule=rule, remedy=f"use {remedy}"
+        )
 
 
 def check_positions(name: str, positions: Float[np.ndarray | Array, "..."]) -> None:
     """Refuse what are no rows of two coordinates in the unit square; traced ones by their shape alone."""
     check_numbers(name, positions)
     if np.ndim(positions) != 2 or np.shape(positions)[1] != 2:
-        raise ShapeError(name, found=f"shape {np.shape(positions)}", rule="(m, 2), a row for each position")
+        raise ShapeError(name, found=f"shape {np.shape(positions)}", rule="shape (m, 2), one row for each position")
     values = known(positions)
     if values is not None and not np.all((values >= 0) & (values <= 1)):
         found = f"{values.min():.3g} to {values.max():.3g}"
-        raise DataError(name, found=found, rule="between 0 and 1: shares of height and width")
+        raise DataError(name, found=found, rule="numbers between 0 and 1, as shares of height and width")

@@ -125,10 +125,10 @@ class SuperResolutionOperator(eqx.Module):
             over: positions that the kernel integral is a mean over; those that are asked for by default.
 
         Raises:
-            ShapeError: where an array has another shape.
+            ShapeError: if an array has another shape.
             SettingError: for a cell that is not two numbers above 0.
-            DataError: for NaN, for values of the image that are not in [0, 1], and for positions outside the unit
-                square.
+            DataError: for entries that are not finite, for values of the image that are not in [0, 1], and for
+                positions outside the unit square.
         """
         check_image("image", image)
         check_colours("image", image)
@@ -165,11 +165,16 @@ def super_resolve(
 
     Raises:
         SettingError: for a scale below 1.
-        ShapeError: where the image is none.
-        DataError: for NaN, and for values that are not in [0, 1].
+        ShapeError: if the image is not valid.
+        DataError: for entries that are not finite, and for values that are not in [0, 1].
     """
     if not 1 <= scale < np.inf:
-        raise SettingError("scale", found=scale, rule="at least 1: the operator adds pixels", remedy="resize for fewer")
+        raise SettingError(
+            "scale",
+            found=scale,
+            rule="a number of at least 1, because the operator adds pixels",
+            remedy="resize the image to get fewer pixels",
+        )
     check_image("image", image)
     check_colours("image", image)
     rows, columns = (round(side * scale) for side in image.shape[:2])
@@ -194,5 +199,5 @@ def _convolve(x: Float[Array, "h w inputs"], weights: Affine) -> Float[Array, "h
 def _check_cell(cell: tuple[float, float] | Float[Array, "2"]) -> None:
     values = known(jnp.asarray(cell))
     if values is not None and not (values.shape == (2,) and np.all((values > 0) & (values < np.inf))):
-        rule = "two numbers above 0: height and width of a wanted pixel, in pixels of the image"
-        raise SettingError("cell", found=values.tolist(), rule=rule, remedy="(1/scale, 1/scale)")
+        rule = "two numbers above 0, the height and width of an output pixel, in pixels of the image"
+        raise SettingError("cell", found=values.tolist(), rule=rule, remedy="pass (1/scale, 1/scale)")

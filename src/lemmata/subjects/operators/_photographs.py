@@ -17,7 +17,7 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
     scikit-learn reads its files with Pillow, which comes with the extra `photographs`; nothing is fetched.
 
     Raises:
-        DataError: where Pillow or a file is missing.
+        DataError: if Pillow or a file is missing.
 
     Example:
         >>> from lemmata.subjects.operators import photographs
@@ -30,8 +30,8 @@ def photographs() -> dict[str, Float[np.ndarray, "h w 3"]]:
             return {name: (load_sample_image(f"{name}.jpg") / np.float32(255)).astype(np.float32) for name in _NAMES}
     except (ImportError, OSError, AttributeError) as error:
         raise DataError(
-            "the photographs of scikit-learn",
+            "photographs of scikit-learn",
             found=str(error).strip().splitlines()[0],
-            rule="china.jpg and flower.jpg as scikit-learn has them, and Pillow to read them",
-            remedy="pip install 'lemmata[photographs]'",
+            rule="the files china.jpg and flower.jpg of scikit-learn, and Pillow to read them",
+            remedy="install Pillow with pip install 'lemmata[photographs]'",
         ) from error

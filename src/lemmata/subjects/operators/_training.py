@@ -51,18 +51,20 @@ def train_super_resolution(
 
     Raises:
         SettingError: for scales that are not 1 <= low <= high, counts below 1, a rate that is not above 0, or a seed
-            that is no whole number, at least 0.
-        ShapeError: for images smaller than the largest patch, or none.
-        DataError: for NaN, and for values that are not in [0, 1].
+            that is not a whole number of at least 0.
+        ShapeError: without images, or for images smaller than the largest patch.
+        DataError: for entries that are not finite, and for values that are not in [0, 1].
     """
     for name, count in (("steps", steps), ("side", side), ("batch", batch), ("points", points)):
         check_whole(name, count, 1, name)
     if np.shape(scales) != (2,) or not 1 <= scales[0] <= scales[1] < np.inf:
-        raise SettingError("scales", found=scales, rule="(low, high), 1 <= low <= high: the operator adds pixels")
+        raise SettingError(
+            "scales", found=scales, rule="(low, high) with 1 <= low <= high, because the operator adds pixels"
+        )
     if not 0 < learning_rate < np.inf:
         raise SettingError("learning_rate", found=learning_rate, rule="a finite number above 0")
     if whole("seed", seed) < 0:
-        raise SettingError("seed", found=seed, rule="at least 0")
+        raise SettingError("seed", found=seed, rule="a whole number that is not negative")
     images = _checked(images, side, scales[1])
     optimiser = optax.adam(optax.cosine_decay_schedule(learning_rate, steps))
     params, static = eqx.partition(model, eqx.is_array)
@@ -90,17 +92,22 @@ def _checked(
     images: Sequence[np.ndarray] | Float[np.ndarray, "..."], side: int, scale: float | int
 ) -> Sequence[np.ndarray]:
     if len(images) == 0:
-        raise ShapeError("images", found="none", rule="at least one")
+        raise ShapeError("images", found="no image", rule="at least one image")
     if getattr(images, "ndim", 4) == 3:
-        raise ShapeError("images", found="one array of three axes", rule="a sequence of images", remedy="[image]")
+        raise ShapeError(
+            "images",
+            found="a single array with three axes",
+            rule="a sequence of images",
+            remedy="put the image into a list, [image]",
+        )
     needed = round(side * scale)
     for image in images:
         check_image("image", image)
         check_colours("image", image)
         if min(np.shape(image)[:2]) < needed:
             found = " x ".join(map(str, np.shape(image)[:2]))
-            rule = f"at least {needed} pixels a side, {side} times the largest scale {scale:g}"
-            raise ShapeError("image", found=found, rule=rule, remedy="a smaller side or scale")
+            rule = f"at least {needed} pixels on each side, which is {side} times the largest scale {scale:g}"
+            raise ShapeError("image", found=f"{found} pixels", rule=rule, remedy="use a smaller side or scale")
     return list(images)
 
 

@@ -92,14 +92,14 @@ def expected_best(losses: Float[np.ndarray, " n"], k: int) -> float:
     The i-th smallest of n is the best with probability C(n - i, k - 1)/C(n, k). Infinite where that can be all of them.
 
     Raises:
-        SettingError: k below 1 or above n.
+        SettingError: for k below 1 or above n.
 
     >>> expected_best(np.array([3.0, 1.0, 2.0]), 2)
     1.3333333333333333
     """
     n = len(losses)
     if not 1 <= k <= n:
-        raise SettingError("k", found=k, rule=f"from 1 to the number {n} of losses")
+        raise SettingError("k", found=k, rule=f"a whole number from 1 to {n}, the number of losses")
     chances = _chances(n, k)
     return float(np.sort(losses)[chances > 0] @ chances[chances > 0])
 
@@ -136,7 +136,7 @@ def compare_optimisers(
         seed: of the settings and of the shuffles.
 
     Raises:
-        SettingError: fewer than two optimisers or trials, a range that is not 0 < low <= high.
+        SettingError: for fewer than two optimisers or trials, or a range that is not 0 < low <= high.
 
     >>> loss = lambda w: jnp.sum(jnp.arange(1.0, 4.0) * (w - 1) ** 2)
     >>> rates = {"learning_rate": (1e-3, 1e-1)}
@@ -147,7 +147,9 @@ def compare_optimisers(
     """
     if len(transforms) < 2 or trials < 2:
         raise SettingError(
-            "compare_optimisers", found=f"{len(transforms)} optimisers, {trials} trials", rule="at least two of each"
+            "optimisers and trials",
+            found=f"{len(transforms)} optimisers and {trials} trials",
+            rule="at least two optimisers and two trials",
         )
     losses, settings, seconds, stored = {}, {}, {}, {}
     rng = np.random.default_rng(seed)
@@ -165,7 +167,7 @@ def compare_optimisers(
 def _drawn(name: str, key: str, limits: tuple[float, float], trials: int, rng: np.random.Generator) -> np.ndarray:
     low, high = limits
     if not 0 < low <= high < np.inf:
-        raise SettingError(f"{name}: {key}", found=limits, rule="a range 0 < low <= high")
+        raise SettingError(f"{name}: {key}", found=limits, rule="a range (low, high) with 0 < low <= high")
     return low * (high / low) ** rng.uniform(size=trials)
 
 

@@ -58,7 +58,7 @@ class Profile:
         """Whether a group, a name in `symmetries`, is one of symmetries: a deviation below 1/1000.
 
         Raises:
-            SettingError: another name.
+            SettingError: for an unknown name.
         """
         if group not in self.symmetries:
             raise SettingError(f"group {group!r}", rule=f"one of {', '.join(self.symmetries)}")
@@ -100,7 +100,7 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
         seed: of the random losses, maps and gradients.
 
     Raises:
-        SettingError: an object without `init` and `update`, a window below 2.
+        SettingError: for an object without `init` and `update`, or a window below 2.
 
     >>> profile = optimiser_profile(optax.sgd(0.5))
     >>> profile.steps, profile.decay, round(profile.stable_curvature, 1), profile.mean_age
@@ -110,10 +110,12 @@ def optimiser_profile(transform: optax.GradientTransformation, *, window: int = 
     """
     if not (hasattr(transform, "init") and hasattr(transform, "update")):
         raise SettingError(
-            "optimiser", found=type(transform).__name__, rule="an optax transformation: init(params), update(...)"
+            "optimiser",
+            found=type(transform).__name__,
+            rule="an optax transformation, with init(params) and update(...)",
         )
     if window < 2:
-        raise SettingError("window", found=window, rule="at least 2 steps")
+        raise SettingError("window", found=window, rule="a whole number of at least 2 steps")
     shape = step_shape(transform, _SHAPE, seed)
     longest = longest_step(transform, _SHAPE, seed, window)
     impulse = np.asarray(impulse_response(transform, _SHAPE, seed, window), float)

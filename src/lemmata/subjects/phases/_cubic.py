@@ -71,7 +71,8 @@ class CubicTeacher(eqx.Module):
         ratio: d/(N s).
 
     Raises:
-        SettingError: for an epsilon that is not finite and negative, and others that are not finite and positive.
+        SettingError: for an epsilon that is not finite and negative, and for other numbers that are not finite and
+            positive.
     """
 
     epsilon: float = eqx.field(static=True)
@@ -117,7 +118,7 @@ class CubicTeacher(eqx.Module):
         """The same with |w|² - q² held at weight_variance, as `rubin2024grokking` prints it; above `gain` for y > 0.
 
         Raises:
-            SettingError: as `gain`.
+            SettingError: for the same reasons as `gain`.
         """
         _check_share(share)
         _check_field(interaction, linear, cubic)
@@ -179,7 +180,7 @@ def held_norm_interaction(teacher: CubicTeacher, linear: float) -> tuple[float, 
         linear: b, below 2e.
 
     Raises:
-        SettingError: where b is not between 0 and 2e: the minimum at 0 then turns continuously.
+        SettingError: if b is not between 0 and 2e, because the minimum at 0 changes continuously then.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, held_norm_interaction
@@ -204,7 +205,7 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
         held_norm: take the action whose |w|² - q² stays what it is without the direction.
 
     Raises:
-        SolverError: where no interaction below 1e8 is enough, or one of 1e-100 is.
+        SolverError: if no interaction below 1e8 is enough, or if an interaction of 1e-100 already is.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, transition
@@ -226,12 +227,20 @@ def transition(teacher: CubicTeacher, *, held_norm: bool = False) -> Transition:
     while least(top)[1] > 0:
         top *= 2
         if top > _MOST:
-            raise SolverError("the transition", found=f"none below u = {_MOST:g}", rule="the minima cross")
+            raise SolverError(
+                "transition between the phases",
+                found=f"no transition below u = {_MOST:g}",
+                rule="a value of u at which the two minima are equally deep",
+            )
     low = top / 4 if top > 1 else 1e-6
     while not least(low)[1] > 0:
         low /= 2
         if low < _LEAST:
-            raise SolverError("the transition", found=f"none above u = {_LEAST:g}", rule="the minima cross")
+            raise SolverError(
+                "transition between the phases",
+                found=f"no transition above u = {_LEAST:g}",
+                rule="a value of u at which the two minima are equally deep",
+            )
     u = _root(lambda u: least(u)[1], low, top, min(1e-13, 1e-7 * low))
     y, linear, g = least(u)[0], teacher.linear_part(u), teacher.weight_variance
     beside = g if held_norm else g * (1 - 2 * y)
@@ -260,7 +269,7 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
         interaction: u.
 
     Raises:
-        SolverError: where no mixture balances.
+        SolverError: if no mixture balances the two phases.
 
     Example:
         >>> from lemmata.subjects.phases import CubicTeacher, mixed_phase
@@ -279,7 +288,9 @@ def mixed_phase(teacher: CubicTeacher, interaction: float) -> MixedPhase:
     found = [MixedPhase(*map(float, balance(y)[1:])) for y in shares]
     found = [phase for phase in found if phase.droplets >= 0 and phase.linear > 0]
     if len(found) != 1:
-        raise SolverError("the mixed phase", found=f"{len(found)} mixtures", rule="one that balances")
+        raise SolverError(
+            "mixed phase", found=f"{len(found)} mixtures", rule="one mixture that balances the two phases"
+        )
     return found[0]
 
 

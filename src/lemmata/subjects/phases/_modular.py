@@ -25,7 +25,7 @@ def modular_action(
         decay: gamma, at least 0.
 
     Raises:
-        SettingError: for negative numbers, and those that are not finite.
+        SettingError: for numbers that are negative or not finite.
 
     Example:
         >>> from lemmata.subjects.phases import modular_action
@@ -53,7 +53,7 @@ class ModularAddition(eqx.Module):
         decay: gamma.
 
     Raises:
-        SettingError: for a P that is not whole or not odd, and others that are not finite and positive.
+        SettingError: for a P that is not an odd whole number, and for other numbers that are not finite and positive.
     """
 
     prime: int = eqx.field(static=True)
@@ -64,7 +64,9 @@ class ModularAddition(eqx.Module):
     def __check_init__(self):
         check_whole("prime", self.prime, 3, "residues")
         if self.prime % 2 == 0:
-            raise SettingError("prime", found=self.prime, rule="odd: at an even P the frequency P/2 has no partner")
+            raise SettingError(
+                "prime", found=self.prime, rule="an odd number, because for an even P the frequency P/2 has no partner"
+            )
         for name in ("width", "readout_variance", "decay"):
             check_real(name, getattr(self, name), "finite, above 0", lambda found: found > 0)
 
@@ -101,9 +103,9 @@ class ModularAddition(eqx.Module):
         if self.droplets(noise) > 1:
             raise SettingError(
                 "noise",
-                found=f"{noise:g}, at which droplets is {self.droplets(noise):.3g}",
-                rule="droplets is at most 1: where all units have turned the formula does not hold",
-                remedy="more noise, or a larger readout_variance",
+                found=f"{noise:g}, for which droplets is {self.droplets(noise):.3g}",
+                rule="a noise for which droplets is at most 1, because the formula fails once all units have turned",
+                remedy="use more noise, or a larger readout_variance",
             )
         return min(1.0, noise / self.critical_noise)
 

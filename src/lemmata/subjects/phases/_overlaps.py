@@ -24,8 +24,8 @@ def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayL
         squared_norm: |w|², at least q².
 
     Raises:
-        DataError: for a squared norm below the overlap's square, and for what are no finite numbers.
-        ShapeError: for no numbers, and shapes that do not fit each other.
+        DataError: for a squared norm below the square of the overlap, and for values that are not finite numbers.
+        ShapeError: for empty arrays, and for shapes that do not fit each other.
 
     Example:
         >>> from lemmata.subjects.phases import hermite_overlaps
@@ -37,12 +37,16 @@ def hermite_overlaps(overlap: Float[ArrayLike, "*s"], squared_norm: Float[ArrayL
     try:
         np.broadcast_shapes(np.shape(overlap), np.shape(squared_norm))
     except ValueError as error:
-        found = f"{np.shape(overlap)} and {np.shape(squared_norm)}"
-        raise ShapeError("shapes of overlap and squared_norm", found=found, rule="the same shape") from error
+        found = f"shapes {np.shape(overlap)} and {np.shape(squared_norm)}"
+        raise ShapeError("overlap and squared_norm", found=found, rule="the same shape for both") from error
     q, norm = jnp.asarray(overlap, float), jnp.asarray(squared_norm, float)
     least = known(jnp.min(norm - q**2))
     if least is not None and not least >= -1e-12 * float(jnp.max(norm)):
-        raise DataError("squared_norm", found=f"less than the overlap's square by {-least:.3g}", rule="|w|² >= (w'v)²")
+        raise DataError(
+            "squared_norm",
+            found=f"a value that is below the square of the overlap by {-least:.3g}",
+            rule="|w|² >= (w'v)²",
+        )
     size = 1 + 2 * norm
     first = 2 * q / jnp.sqrt(jnp.pi * size)
     third = -4 * q**3 / jnp.sqrt(6 * jnp.pi * size**3)

@@ -315,7 +315,9 @@ def solved_at(problem: TaughtUnit, d: float, interaction: float) -> tuple[float,
     for u in interaction * np.array([0.6, 0.8, 1.0]):
         found = root(lack, found, args=(u,), method="lm", tol=1e-8).x
     if np.abs(lack(found, interaction)).max() > 1e-6:
-        raise SolverError("the equations for b and c", found="no root", rule="a network agrees with its field")
+        raise SolverError(
+            "equations for b and c", found="no root", rule="a root, at which a network agrees with its field"
+        )
     return float(found[0]), float(found[1] / 6**0.5)
 
 

@@ -104,9 +104,10 @@ def best_of_n(
         level: confidence of the intervals.
 
     Raises:
-        SettingError: for n below 1, or not below the number of draws; for a level that is none.
+        SettingError: for n below 1, or not below the number of draws; for a level outside (0, 1).
         ShapeError: for arrays of different lengths.
-        DataError: for what is not finite; for log probabilities above 0, or that do not add up to 1.
+        DataError: for numbers that are not finite, and for log probabilities that are above 0 or whose probabilities do
+            not add up to 1.
 
     Example:
         >>> import numpy as np
@@ -129,8 +130,10 @@ def best_of_n(
     if logs is not None:
         return _of_list(values, columns, logs, count)
     if count >= len(values):
-        rule = f"below the number of draws, {len(values)}"
-        raise SettingError("n", found=count, rule=rule, remedy="draw more answers, or pass logp for a whole list")
+        rule = f"a whole number below {len(values)}, the number of draws"
+        raise SettingError(
+            "n", found=count, rule=rule, remedy="draw more answers, or pass logp if the list is complete"
+        )
     return _of_sample(values, columns, count, level)
 
 
@@ -148,8 +151,8 @@ def _of_list(rewards: np.ndarray, columns: np.ndarray, logp: np.ndarray, n: int)
     """Exact sums over groups of equal rewards; within a group the answers keep their shares."""
     total = float(np.exp(logp).sum())
     if abs(total - 1) > 1e-6:
-        remedy = "logp - scipy.special.logsumexp(logp), if the list is all there is; no logp for a sample"
-        raise DataError("logp", found=f"probabilities that add up to {total:.6g}", rule="1", remedy=remedy)
+        remedy = "pass logp - scipy.special.logsumexp(logp) if the list is complete, or no logp if it is a sample"
+        raise DataError("logp", found=f"probabilities that add up to {total:.6g}", rule="a sum of 1", remedy=remedy)
     chance = np.exp(logp) / total
     _, groups = np.unique(rewards, return_inverse=True)
     mass = np.bincount(groups, chance)

@@ -45,7 +45,7 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
         wins: strongly connected.
 
     Raises:
-        SolverError: where the gradient does not vanish.
+        SolverError: if the gradient does not vanish.
     """
     items, games = len(wins), wins + wins.T
     rewards = np.zeros(items)
@@ -66,8 +66,8 @@ def bradley_terry(wins: Int[np.ndarray, "k k"]) -> Float[np.ndarray, " k"]:
     raise SolverError(
         "fit of rewards",
         found=f"a gradient of {np.abs(gradient).max():.3g} after {_STEPS} steps",  # pyright: ignore[reportPossiblyUnboundVariable]  # _STEPS > 0
-        rule="it vanishes at the largest likelihood",
-        remedy="look for items that nearly always win or lose",
+        rule="a gradient that vanishes, as it does at the largest likelihood",
+        remedy="check for items that nearly always win or lose",
     )
 
 

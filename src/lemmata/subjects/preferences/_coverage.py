@@ -79,8 +79,8 @@ def coverage(
 
     Raises:
         ShapeError: for arrays of different lengths, or fewer than 10 draws.
-        DataError: for what is not finite, or log probabilities above 0.
-        SettingError: for a scale of the error that is not positive, or a level that is none.
+        DataError: for numbers that are not finite, or log probabilities above 0.
+        SettingError: for a scale of the error that is not positive, or a level outside (0, 1).
 
     Example:
         >>> import numpy as np

@@ -81,8 +81,8 @@ def dpo_report(
 
     Raises:
         ShapeError: for arrays of different shapes, or fewer than 2 pairs.
-        DataError: for what is not finite, or log probabilities above 0.
-        SettingError: for a beta that is not positive, or a level that is none.
+        DataError: for numbers that are not finite, or log probabilities above 0.
+        SettingError: for a beta that is not positive, or a level outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import dpo_report
@@ -122,11 +122,15 @@ def dpo_report(
 def _alignment(features: tuple[ArrayLike, ArrayLike, ArrayLike], pairs: int) -> np.ndarray:
     """<phi_chosen - mean phi, phi_chosen - phi_rejected> of each pair."""
     if not isinstance(features, tuple | list) or len(features) != 3:
-        rule = "three arrays: chosen, rejected, and the mean under the policy"
+        rule = "three arrays (chosen, rejected, mean under the policy)"
         raise SettingError("features", found=f"a {type(features).__name__}", rule=rule)
     chosen, rejected, mean = (np.asarray(part) for part in features)
     for name, part in (("chosen", chosen), ("rejected", rejected), ("mean", mean)):
         if part.ndim != 2 or part.shape != chosen.shape or len(part) != pairs:
-            raise ShapeError(f"features, {name}", found=f"shape {part.shape}", rule=f"({pairs}, d), the same d for all")
+            raise ShapeError(
+                f"features, {name}",
+                found=f"shape {part.shape}",
+                rule=f"shape ({pairs}, d), with the same d for all three",
+            )
         check_numbers(f"features, {name}", part)
     return np.sum((chosen - mean).astype(float) * (chosen - rejected), axis=1)

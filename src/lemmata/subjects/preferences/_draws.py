@@ -20,13 +20,13 @@ def as_vector(name: str, values: ArrayLike | Any, least: int = 2) -> Float[np.nd
         least: how many there must be.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ShapeError(name, found=f"shape {array.shape}", rule="one number for each, shape (n,)")
+        raise ShapeError(name, found=f"shape {array.shape}", rule="shape (n,), one number for each answer")
     if len(array) < least:
-        raise ShapeError(name, found=f"{len(array)} of them", rule=f"at least {least}")
+        raise ShapeError(name, found=f"{len(array)} numbers", rule=f"at least {least} numbers")
     check_numbers(name, array)
     return array.astype(float)
 
@@ -40,12 +40,12 @@ def as_log_probabilities(name: str, values: ArrayLike | Any, least: int = 2) -> 
         least: how many there must be.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     logs = as_vector(name, values, least)
     if logs.max() > 1e-6:
-        remedy = "pass log probabilities of answers, sums over their tokens, not densities or scores"
-        raise DataError(name, found=f"{logs.max():.6g}", rule="no log probability is above 0", remedy=remedy)
+        remedy = "pass the log probability of each answer, summed over its tokens, and not densities or scores"
+        raise DataError(name, found=f"{logs.max():.6g}", rule="log probabilities, none of them above 0", remedy=remedy)
     return np.minimum(logs, 0.0)
 
 
@@ -56,12 +56,12 @@ def check_same_length(**arrays: np.ndarray | None) -> None:
         arrays: by their names.
 
     Raises:
-        ShapeError: where two differ.
+        ShapeError: if two lengths differ.
     """
     lengths = {name: len(array) for name, array in arrays.items() if array is not None}
     if len(set(lengths.values())) > 1:
         found = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ShapeError("lengths", found=found, rule="one entry of each for every answer")
+        raise ShapeError("lengths", found=found, rule="one entry for each answer in all of them")
 
 
 def mean_interval(values: Float[np.ndarray, " n"], level: float) -> tuple[float, float]:

@@ -63,7 +63,7 @@ class Rewards:
             second: another.
 
         Raises:
-            UnknownNameError: for what was not compared.
+            UnknownNameError: for an item that was not compared.
         """
         i, j = self._index(first), self._index(second)
         gap = self.reward[i] - self.reward[j]
@@ -90,9 +90,9 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
         level: confidence of the intervals.
 
     Raises:
-        DataError: for anything else, an item that is compared with itself, or wins that do not connect all items both
-            ways; it names the part that is cut off.
-        SettingError: for a level that is none.
+        DataError: for any other input, an item that is compared with itself, or wins that do not connect all items in
+            both directions; the message names the part that is cut off.
+        SettingError: for a level outside (0, 1).
 
     Example:
         >>> from lemmata.subjects.preferences import fit_rewards
@@ -140,21 +140,21 @@ def fit_rewards(comparisons: Iterable[Any], *, level: float = 0.95) -> Rewards:
 def _pairs(comparisons: Iterable[Any]) -> list[tuple[Hashable, Hashable]]:
     rule, remedy = "pairs (winner, loser)", 'fit_rewards([("a", "b"), ("b", "a")]), or an array of shape (m, 2)'
     if isinstance(comparisons, str) or not isinstance(comparisons, Iterable):
-        raise DataError("comparisons", found=f"a {type(comparisons).__name__}", rule=rule, remedy=remedy)
+        raise DataError("comparisons", found=f"a {type(comparisons).__name__}", rule=rule, remedy=f"call {remedy}")
     rows = comparisons.tolist() if isinstance(comparisons, np.ndarray) else list(comparisons)
     if not rows:
-        raise DataError("comparisons", found="none", rule=f"at least two {rule}", remedy=remedy)
+        raise DataError("comparisons", found="no comparison", rule=f"at least two {rule}", remedy=f"call {remedy}")
     pairs = []
     for number, row in enumerate(rows):
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != 2:
-            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy=remedy)
+            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy=f"call {remedy}")
         winner, loser = row
         for item in (winner, loser):
             if not isinstance(item, Hashable) or item != item:  # NaN alone differs from itself
-                raise DataError(f"comparison {number}", found=repr(row), rule="names or numbers, none of them NaN")
+                raise DataError(f"comparison {number}", found=repr(row), rule="names or numbers, and none of them NaN")
         if winner == loser:
             rule = "two different items"
-            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy="leave it out")
+            raise DataError(f"comparison {number}", found=repr(row), rule=rule, remedy="leave this comparison out")
         pairs.append((winner, loser))
     return pairs
 
@@ -180,12 +180,13 @@ def _check_connected(wins: np.ndarray, items: tuple[Hashable, ...]) -> None:
     inside, count, compared = found
     part = _listed([item for item, within in zip(items, inside, strict=True) if within])
     rest = _listed([item for item, within in zip(items, inside, strict=True) if not within])
-    said = f"nothing in {part} ever beat anything in {rest}" if compared else f"nothing joins {part} with {rest}"
+    said = f"no item of {part} ever beat an item of {rest}" if compared else f"no comparison joins {part} with {rest}"
     raise DataError(
         "comparisons",
-        found=f"{count} parts: {said}",
-        rule="chains of wins lead from every item to every other, else rewards are infinitely far apart or unknown",
-        remedy="compare more across the parts, or fit each part alone",
+        found=f"{count} groups of items: {said}",
+        rule="chains of wins from every item to every other, because rewards are infinitely far apart "
+        "or unknown otherwise",
+        remedy="compare more items of different groups, or fit each group alone",
     )
 
 

@@ -109,7 +109,7 @@ def accountants(needed: bool) -> Any:
         needed: whether to refuse without it.
 
     Raises:
-        SettingError: where it is missing and needed.
+        SettingError: if the package is needed and not installed.
     """
     try:
         import dp_accounting  # pyright: ignore[reportMissingImports]
@@ -119,8 +119,8 @@ def accountants(needed: bool) -> Any:
             return None
         raise SettingError(
             "privacy of sampled rows",
-            found="no dp-accounting",
-            rule="the extra `privacy`, but at rate 1",
-            remedy="pip install 'lemmata[privacy]'",
+            found="that the package dp-accounting is not installed",
+            rule="the optional dependency `privacy`, except for rate 1",
+            remedy="install it with pip install 'lemmata[privacy]'",
         ) from error
     return dp_accounting

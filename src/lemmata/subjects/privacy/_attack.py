@@ -131,7 +131,7 @@ def _limits(
 def _scores(name: str, values: ArrayLike) -> Float[np.ndarray, " n"]:
     found = np.asarray(values, float)
     if found.ndim != 1 or len(found) < 4:
-        raise ShapeError(name, found=f"shape {found.shape}", rule="a score a run, at least 4")
+        raise ShapeError(name, found=f"shape {found.shape}", rule="one score for each run, and at least 4 runs")
     if not np.isfinite(found).all():
-        raise DataError(name, found=f"{(~np.isfinite(found)).sum()} that are not finite", rule="finite scores")
+        raise DataError(name, found=f"{(~np.isfinite(found)).sum()} scores that are not finite", rule="finite scores")
     return found

@@ -102,7 +102,8 @@ def privacy_audit(
         seed: of the choice of canaries and of all trainings.
 
     Raises:
-        SettingError: for settings outside their range, a train or score that cannot be called; as `privacy_spent`.
+        SettingError: for settings outside their range, or a train or score that cannot be called, and for the same
+            reasons as `privacy_spent`.
         ShapeError: for rows, targets and canaries that do not fit each other.
         DataError: for scores that are not finite numbers.
 
@@ -167,7 +168,7 @@ def _table(x: ArrayLike, y: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | 
     if rows.ndim < 1 or not len(rows):
         raise ShapeError("x", found=f"shape {rows.shape}", rule="at least one row")
     if targets is not None and (targets.ndim < 1 or len(targets) != len(rows)):
-        raise ShapeError("y", found=f"shape {targets.shape}", rule=f"a target a row, {len(rows)} of them")
+        raise ShapeError("y", found=f"shape {targets.shape}", rule=f"{len(rows)} targets, one for each row")
     return rows, targets
 
 
@@ -176,11 +177,13 @@ def _given(canaries: Any, rows: np.ndarray, targets: np.ndarray | None) -> tuple
         raise ShapeError("canaries", found=type(canaries).__name__, rule="a pair (rows, targets), or (rows, None)")
     own, wanted = _table(*canaries)
     if own.shape[1:] != rows.shape[1:]:
-        raise ShapeError("canaries", found=f"rows of shape {own.shape[1:]}", rule=f"as those of x, {rows.shape[1:]}")
+        raise ShapeError(
+            "canaries", found=f"rows of shape {own.shape[1:]}", rule=f"rows of shape {rows.shape[1:]}, like those of x"
+        )
     if (wanted is None) != (targets is None) or (wanted is not None and wanted.shape[1:] != targets.shape[1:]):  # pyright: ignore
         found = "none" if wanted is None else f"shape {wanted.shape[1:]}"
         expected = "none" if targets is None else f"shape {targets.shape[1:]}"
-        raise ShapeError("targets of canaries", found=found, rule=f"as those of y, {expected}")
+        raise ShapeError("targets of canaries", found=found, rule=f"targets of shape {expected}, like those of y")
     return own, wanted
 
 
@@ -205,9 +208,9 @@ def _number(value: Any) -> float:
     try:
         number = float(np.asarray(value).item())
     except (TypeError, ValueError) as error:
-        raise DataError("score", found=repr(value)[:80], rule="one number a model and row") from error
+        raise DataError("score", found=repr(value)[:80], rule="one number for each model and row") from error
     if not math.isfinite(number):
-        raise DataError("score", found=f"{number}", rule="a finite number", remedy="clip the loss")
+        raise DataError("score", found=f"{number}", rule="a finite number", remedy="clip the loss to finite values")
     return number
 
 

@@ -28,7 +28,7 @@ def gaussian_delta(eps: float, sensitivity: float, sigma: float) -> float:
         sigma: the standard deviation of the noise in each coordinate.
 
     Raises:
-        SettingError: for what is not a finite number above 0.
+        SettingError: if a value is not a finite number above 0.
 
     Example:
         >>> round(gaussian_delta(1.0, 1.0, 1.0), 4), round(gaussian_delta(1000.0, 50.0, 1.0), 4)

@@ -58,8 +58,9 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
         delta: inside (0, 1).
 
     Raises:
-        SettingError: for settings outside their range; for a rate below 1 without the extra `privacy`.
-        SolverError: where no noise is found.
+        SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
+            `privacy`.
+        SolverError: if no noise is found.
 
     Example:
         >>> print(noise_for(1.0, 1.0, 100, 1e-5).noise > 37.3)
@@ -69,7 +70,12 @@ def noise_for(eps: float, rate: float, steps: int, delta: float) -> NoiseFor:
     """
     eps, (_, rate, steps, delta) = positive("eps", eps), checked(1.0, rate, steps, delta)
     if eps > _LARGEST:
-        raise SettingError("eps", found=f"{eps:g}", rule=f"at most {_LARGEST:g}", remedy="no noise: nothing is private")
+        raise SettingError(
+            "eps",
+            found=f"{eps:g}",
+            rule=f"at most {_LARGEST:g}",
+            remedy="use no noise, because such a budget gives no privacy",
+        )
     if rate == 1:
         noise = math.sqrt(steps) / ratio_for(eps, delta)
         spent = privacy_spent(noise, rate, steps, delta)
@@ -99,7 +105,10 @@ def _climb(wanted: Callable[[float], float], start: float, step: float) -> float
         place, step = place + step, 2 * step
         if abs(place - start) > 60:
             raise SolverError(
-                "noise", found="none for this budget", rule="eps binds and can be kept", remedy="another eps"
+                "noise",
+                found="no noise multiplier for this budget",
+                rule="a budget eps that can be kept and that needs noise",
+                remedy="choose another eps",
             )
     return place
 

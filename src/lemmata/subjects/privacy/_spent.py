@@ -83,7 +83,8 @@ def privacy_spent(noise: float, rate: float, steps: int, delta: float) -> Privac
         delta: inside (0, 1); below one over the number of rows, else a row may be published outright.
 
     Raises:
-        SettingError: for settings outside their range; for a rate below 1 without the extra `privacy`.
+        SettingError: for settings outside their range, and for a rate below 1 without the optional dependency
+            `privacy`.
 
     Example:
         >>> print(privacy_spent(1.0, 0.01, 1000, 1e-5))  # doctest: +NORMALIZE_WHITESPACE
@@ -116,7 +117,12 @@ def checked(noise: float, rate: float, steps: int, delta: float) -> tuple[float,
     """
     noise, rate, steps = positive("noise", noise), positive("rate", rate), whole("steps", steps, 1)
     if rate > 1:
-        raise SettingError("rate", found=f"{rate:g}", rule="a probability in (0, 1]", remedy="batch size / rows")
+        raise SettingError(
+            "rate",
+            found=f"{rate:g}",
+            rule="a probability above 0 and at most 1",
+            remedy="pass the batch size divided by the number of rows",
+        )
     return noise, rate, steps, inside("delta", delta, 0.0, 1.0)
 
 

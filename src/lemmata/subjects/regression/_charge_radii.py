@@ -60,7 +60,7 @@ def measured_radii(least: int = 8) -> MeasuredRadii:
         least: nuclei with fewer protons are left out.
 
     Raises:
-        MissingDataError: where the package or its table is missing.
+        MissingDataError: if the package or its table is missing.
     """
     rows = [line.split(",") for line in _lines(_RADII)]
     known = sorted((int(row[0]), int(row[2]), float(row[4]), float(row[5])) for row in rows if row[4] and row[5])
@@ -81,8 +81,8 @@ def model_radii(model: str, nuclei: MeasuredRadii) -> Float[np.ndarray, " nuclei
         nuclei: which nuclei.
 
     Raises:
-        UnknownNameError: for another model.
-        MissingDataError: where the package or its table is missing.
+        UnknownNameError: for an unknown model.
+        MissingDataError: if the package or its table is missing.
     """
     if model not in _MODELS:
         raise UnknownNameError(f"model {model!r} of charge radii", rule=f"one of {', '.join(_MODELS)}")
@@ -121,8 +121,8 @@ def _lines(name: str, comments: bool = False) -> list[str]:
         raise MissingDataError(
             "charge radii of nuclei",
             found="no package nucleardatapy" if not folders else f"no {name} in {folders[0]}",
-            rule="the extra `nuclei`, whose data are read where they are installed",
-            remedy="pip install 'lemmata[nuclei]'",
+            rule="the optional dependency `nuclei`, whose data are read from the installed package",
+            remedy="install it with pip install 'lemmata[nuclei]'",
         )
     lines = files[0].read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line.strip() and (comments or not line.startswith("#"))]

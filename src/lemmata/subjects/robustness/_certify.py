@@ -107,8 +107,8 @@ def certify(
         seconds: time limit of "exact".
 
     Raises:
-        SettingError: a layer that cannot be bounded, a radius that is not positive, an unknown method or norm.
-        ShapeError, DataError: an input that does not fit the network or is not finite.
+        SettingError: for a layer that cannot be bounded, a radius that is not positive, or an unknown method or norm.
+        ShapeError, DataError: for an input that does not fit the network or is not finite.
 
     Example:
         >>> import numpy as np
@@ -144,9 +144,16 @@ def _ball(network: ReluNetwork, center: np.ndarray, radius: object, norm: str, m
         raise SettingError("norm", found=repr(norm), rule=f"one of {', '.join(NORMS)}")
     if norm != "linf" and method in ("lp", "exact"):
         remedy = "method='alpha'"
-        raise SettingError("norm", found=repr(norm), rule=f"{method} is a programme over a box", remedy=remedy)
+        raise SettingError(
+            "norm",
+            found=repr(norm),
+            rule=f"the norm 'linf', because {method} is a linear programme over a box",
+            remedy=f"use {remedy}",
+        )
     if network.inputs != len(center):
-        raise ShapeError("x", found=f"{len(center)} coordinates", rule=f"the network reads {network.inputs}")
+        raise ShapeError(
+            "x", found=f"{len(center)} coordinates", rule=f"{network.inputs} coordinates, which the network reads"
+        )
     return Ball(center, positive("radius", radius), norm)
 
 
@@ -155,7 +162,7 @@ def _margins(network: ReluNetwork, ball: Ball, label: int | None):
     outputs = network(ball.center[None])[0]
     classes = max(len(outputs), 2)
     if label is not None and (isinstance(label, bool) or label not in range(classes)):
-        raise SettingError("label", found=repr(label), rule=f"a class, 0 to {classes - 1}")
+        raise SettingError("label", found=repr(label), rule=f"a class from 0 to {classes - 1}")
     if len(outputs) == 1:
         chosen = int(outputs[0] > 0) if label is None else int(label)
         return chosen, np.array([[1.0 if chosen else -1.0]]), (1 - chosen,)
@@ -207,7 +214,7 @@ def largest_radius(
         tolerance: relative.
 
     Raises:
-        SettingError, ShapeError, DataError: as `certify`.
+        SettingError, ShapeError, DataError: for the same reasons as `certify`.
 
     Example:
         >>> import numpy as np

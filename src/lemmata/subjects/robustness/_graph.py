@@ -18,7 +18,7 @@ from lemmata.errors import SettingError
 
 from ._network import ReluNetwork
 
-RULE = "layers that can be bounded are affine ones, ReLU, leaky ReLU, clips, maxima and sums of these"
+RULE = "affine layers, ReLU, leaky ReLU, clips, maxima and sums of these, which can be bounded"
 
 
 @dataclasses.dataclass(frozen=True)

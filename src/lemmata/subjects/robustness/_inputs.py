@@ -28,5 +28,5 @@ def check_vector(x: np.ndarray) -> None:
         x: the input.
     """
     if x.ndim != 1:
-        remedy = "one row at a time: [certify(network, row, radius) for row in x]"
+        remedy = "pass one row at a time: [certify(network, row, radius) for row in x]"
         raise ShapeError("x", found=f"shape {x.shape}", rule="one input, shape (d,)", remedy=remedy)

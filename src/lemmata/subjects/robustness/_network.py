@@ -26,18 +26,24 @@ class ReluNetwork:
 
     def __post_init__(self):
         if not self.weights or len(self.weights) != len(self.biases):
-            raise ShapeError("network", found=f"{len(self.weights)} weights", rule="as many biases, and at least one")
+            raise ShapeError(
+                "network",
+                found=f"{len(self.weights)} weights and {len(self.biases)} biases",
+                rule="as many biases as weights, and at least one layer",
+            )
         before = None
         for position, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             what = f"layer {position} of the network"
             if weight.ndim != 2 or bias.shape != (weight.shape[0],):
                 found = f"weight of shape {weight.shape}, bias of shape {bias.shape}"
-                raise ShapeError(what, found=found, rule="weight (outputs, inputs) and bias (outputs,)")
+                raise ShapeError(
+                    what, found=found, rule="a weight of shape (outputs, inputs) and a bias of shape (outputs,)"
+                )
             if before is not None and weight.shape[1] != before:
-                rule = f"{before} inputs, the outputs of the layer before"
+                rule = f"{before} inputs, like the outputs of the layer before it"
                 raise ShapeError(what, found=f"a weight of shape {weight.shape}", rule=rule)
             if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
-                raise SettingError(what, found="a weight that is not finite", rule="weights are finite numbers")
+                raise SettingError(what, found="a weight that is not finite", rule="weights that are finite numbers")
             before = weight.shape[0]
 
     @property

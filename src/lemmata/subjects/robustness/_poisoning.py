@@ -57,7 +57,7 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
         classes: how many classes there are; the largest vote plus 1 without it, and at least 2.
 
     Raises:
-        ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one a model.
+        ShapeError, DataError: for votes that are not whole numbers from 0 to classes - 1, one for each model.
 
     Example:
         >>> print(partition_certificate([1, 1, 1, 1, 1, 0, 0, 2]))
@@ -65,14 +65,18 @@ def partition_certificate(votes: ArrayLike, classes: int | None = None) -> Parti
     """
     given = np.asarray(votes)
     if given.ndim != 1 or not given.size:
-        raise ShapeError("votes", found=f"shape {given.shape}", rule="one class a model, shape (models,)")
+        raise ShapeError("votes", found=f"shape {given.shape}", rule="shape (models,), one class for each model")
     if not np.issubdtype(given.dtype, np.integer) or given.min() < 0:
         raise DataError(
-            "votes", found=f"{given.dtype}, smallest {given.min()}", rule="classes are whole numbers from 0"
+            "votes",
+            found=f"entries of type {given.dtype}, the smallest {given.min()}",
+            rule="classes that are whole numbers and start at 0",
         )
     total = max(int(given.max()) + 1, 2) if classes is None else whole("classes", classes, 2)
     if given.max() >= total:
-        raise DataError("votes", found=int(given.max()), rule=f"a class below classes = {total}")
+        raise DataError(
+            "votes", found=f"the class {int(given.max())}", rule=f"classes below {total}, the value of classes"
+        )
     counts = np.bincount(given, minlength=total)
     label = int(counts.argmax())
     rivals = counts + (np.arange(total) < label)
@@ -211,17 +215,19 @@ def backdoor_report(features: ArrayLike, labels: ArrayLike) -> BackdoorReport:
     """
     table, given = np.asarray(features), np.asarray(labels)
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ShapeError("features", found=f"shape {table.shape}", rule="a row an example, at least 2 columns")
+        raise ShapeError(
+            "features", found=f"shape {table.shape}", rule="one row for each example, and at least 2 columns"
+        )
     if given.shape != (len(table),):
-        raise ShapeError("labels", found=f"shape {given.shape}", rule=f"one class a row, shape ({len(table)},)")
+        raise ShapeError("labels", found=f"shape {given.shape}", rule=f"shape ({len(table)},), one class for each row")
     if not np.issubdtype(given.dtype, np.integer):
-        raise DataError("labels", found=str(given.dtype), rule="classes are whole numbers")
+        raise DataError("labels", found=f"entries of type {given.dtype}", rule="classes that are whole numbers")
     check_numbers("features", table)
     classes = []
     for label in np.unique(given):
         where = np.flatnonzero(given == label)
         if len(where) < 8:
-            raise DataError(f"class {label}", found=f"{len(where)} rows", rule="at least 8 rows a class")
+            raise DataError(f"class {label}", found=f"{len(where)} rows", rule="at least 8 rows in each class")
         classes.append(_class_spectrum(int(label), table[where].astype(float), where))
     return BackdoorReport(tuple(classes))
 
@@ -234,7 +240,9 @@ def _class_spectrum(label: int, rows: Float[np.ndarray, "n d"], where: np.ndarra
     values = singular**2 / n
     noise = float(np.median(values[: min(n - 1, d)])) / bulk_median(gamma)
     if not noise > 0:
-        raise SettingError(f"class {label}", found="features without variance", rule="columns that vary")
+        raise SettingError(
+            f"class {label}", found="features without variance", rule="columns that vary within the class"
+        )
     edge = noise * (1 + np.sqrt(gamma)) ** 2
     # the largest eigenvalue of noise fluctuates by n^(-2/3): three times that is far in the tail of its law
     margin = 1 + 3 * min(n, d) ** (-2 / 3)

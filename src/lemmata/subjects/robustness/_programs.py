@@ -74,7 +74,7 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
     """The smallest <row, outputs> of the triangle relaxation, a linear programme a row.
 
     Raises:
-        SolverError: where HiGHS does not solve one.
+        SolverError: if HiGHS does not solve a programme.
     """
     upper, limits, equal, values, low, high = _triangles(network, ball, bounds, whole=False)
     found, offsets = [], rows @ network.biases[-1]
@@ -82,7 +82,9 @@ def triangle(network: ReluNetwork, ball: Ball, bounds: Bounds, rows: Float[np.nd
     for cost in _costs(network, rows, len(low), 0):
         solved = optimize.linprog(cost, upper, limits, equal, values, box, method="highs-ds")
         if solved.status != 0:
-            raise SolverError("linear programme of the relaxation", found=solved.message, rule="HiGHS solves it")
+            raise SolverError(
+                "linear programme of the relaxation", found=solved.message, rule="a programme that HiGHS can solve"
+            )
         found.append(solved.fun)
     return np.asarray(found) + offsets
 

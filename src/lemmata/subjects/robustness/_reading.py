@@ -50,26 +50,36 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
         shape: that of an input, for a network that begins with a ReLU or reads fields.
 
     Raises:
-        SettingError: for a layer that cannot be bounded, which is named, and for anything else.
-        ShapeError: where layers do not fit each other, or the input.
+        SettingError: for a layer that cannot be bounded (the message names it), and for objects of other types.
+        ShapeError: if the layers do not fit each other or the input.
     """
     if isinstance(network, ReluNetwork):
         return _of_vectors(network, shape)
     if isinstance(network, Serial):
         if params is None:
             remedy = "certify(network, x, radius, params=params)"
-            raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=remedy)
+            raise SettingError("params", found="None", rule="the parameters of the Serial", remedy=f"call {remedy}")
         return _composed(_serial_steps(network, params, "Serial"), shape)
     if isinstance(network, eqx.Module) and not type(network).__module__.startswith("equinox.") and callable(network):
         if shape is None:
-            raise SettingError("shape", found="None", rule=f"the shape of an input of {type(network).__name__}")
+            raise SettingError(
+                "shape",
+                found="None",
+                rule=f"the shape of an input of {type(network).__name__}",
+                remedy="pass shape=, such as shape=(3, 32, 32)",
+            )
         return read_function(jax.vmap(network), shape, type(network).__name__)
     if isinstance(network, eqx.Module):
         return _composed(_equinox_steps(network, type(network).__name__), shape)
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
     if "torch.nn.modules.module.Module" in kinds:
         if shape is None:
-            raise SettingError("shape", found="None", rule=f"the shape of an input of {type(network).__name__}")
+            raise SettingError(
+                "shape",
+                found="None",
+                rule=f"the shape of an input of {type(network).__name__}",
+                remedy="pass shape=, such as shape=(3, 32, 32)",
+            )
         return read_module(network, shape)
     if kinds & {"flax.linen.module.Module", "flax.nnx.module.Module"}:
         return _of_flax(network, params, shape)
@@ -77,7 +87,7 @@ def read_network(network: Any, params: Any = None, shape: tuple[int, ...] | None
     if is_list and all(isinstance(layer, Sequence) and len(layer) == 2 for layer in network):
         pairs = [(np.asarray(weight, float), np.asarray(bias, float)) for weight, bias in network]
         return _of_vectors(ReluNetwork(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)), shape)
-    rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox, a module of Flax"
+    rule = "a list of (weight, bias), a Serial with its params, a Sequential of PyTorch or Equinox, or a module of Flax"
     raise SettingError("network", found=f"a {type(network).__name__}", rule=rule)
 
 
@@ -91,7 +101,12 @@ def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNe
     """A module of Flax as the function of a batch that it is."""
     name = type(network).__name__
     if shape is None:
-        raise SettingError("shape", found="None", rule=f"the shape of an input of {name}")
+        raise SettingError(
+            "shape",
+            found="None",
+            rule=f"the shape of an input of {name}",
+            remedy="pass shape=, such as shape=(3, 32, 32)",
+        )
     if not hasattr(network, "apply"):
         from flax import nnx  # a user's module brings it
 
@@ -102,7 +117,9 @@ def _of_flax(network: Any, params: Any, shape: tuple[int, ...] | None) -> ReluNe
         return read_function(network, shape, f"{name} ({', '.join(others)})" if others else name)
     if not isinstance(params, Mapping) or not params:
         remedy = "certify(network, x, radius, params=network.init(key, batch))"
-        raise SettingError("params", found=type(params).__name__, rule=f"the variables of {name}", remedy=remedy)
+        raise SettingError(
+            "params", found=type(params).__name__, rule=f"the variables of {name}", remedy=f"call {remedy}"
+        )
     variables = params if "params" in params else {"params": params}
     return read_function(lambda x: network.apply(variables, x), shape, name)
 
@@ -180,10 +197,14 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     if step.pair is not None and len(shape) == 1:
         weight, bias = step.pair
         if weight.shape[1] != size:
-            raise ShapeError("x", found=f"{size} coordinates", rule=f"the network reads {weight.shape[1]}")
+            raise ShapeError(
+                "x", found=f"{size} coordinates", rule=f"{weight.shape[1]} coordinates, which the network reads"
+            )
         return weight, bias, bias.shape
     if step.linear is None or step.whole is None:
-        raise ShapeError("x", found=f"shape {shape}", rule="one input, shape (d,), for a dense layer")
+        raise ShapeError(
+            "x", found=f"shape {shape}", rule="a single input of shape (d,), because the first layer is dense"
+        )
     try:
         columns = step.linear(np.eye(size).reshape(size, *shape))
         bias = step.whole(np.zeros((1, *shape)))[0]
@@ -191,7 +212,7 @@ def _matrix(step: _Affine, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
         raise
     except (TypeError, ValueError, RuntimeError, IndexError, AssertionError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ShapeError("x", found=f"shape {shape}", rule=f"what the network reads: {why}") from error
+        raise ShapeError("x", found=f"shape {shape}", rule=f"an input that the network can read ({why})") from error
     return columns.reshape(size, -1).T, bias.ravel(), bias.shape
 
 
@@ -200,7 +221,12 @@ def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
     if shape is None:
         pairs = [step.pair for step in steps if step is not None][:1]
         if not pairs or pairs[0] is None:
-            raise SettingError("shape", found="None", rule="the shape of an input, where the first layer does not tell")
+            raise SettingError(
+                "shape",
+                found="None",
+                rule="the shape of an input, because the first layer does not determine it",
+                remedy="pass shape=, such as shape=(3, 32, 32)",
+            )
         shape = (pairs[0][0].shape[1],)
     maps: list[tuple[np.ndarray, np.ndarray]] = []
     fresh = True  # the next affine map begins a layer of its own
@@ -217,7 +243,9 @@ def _composed(steps: list[_Step], shape: tuple[int, ...] | None) -> ReluNetwork:
         else:
             maps[-1] = (weight @ maps[-1][0], weight @ maps[-1][1] + bias)
     if len(shape) != 1:
-        raise ShapeError("outputs of the network", found=f"shape {shape}", rule="one number a class, shape (classes,)")
+        raise ShapeError(
+            "outputs of the network", found=f"shape {shape}", rule="shape (classes,), one number for each class"
+        )
     if fresh:
         if not maps:
             raise SettingError("network", found="no layers", rule="at least one dense layer")

@@ -21,7 +21,7 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for anything else, and a module in training mode.
+        SettingError: for objects of other types, and for a module in training mode.
     """
     own: Any = network
     kinds = {f"{cls.__module__}.{cls.__name__}" for cls in type(network).__mro__}
@@ -35,7 +35,9 @@ def scores_of(network: Any, params: Any = None) -> tuple[Callable[[np.ndarray], 
     if "flax.linen.module.Module" in kinds:
         if not isinstance(params, Mapping) or not params:
             remedy = "smooth(network, x, sigma, params=network.init(key, batch))"
-            raise SettingError("params", found=type(params).__name__, rule="the variables of the module", remedy=remedy)
+            raise SettingError(
+                "params", found=type(params).__name__, rule="the variables of the module", remedy=f"call {remedy}"
+            )
         variables = params if "params" in params else {"params": params}
         return lambda x: np.asarray(own.apply(variables, jnp.asarray(x))), True
     if "flax.nnx.module.Module" in kinds:
@@ -55,7 +57,9 @@ def _of_torch(module: Any) -> Callable[[np.ndarray], np.ndarray]:
 
     if any(_trains(own) for own in module.modules()):
         remedy = "module.eval()"
-        raise SettingError("f", found="layers in training mode", rule="the network as it answers", remedy=remedy)
+        raise SettingError(
+            "f", found="layers in training mode", rule="a network in evaluation mode", remedy=f"call {remedy} first"
+        )
     dtype = next((own.dtype for own in module.parameters()), torch.float64)
 
     def call(x: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
         rival: the probability of the next class, or an upper bound; 1 - p without it.
 
     Raises:
-        SettingError: for probabilities outside [0, 1] or of a sum above 1, and a sigma that is not positive.
+        SettingError: for probabilities outside [0, 1] or with a sum above 1, and for a sigma that is not positive.
 
     >>> smoothed_radius(0.5, 1.0), round(smoothed_radius(0.9, 0.5), 4)
     (0.0, 0.6408)
@@ -38,7 +38,9 @@ def smoothed_radius(p: float, sigma: float, rival: float | None = None) -> float
     other = 1 - p if rival is None else probability("rival", rival)
     if p + other > 1 + 1e-12:
         raise SettingError(
-            "p and rival", found=f"{p:g} and {other:g}", rule="probabilities of two classes, sum at most 1"
+            "p and rival",
+            found=f"{p:g} and {other:g}",
+            rule="probabilities of two different classes, whose sum is at most 1",
         )
     return max(0.0, sigma / 2 * float(stats.norm.ppf(p) - stats.norm.ppf(other)))
 
@@ -115,8 +117,8 @@ def smooth(
         params: the parameters of a `Serial`, or the variables of a linen module.
 
     Raises:
-        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), counts
-            that are no counts.
+        SettingError: for a network in training mode, a sigma that is not positive, an alpha outside (0, 1/2), or
+            invalid counts.
         ShapeError: for answers of f that are neither classes nor scores.
 
     Example:
@@ -166,9 +168,11 @@ def _answers(
         size = min(_BATCH, count - start)
         answers = np.asarray(f(point + sigma * generator.standard_normal((size, *point.shape))))
         if answers.ndim not in (1, 2) or len(answers) != size:
-            rule = f"classes ({size},) or scores ({size}, classes) for {size} inputs"
+            rule = f"classes of shape ({size},) or scores of shape ({size}, classes) for {size} inputs"
             raise ShapeError("answers of f", found=f"shape {answers.shape}", rule=rule)
         if answers.ndim == 1 and not np.issubdtype(answers.dtype, np.integer) and answers.dtype != bool:
-            raise ShapeError("answers of f", found=f"{answers.dtype}", rule="classes are whole numbers")
+            raise ShapeError(
+                "answers of f", found=f"entries of type {answers.dtype}", rule="classes that are whole numbers"
+            )
         found.append(answers.argmax(axis=1) if answers.ndim == 2 else answers.astype(int))
     return np.concatenate(found)

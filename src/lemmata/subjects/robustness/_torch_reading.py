@@ -29,7 +29,7 @@ def read_module(module: Any, shape: tuple[int, ...]) -> ReluNetwork:
 
     Raises:
         SettingError: for an operation that cannot be bounded, and a module that torch.fx cannot trace.
-        ShapeError: where the input does not fit, or the outputs are not one number a class.
+        ShapeError: if the input does not fit, or there is not one output for each class.
     """
     import torch  # a user's module brings it  # pyright: ignore[reportMissingImports]
     from torch import fx  # pyright: ignore[reportMissingImports]
@@ -70,7 +70,9 @@ class _Run:
             raise refused(self.name, "outputs that do not depend on the input, or several")
         if found.offset.ndim != 2 or len(found.offset) != 1:
             shown = f"shape {tuple(found.offset.shape)} for one input"
-            raise ShapeError("outputs of the network", found=shown, rule="one number a class, shape (1, classes)")
+            raise ShapeError(
+                "outputs of the network", found=shown, rule="shape (1, classes), one number for each class"
+            )
         return self.graph.network(found)
 
     def node(self, node: Any, known: dict[Any, Any]) -> Any:
@@ -168,7 +170,9 @@ class _Run:
                 return call(*filled[0], **filled[1])
             except (RuntimeError, TypeError, ValueError, IndexError) as error:
                 shown, why = tuple(self.graph.input.offset.shape[1:]), str(error).splitlines()[0][:160]
-                raise ShapeError("x", found=f"shape {shown}", rule=f"what the network reads: {why}") from error
+                raise ShapeError(
+                    "x", found=f"shape {shown}", rule=f"an input that the network can read ({why})"
+                ) from error
 
         zeros = [torch.zeros_like(one.offset) for one in signals]
         at_zero, offset = run(zeros), run([one.offset for one in signals])

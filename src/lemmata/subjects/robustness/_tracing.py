@@ -39,15 +39,15 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
         name: of the function, for messages.
 
     Raises:
-        SettingError: for anything else than affine maps and ReLUs one after the other, and a function that fails.
-        ShapeError: where its outputs are not one number a class.
+        SettingError: for operations other than affine maps and ReLUs in sequence, and for a function that fails.
+        ShapeError: if there is not one output for each class.
     """
     with jax.enable_x64(True):
         try:
             closed = jax.make_jaxpr(call)(jnp.zeros((1, *shape)))
         except Exception as error:  # whatever the user's code raises
             why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            rule = f"reads a batch of inputs, here of shape {(1, *shape)}, out of training"
+            rule = f"a network in evaluation mode that reads a batch of inputs, here of shape {(1, *shape)}"
             raise SettingError(f"network {name}", found=why, rule=rule) from error
         reader = _Reader(name, Graph((1, *shape), jnp.asarray))
         (found,) = reader.run(closed.jaxpr, closed.consts, [reader.graph.input])[:1] or (None,)
@@ -55,7 +55,7 @@ def read_function(call: Callable[[jax.Array], jax.Array], shape: tuple[int, ...]
         raise refused(name, "outputs that do not depend on the input")
     if found.offset.ndim != 2 or len(found.offset) != 1:
         shown = f"shape {found.offset.shape} for one input"
-        raise ShapeError("outputs of the network", found=shown, rule="one number a class, shape (1, classes)")
+        raise ShapeError("outputs of the network", found=shown, rule="shape (1, classes), one number for each class")
     return reader.graph.network(found)
 
 

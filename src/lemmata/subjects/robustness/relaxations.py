@@ -132,7 +132,9 @@ def best_slopes(network: ReluNetwork, ball: Ball, bounds: list, row: np.ndarray)
         method="highs-ds",
     )
     if solved.status != 0:
-        raise SolverError("linear programme in the slopes", found=solved.message, rule="HiGHS solves it")
+        raise SolverError(
+            "linear programme in the slopes", found=solved.message, rule="a programme that HiGHS can solve"
+        )
     return float(constant - solved.fun)
 
 

@@ -51,10 +51,11 @@ def langevin(
         every: after how many steps a point is kept; it divides the steps.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
-            is no function.
-        ShapeError: where the start has no rows, or the density is not one number.
-        DataError: for NaN, whole numbers as densities, and a start where the gradient is not finite.
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
+            not a function.
+        ShapeError: if the start has no rows, or the density is not one number.
+        DataError: for entries that are not finite, whole numbers as densities, and a start at which the gradient is not
+            finite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -90,10 +91,11 @@ def mala(
         every: after how many steps a point is kept; it divides the steps.
 
     Raises:
-        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that
-            is no function.
-        ShapeError: where the start has no rows, or the density is not one number.
-        DataError: for NaN, whole numbers as densities, and a start where the log density or its gradient is not finite.
+        SettingError: for a step that is not one positive number, numbers of steps that do not fit, or a density that is
+            not a function.
+        ShapeError: if the start has no rows, or the density is not one number.
+        DataError: for entries that are not finite, whole numbers as densities, and a start at which the log density or
+            its gradient is not finite.
 
     Example:
         >>> import jax, jax.numpy as jnp
@@ -115,7 +117,7 @@ def _run(
     check_whole("steps", steps, 1, "steps")
     check_whole("every", every, 1, "steps")
     if steps % every:
-        raise SettingError("every", found=every, rule=f"a divisor of the {steps} steps")
+        raise SettingError("every", found=every, rule=f"a divisor of {steps}, the number of steps")
     move = jax.vmap(lambda state, own: _move(log_density, step, state, own, adjusted))
 
     def one(carry: tuple, own: Array) -> tuple[tuple, None]:
@@ -142,11 +144,13 @@ def _checked_start(start: Any) -> Array:
         try:
             start = jnp.asarray(start, float)
         except (TypeError, ValueError) as error:
-            found, rule = f"a {type(start).__name__}", "an array of numbers, a row for each chain"
+            found, rule = f"a {type(start).__name__}", "an array of numbers, one row for each chain"
             raise DataError("start", found=found, rule=rule) from error
     if start.ndim != 2:
         found, remedy = f"shape {start.shape}", "start[None] for one chain"
-        raise ShapeError("start", found=found, rule="(chains, d), a row for each chain", remedy=remedy)
+        raise ShapeError(
+            "start", found=found, rule="shape (chains, d), one row for each chain", remedy=f"pass {remedy}"
+        )
     check_numbers("start", start)
     return jnp.asarray(start, float)
 
@@ -154,10 +158,10 @@ def _checked_start(start: Any) -> Array:
 def _check_step(step: Any) -> None:
     if np.shape(step) != ():
         found, remedy = f"shape {np.shape(step)}", "jax.vmap over steps"
-        raise SettingError("step", found=found, rule="one number for all chains", remedy=remedy)
+        raise SettingError("step", found=found, rule="one number for all chains", remedy=f"use {remedy}")
     length = known(step)
     if length is not None and not (length.dtype.kind in "iuf" and 0 < length < np.inf):
-        raise SettingError("step", found=repr(length.tolist()), rule="a number above 0, and finite")
+        raise SettingError("step", found=repr(length.tolist()), rule="a finite number above 0")
 
 
 def _check_density(log_density: Any, point: Array) -> None:
@@ -168,7 +172,10 @@ def _check_density(log_density: Any, point: Array) -> None:
     shape = getattr(value, "shape", None)
     if shape != ():
         found = f"a {type(value).__name__}" if shape is None else f"shape {shape} for a point of shape {point.shape}"
-        rule, remedy = "one number for one point", "sum over coordinates; chains are mapped by the sampler"
+        rule, remedy = (
+            "one number for one point",
+            "sum over the coordinates of one point; the sampler maps over chains itself",
+        )
         raise ShapeError("log_density", found=found, rule=rule, remedy=remedy)
     if not jnp.issubdtype(value.dtype, jnp.floating):
         raise DataError("log_density", found=f"values of type {value.dtype}", rule="floating-point numbers")
@@ -180,7 +187,7 @@ def _check_finite(name: str, values: Array, rule: str) -> None:
     if found is None or np.isfinite(found).all():
         return
     row = int(np.argmin(np.isfinite(found).reshape(len(found), -1).all(axis=1)))
-    raise DataError("start", found=f"a {name} of {found[row]} in row {row}", rule=rule, remedy="another start")
+    raise DataError("start", found=f"a {name} of {found[row]} in row {row}", rule=rule, remedy="choose another start")
 
 
 def _move(

@@ -46,8 +46,8 @@ def allocate(p: object, budget: int, *, n: object = None, level: float | int = 0
         level: the probability of the interval.
 
     Raises:
-        DataError: probabilities outside [0, 1], counts larger than n, no problems.
-        SettingError: a budget that is not a whole number from 0, or a level outside (0, 1).
+        DataError: for probabilities outside [0, 1], counts larger than n, or no problems.
+        SettingError: for a budget that is not a whole number of at least 0, or a level outside (0, 1).
 
     >>> plan = allocate([0.9, 0.3, 0.05, 0.001], 20)
     >>> plan.attempts, round(plan.uniform, 2)
@@ -92,14 +92,19 @@ def _beliefs(p: object, n: object) -> tuple[np.ndarray, np.ndarray]:
     try:
         known = np.atleast_1d(np.asarray(p, float))
     except (TypeError, ValueError) as error:
-        raise DataError("p", rule="one probability a problem") from error
+        raise DataError("p", rule="one probability for each problem", found="values that are not numbers") from error
     if known.ndim != 1 or len(known) == 0:
-        raise DataError("p", found=f"the shape {known.shape}", rule="one probability a problem, and at least one")
+        raise DataError(
+            "p", found=f"shape {known.shape}", rule="one probability for each problem, and at least one problem"
+        )
     wrong = ~((known >= 0) & (known <= 1))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"p of problem {row + 1}", found=f"{known[row]:g}", rule="between 0 and 1", remedy="pass n for counts"
+            f"p of problem {row + 1}",
+            found=f"{known[row]:g}",
+            rule="a number between 0 and 1",
+            remedy="pass n if these are counts",
         )
     return known.copy(), np.zeros(len(known))
 

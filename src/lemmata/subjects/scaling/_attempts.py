@@ -56,8 +56,9 @@ def pass_at_k(successes: object, n: object, k: int, *, level: float | int = 0.9)
         level: the confidence of the interval.
 
     Raises:
-        DataError: counts that are not whole, or larger than n; beyond n fewer than 5 problems, no success, no failure.
-        SettingError: k is not a whole number from 1, or a level outside (0, 1).
+        DataError: for counts that are not whole or larger than n. For k above n also with fewer than 5 problems,
+            without a success or without a failure.
+        SettingError: for a k that is not a whole number of at least 1, or a level outside (0, 1).
 
     >>> counted = [0, 3, 10, 1, 0, 7, 2, 0, 10, 4]
     >>> print(pass_at_k(counted, 10, 5))
@@ -116,12 +117,12 @@ def _log_likelihood(found: np.ndarray, trials: np.ndarray, a: np.ndarray, b: np.
 def _extrapolated(found: np.ndarray, trials: np.ndarray, k: int, level: float, drawn: Condition) -> PassAtK:
     if len(found) < _LEAST:
         rule = (
-            f"at least {_LEAST} problems for k = {k} beyond n = {trials.min():g}, to fit how their difficulty is spread"
+            f"at least {_LEAST} problems if k = {k} is above n = {trials.min():g}, to fit how their difficulty varies"
         )
-        raise DataError("problems", found=len(found), rule=rule, remedy="ask for k up to n")
+        raise DataError("problems", found=f"{len(found)} problems", rule=rule, remedy="ask for k of at most n")
     if found.sum() == 0 or (found == trials).all():
-        rule = f"successes and failures, for k = {k} beyond n = {trials.min():g}"
-        raise DataError("successes", found="none" if found.sum() == 0 else "no failure", rule=rule)
+        rule = f"both successes and failures, because k = {k} is above n = {trials.min():g}"
+        raise DataError("successes", found="no success" if found.sum() == 0 else "no failure", rule=rule)
     a, b, low, high = _beta_region(found, trials, k, level)
     value = _beta_pass(a, b, k)
     notes = (f"beyond the {trials.min():g} attempts made: rests on the Beta({a:.3g}, {b:.3g}) law where p is near 0",)

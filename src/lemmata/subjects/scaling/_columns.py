@@ -11,13 +11,15 @@ def positive_column(name: str, values: object) -> Float[np.ndarray, "m"]:
     try:
         column = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is not numeric", rule="one positive number a run") from error
+        raise DataError(f"{name} is not numeric", rule="one positive number for each run") from error
     if column.ndim != 1:
-        raise ShapeError(f"{name} has the shape {column.shape}", rule="one number a run")
+        raise ShapeError(f"{name}", rule="one number for each run", found=f"shape {column.shape}")
     wrong = ~(np.isfinite(column) & (column > 0))
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"{name} in row {row}, counted from 0", found=f"{column[row]:g}", rule="positive and finite, for logarithms"
+            f"{name} in row {row}, counted from 0",
+            found=f"{column[row]:g}",
+            rule="a positive and finite number, because its logarithm is used",
         )
     return column

@@ -41,10 +41,10 @@ def fit_scaling_law(
         robust: Huber's loss at 1.345 robust standard deviations; else least squares.
 
     Raises:
-        DataError: numbers that are not positive and finite; fewer points than one more than parameters, or fewer sizes
-            than parameters ask for; n and d that vary together.
-        ShapeError: columns of different lengths.
-        SettingError: a level outside (0, 1).
+        DataError: for numbers that are not positive and finite, too few points or different sizes for the number of
+            parameters, or n and d that vary together.
+        ShapeError: for columns of different lengths.
+        SettingError: for a level outside (0, 1).
 
     >>> n = [1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9, 3e9]
     >>> loss = [5.354, 4.203, 3.367, 2.854, 2.458, 2.214, 2.046, 1.935]
@@ -63,7 +63,11 @@ def fit_scaling_law(
     columns = [positive_column("n", n)] + ([] if d is None else [positive_column("d", d)])
     for name, column in zip("nd", columns, strict=False):
         if len(column) != len(losses):
-            raise ShapeError(f"{name} and loss", found=f"{len(column)} and {len(losses)}", rule="one of each a run")
+            raise ShapeError(
+                f"{name} and loss",
+                found=f"{len(column)} and {len(losses)} values",
+                rule="one value of each for every run",
+            )
     design = Design.of(np.log(np.column_stack(columns)), bool(floor))
     _enough(design)
     _falling(design, np.log(losses))
@@ -110,21 +114,26 @@ def _enough(design: Design) -> None:
     """Refuse data that cannot tell the parameters, whatever their values."""
     points, needed = len(design.sizes), design.parameters
     if points <= needed:
-        rule = f"at least {needed + 1} points for {needed} parameters: with fewer nothing is left to judge the fit by"
+        rule = f"at least {needed + 1} points for {needed} parameters, because at least one is needed to judge the fit"
         remedy = "measure more sizes, or fit without a floor" if design.floor else "measure more sizes"
-        raise DataError("points of a scaling law", found=points, rule=rule, remedy=remedy)
+        raise DataError("number of points", found=points, rule=rule, remedy=remedy)
     least = 2 + int(design.floor)
     for name, column in zip("nd", design.sizes.T, strict=False):
         found = len(np.unique(column))
         if found < least:
-            raise DataError(f"different values of {name}", found=found, rule=f"at least {least}, for a curve in {name}")
+            raise DataError(
+                f"different values of {name}", found=found, rule=f"at least {least} values, to fit a curve in {name}"
+            )
     if design.terms == 2:
         # log d = a + b log n, as where every run has twenty tokens a parameter: one curve, not two
         spread = np.linalg.svd(design.sizes - design.centre, compute_uv=False)
         if spread[1] < 1e-3 * spread[0]:
             remedy = "vary them separately, or fit n alone"
             raise DataError(
-                "n and d", found="values on one line in logarithms", rule="each varies at fixed other", remedy=remedy
+                "n and d",
+                found="values on one line in logarithms",
+                rule="values of n and d that vary independently",
+                remedy=remedy,
             )
 
 
@@ -141,7 +150,10 @@ def _falling(design: Design, log_loss: np.ndarray) -> None:
     for name, slope in zip("nd", slopes, strict=False):
         if slope > -1e-9:
             raise DataError(
-                f"the loss does not fall with {name}", found=f"slope {slope:.3g} in logarithms", rule="below 0"
+                f"the loss does not fall with {name}",
+                found=f"slope {slope:.3g} in logarithms",
+                rule="a slope below 0",
+                remedy="measure more sizes, or check that the columns are not swapped",
             )
 
 

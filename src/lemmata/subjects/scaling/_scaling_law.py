@@ -96,7 +96,7 @@ class ScalingLaw(AbstractFinding):
         """The loss of the law at n, and at d where the law has it: not of one noisy run.
 
         Raises:
-            SettingError: n or d is not positive and finite, or d is given to a law without it, or missing.
+            SettingError: if n or d is not positive and finite, if d is given for a law without d, or if d is missing.
         """
         sizes = self._point(n, d)
         interval, jackknife = self._intervals(loss_at(self.fit.design, sizes))
@@ -110,20 +110,21 @@ class ScalingLaw(AbstractFinding):
         The interval holds every n at which the loss lies in the interval of `extrapolate`.
 
         Raises:
-            SettingError: a loss that is not positive, that is below the floor's interval, or above every loss.
+            SettingError: for a loss that is not positive, that is below the interval of the error with unlimited data,
+                or that is above every loss.
         """
         loss = positive("the loss that is needed", loss)
         top = _FAR * self.largest[0]
         low, high = (self._intervals(loss_at(self.fit.design, self._point(top, d)))[0][end] for end in (0, 1))
         if loss < low:
-            rule = f"a loss that the law can reach: at least {low:.4g} with {100 * self.level:g} % confidence"
-            raise SettingError("the loss that is needed", found=f"{loss:g}", rule=rule)
+            rule = f"a loss that the law can reach, at least {low:.4g} with {100 * self.level:g} % confidence"
+            raise SettingError("loss", found=f"{loss:g}", rule=rule)
 
         def crossing(curve) -> float:
             """Where a falling curve reaches the loss; infinite beyond all sizes."""
             smallest = math.exp(self.fit.design.sizes[:, 0].min()) / _FAR
             if curve(math.log(smallest)) < loss:
-                raise SettingError("the loss that is needed", found=f"{loss:g}", rule="below that of very small sizes")
+                raise SettingError("loss", found=f"{loss:g}", rule="a loss below that of very small sizes")
             if curve(math.log(top)) > loss:
                 return math.inf
             at = brentq(lambda at: curve(at) - loss, math.log(smallest), math.log(top), xtol=1e-3)
@@ -147,11 +148,11 @@ class ScalingLaw(AbstractFinding):
             served: the units of d that the model will process after training, at 2 operations for each unit of n.
 
         Raises:
-            SettingError: a budget that is not positive; a law without d.
+            SettingError: for a budget that is not positive, or a law without d.
         """
         if len(self.largest) == 1:
-            rule = "the law has a term in d"
-            raise SettingError("allocate", found="a law in n alone", rule=rule, remedy="fit it with d=...")
+            rule = "a law with a term in d"
+            raise SettingError("allocate", found="a law in n alone", rule=rule, remedy="fit the law with d=...")
         compute, cost = positive("compute", compute), positive("cost", cost)
         if served != 0:
             served = positive("served", served)
@@ -168,9 +169,7 @@ class ScalingLaw(AbstractFinding):
     def _point(self, n: float | int, d: float | int | None) -> Float[np.ndarray, "terms"]:
         if (d is not None) != (len(self.largest) > 1):
             found = "no d" if d is None else "d"
-            raise SettingError(
-                "the point", found=found, rule="d is given where the law was fitted with it, and only there"
-            )
+            raise SettingError("point", found=found, rule="a value of d exactly if the law was fitted with d")
         return np.log([positive("n", n)] + ([] if d is None else [positive("d", d)]))
 
     def _intervals(self, number: Functional, both: bool = True) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -46,14 +46,24 @@ def counts(name: str, successes: object, n: object) -> tuple[np.ndarray, np.ndar
     try:
         found, trials = np.broadcast_arrays(np.atleast_1d(np.asarray(successes, float)), np.asarray(n, float))
     except (TypeError, ValueError) as error:
-        raise DataError(name, rule="whole numbers, one a problem, and n for all or one a problem") from error
+        raise DataError(
+            name,
+            rule="one whole number for each problem, and a single n or one for each problem",
+            found="values that are not numbers",
+        ) from error
     if found.ndim != 1 or len(found) == 0:
-        raise DataError(name, found=f"the shape {found.shape}", rule="one number a problem, and at least one problem")
+        raise DataError(
+            name, found=f"shape {found.shape}", rule="one number for each problem, and at least one problem"
+        )
     for what, values, least in (("n", trials, 1), (name, found, 0)):
         wrong = ~(np.isfinite(values) & (values == np.floor(values)) & (values >= least))
         if wrong.any():
             row = int(wrong.argmax())
-            raise DataError(f"{what} of problem {row + 1}", found=f"{values[row]:g}", rule=f"whole, at least {least}")
+            raise DataError(
+                f"{what} of problem {row + 1}",
+                found=f"{values[row]:g}",
+                rule=f"a whole number that is at least {least}",
+            )
     if (found > trials).any():
         row = int((found > trials).argmax())
         rule = f"at most the {trials[row]:g} attempts"

@@ -85,8 +85,8 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
         level: the confidence of the interval.
 
     Raises:
-        SettingError, DataError: probabilities outside [0, 1] or above 1 together, counts larger than n, an error
-            outside (0, 1); p1 <= p2, where more votes make it worse.
+        SettingError, DataError: for probabilities outside [0, 1] or with a sum above 1, counts larger than n, or an
+            error outside (0, 1). Also for p1 <= p2, because more votes increase the error then.
 
     >>> votes = votes_needed(0.5, 0.3, 0.01)
     >>> votes.value, votes.sure, round(votes.exponent, 4)
@@ -99,9 +99,13 @@ def votes_needed(p1: Share, p2: Share, error: float | int, *, level: float | int
     each = joint(level, (p1, p2))
     right, rival = read_share("p1", p1, each), read_share("p2", p2, each)
     if right.value + rival.value > 1 + 1e-12:
-        raise SettingError("p1 + p2", found=f"{right.value + rival.value:g}", rule="at most 1: one sample, one answer")
+        raise SettingError(
+            "p1 + p2",
+            found=f"{right.value + rival.value:g}",
+            rule="at most 1, because each sample gives only one answer",
+        )
     if right.value <= rival.value:
-        rule = "p1 above p2: else a vote tends to the wrong answer"
+        rule = "p1 above p2, because the vote tends to the wrong answer otherwise"
         raise SettingError("p1 and p2", found=f"{right.value:g} and {rival.value:g}", rule=rule)
     value = _smallest(right.value, rival.value, error)
     most = _smallest(right.low, rival.high, error) if right.low > rival.high else math.inf
@@ -137,7 +141,7 @@ def _smallest(p1: float, p2: float, error: float) -> float:
             low, high = high, 2 * high + parity % 2
             if high > _MOST:
                 about = -math.log(error) / _exponent(p1, p2)
-                rule = f"at most {_MOST:,} votes; about {about:.2g} would be needed"
+                rule = f"at most {_MOST:,} votes, but about {about:.2g} would be needed"
                 raise SettingError("votes_needed", found=f"p1 = {p1:g}, p2 = {p2:g}", rule=rule)
         while high - low > 2:
             middle = low + 2 * ((high - low) // 4)
@@ -180,7 +184,8 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
         level: the confidence of the interval, for all counts together.
 
     Raises:
-        SettingError, DataError: probabilities outside [0, 1], counts larger than n, a verifier that accepts nothing.
+        SettingError, DataError: for probabilities outside [0, 1], counts larger than n, or a verifier that accepts
+            nothing.
 
     >>> ceiling = verifier_ceiling(0.2, 0.8, 0.1)
     >>> print(ceiling)
@@ -194,7 +199,9 @@ def verifier_ceiling(p: Share, tpr: Share, fpr: Share, *, level: float | int = 0
     right, accepted, mistaken = read_share("p", p, each), read_share("tpr", tpr, each), read_share("fpr", fpr, each)
     if right.value * accepted.value + (1 - right.value) * mistaken.value == 0:
         found = f"p = {right.value:g}, tpr = {accepted.value:g}, fpr = {mistaken.value:g}"
-        raise SettingError("verifier", found=found, rule="it accepts something: p tpr + (1 - p) fpr above 0")
+        raise SettingError(
+            "verifier", found=found, rule="a verifier that accepts some answers, so that p tpr + (1 - p) fpr is above 0"
+        )
     value = _share_right(right.value, accepted.value, mistaken.value)
     # the ceiling rises with p and t and falls with f
     interval = (

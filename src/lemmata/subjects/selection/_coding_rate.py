@@ -24,8 +24,8 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
 
     Raises:
         SettingError: for an eps that is not positive.
-        ShapeError: where Z is no matrix with rows.
-        DataError: for NaN.
+        ShapeError: if Z is not a matrix with rows.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -35,7 +35,7 @@ def coding_rate(features: Float[Array, "n d"], eps: float | Float[Array, ""]) ->
     """
     require_float64("coding rate")
     if jnp.ndim(features) != 2 or not features.size:
-        raise ShapeError("features", found=f"shape {jnp.shape(features)}", rule="(n, d), a row for each vector")
+        raise ShapeError("features", found=f"shape {jnp.shape(features)}", rule="shape (n, d), one row for each vector")
     check_numbers("features", features)
     _check_eps(eps)
     n, d = features.shape
@@ -58,9 +58,10 @@ def kernel_coding_rate(
 
     Raises:
         SettingError: for an eps or a dimension that is not positive.
-        ShapeError: where K is empty, not square, or not symmetric to rounding.
-        NotPositiveDefiniteError: where K has an eigenvalue below 0 by more than rounding; a traced K is not looked at.
-        DataError: for NaN.
+        ShapeError: if K is empty or not square and symmetric up to rounding.
+        NotPositiveDefiniteError: if K has an eigenvalue that is negative by more than rounding. A traced K is not
+            checked.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -73,7 +74,7 @@ def kernel_coding_rate(
     _check_semidefinite(gram)
     _check_eps(eps)
     if not dimension > 0:
-        raise SettingError("dimension", found=dimension, rule="above 0")
+        raise SettingError("dimension", found=dimension, rule="a number above 0")
     return _half_log_det(dimension / (len(gram) * eps**2) * gram)
 
 
@@ -91,14 +92,14 @@ def _check_semidefinite(gram: Array) -> None:
     floor = -_ROUNDING * len(values) * float(np.finfo(values.dtype).eps) * np.abs(eigenvalues).max()
     if eigenvalues[0] < floor:
         raise NotPositiveDefiniteError(
-            "the Gram matrix",
+            "Gram matrix",
             found=f"smallest eigenvalue {eigenvalues[0]:.6g}",
-            rule=f"positive semidefinite: at least {floor:.3g}, by rounding",
-            remedy="a kernel that is positive semidefinite",
+            rule=f"a positive semidefinite matrix, with eigenvalues of at least {floor:.3g} (rounding errors)",
+            remedy="use a kernel that is positive semidefinite",
         )
 
 
 def _check_eps(eps: float | Array) -> None:
     number = known(jnp.asarray(eps))
     if number is not None and not float(number) > 0:
-        raise SettingError("eps", found=float(number), rule="above 0: a distortion")
+        raise SettingError("eps", found=float(number), rule="a distortion above 0")

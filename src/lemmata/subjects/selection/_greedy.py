@@ -36,10 +36,11 @@ def greedy_log_determinant(
         The chosen rows in their order, and the pivot of each.
 
     Raises:
-        ShapeError: where K is not square and symmetric, or noise or `allowed` have another length.
-        SettingError: for a count outside 1..(candidates that are allowed), or a noise that is not positive.
-        NotPositiveDefiniteError: where a pivot is not above 0; traced ones are not looked at.
-        DataError: for NaN.
+        ShapeError: if K is not square and symmetric, or noise or `allowed` have another length.
+        SettingError: for a count outside 1..m, where m is the number of allowed candidates, or a noise that is not
+            positive.
+        NotPositiveDefiniteError: if a pivot is not above 0. Traced pivots are not checked.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -53,21 +54,28 @@ def greedy_log_determinant(
     check_numbers("noise", noise)
     levels = jnp.asarray(noise, gram.dtype)
     if levels.shape not in ((), (n,)):
-        raise ShapeError("noise", found=f"shape {levels.shape}", rule=f"one number, or one for each of {n} candidates")
+        raise ShapeError(
+            "noise", found=f"shape {levels.shape}", rule=f"one number, or one for each of the {n} candidates"
+        )
     if known(levels) is not None and not bool(jnp.all(levels > 0)):
-        raise SettingError("noise", found=float(jnp.min(levels)), rule="above 0")
+        raise SettingError("noise", found=float(jnp.min(levels)), rule="a number above 0")
     free = jnp.ones(n, bool) if allowed is None else jnp.asarray(allowed)
     if free.shape != (n,):
-        raise ShapeError("allowed", found=f"shape {free.shape}", rule=f"({n},), one for each candidate")
+        raise ShapeError("allowed", found=f"shape {free.shape}", rule=f"shape ({n},), one value for each candidate")
     left = n if known(free) is None else int(free.sum())
     if not 1 <= count <= left:
-        raise SettingError("count", found=count, rule=f"between 1 and the {left} candidates that may be chosen")
+        raise SettingError(
+            "count", found=count, rule=f"a whole number from 1 to {left}, the number of candidates that may be chosen"
+        )
     rows, pivots = _pivoted(gram, jnp.broadcast_to(levels, (n,)), free, count)
     told = known(pivots)
     if told is not None and not told.min() > 0:  # NaN, too
-        found, rule = f"a pivot of {told[~(told > 0)][0]:.3g}", "positive semidefinite: pivots of K + D are above 0"
-        remedy = "a kernel that is positive semidefinite, or more noise"
-        raise NotPositiveDefiniteError("the Gram matrix", found=found, rule=rule, remedy=remedy)
+        found, rule = (
+            f"a pivot of {told[~(told > 0)][0]:.3g}",
+            "a positive semidefinite matrix, for which pivots of K + D are above 0",
+        )
+        remedy = "use a kernel that is positive semidefinite, or more noise"
+        raise NotPositiveDefiniteError("Gram matrix", found=found, rule=rule, remedy=remedy)
     return rows, pivots
 
 

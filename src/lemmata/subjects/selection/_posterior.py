@@ -30,9 +30,9 @@ def posterior_gram(
         noise: variance of the labels, above 0.
 
     Raises:
-        ShapeError: where K is not square and symmetric.
+        ShapeError: if K is not square and symmetric.
         SettingError: for a noise that is not positive, or rows that do not exist.
-        DataError: for NaN.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import jax.numpy as jnp
@@ -44,9 +44,9 @@ def posterior_gram(
     labelled = jnp.asarray(labelled, int)
     level, rows = known(jnp.asarray(noise)), known(labelled)
     if level is not None and not float(level) > 0:
-        raise SettingError("noise", found=float(level), rule="above 0")
+        raise SettingError("noise", found=float(level), rule="a number above 0")
     if rows is not None and not bool(jnp.all((rows >= 0) & (rows < len(gram)))):
-        raise SettingError("labelled rows", found=rows.tolist(), rule=f"between 0 and {len(gram) - 1}")
+        raise SettingError("labelled rows", found=rows.tolist(), rule=f"row numbers from 0 to {len(gram) - 1}")
     if not labelled.size:
         return gram
     cross = gram[:, labelled]
@@ -78,16 +78,16 @@ def proxy_tangent_gram(
         rate: its step length.
 
     Raises:
-        ShapeError: where features and outputs differ in number.
-        DataError: for NaN.
-        PrecisionError: without float64.
+        ShapeError: if the numbers of features and outputs differ.
+        DataError: for entries that are not finite.
+        PrecisionError: if float64 is off.
     """
     require_float64("tangent kernel of a proxy")
     check_numbers("features", features)
     check_numbers("outputs", outputs)
     if jnp.ndim(features) != 2 or jnp.ndim(outputs) != 2 or len(features) != len(outputs):
         found = f"features {jnp.shape(features)}, outputs {jnp.shape(outputs)}"
-        raise ShapeError("proxy", found=found, rule="(n, d) and (n, k), a row for each point")
+        raise ShapeError("proxy", found=found, rule="shapes (n, d) and (n, k), one row for each point")
     check_whole("steps", steps, 0)
     hidden = [layer for width in widths for layer in (Dense(width, 1.0, _BIAS, "standard"), silu())]
     network = Serial([*hidden, Dense(outputs.shape[1], 1.0, _BIAS, "standard")])

@@ -45,10 +45,10 @@ def query(
         seed: of rules that draw.
 
     Raises:
-        ShapeError: for a pool that is no table, or labelled rows with another number of columns.
-        SettingError: for an unknown rule, a count outside the pool, or a model without probabilities where they are
-            needed.
-        DataError: for NaN.
+        ShapeError: for a pool that is not a table, or labelled rows with another number of columns.
+        SettingError: for an unknown rule, a count above the size of the pool, or a model without the probabilities that
+            the rule needs.
+        DataError: for entries that are not finite.
 
     Example:
         >>> import numpy as np
@@ -62,7 +62,7 @@ def query(
     known = np.zeros((0, *pool.shape[1:])) if labelled is None else np.asarray(labelled, float)
     if pool.ndim != 2 or known.ndim != 2 or known.shape[1:] != pool.shape[1:]:
         rule_ = "tables with the same columns"
-        raise ShapeError("pool", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
+        raise ShapeError("pool and labelled rows", found=f"pool {pool.shape}, labelled rows {known.shape}", rule=rule_)
     rows = np.concatenate([pool, known])
     check_numbers("pool and labelled rows", rows)
     # Columns in units of a power of 2 near their largest entry, which rounds nothing: squares then do not overflow.

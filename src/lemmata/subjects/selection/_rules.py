@@ -32,8 +32,8 @@ class Candidates:
         probabilities: of classes at all rows, by the model at hand; None where there are none.
 
     Raises:
-        ShapeError: where the three do not have equally many rows.
-        DataError: for NaN, or probabilities that are negative or do not sum to 1.
+        ShapeError: if the three arrays have different numbers of rows.
+        DataError: for entries that are not finite, or probabilities that are negative or do not sum to 1.
     """
 
     gram: Float[np.ndarray, "n columns"]
@@ -46,19 +46,21 @@ class Candidates:
             object.__setattr__(self, name, None if value is None else np.asarray(value))
         shape, p = self.gram.shape, self.probabilities
         if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
-            raise ShapeError("the Gram matrix", found=f"shape {shape}", rule="square, a row for each point")
+            raise ShapeError("Gram matrix", found=f"shape {shape}", rule="a square matrix with one row for each point")
         if not np.isfinite(self.gram).all():
-            raise DataError("the Gram matrix", found="NaN or infinity", rule="finite numbers")
+            raise DataError("Gram matrix", found="NaN or infinity", rule="finite numbers")
         if self.labelled.shape != shape[:1] or self.labelled.dtype != bool:
             found = f"{self.labelled.dtype} of shape {self.labelled.shape}"
-            raise ShapeError("labelled", found=found, rule=f"({shape[0]},), a truth value a row")
+            raise ShapeError("labelled", found=found, rule=f"shape ({shape[0]},), one boolean for each row")
         if p is None:
             return
         if p.ndim != 2 or len(p) != shape[0]:
-            raise ShapeError("probabilities", found=f"shape {p.shape}", rule=f"({shape[0]}, C), a row for each of K")
+            raise ShapeError(
+                "probabilities", found=f"shape {p.shape}", rule=f"shape ({shape[0]}, C), one row for each row of K"
+            )
         if not ((p >= 0).all() and np.abs(p.sum(axis=1) - 1).max() < _SUMS):
-            rule = "not negative, a sum of 1 in each row"
-            raise DataError("probabilities", found=f"a row {p[np.abs(p.sum(1) - 1).argmax()]}", rule=rule)
+            rule = "numbers that are not negative, with a sum of 1 in each row"
+            raise DataError("probabilities", found=f"the row {p[np.abs(p.sum(1) - 1).argmax()]}", rule=rule)
 
 
 def entropy(probabilities: Float[np.ndarray, "n C"]) -> Float[np.ndarray, " n"]:
@@ -98,8 +100,8 @@ def select(
         entropy_weight: of the entropy on the diagonal, as such a share.
 
     Raises:
-        SettingError: for an unknown rule, more rows than have no label, noise that is not positive, a negative weight,
-            or no probabilities where they are needed.
+        SettingError: for an unknown rule, a count above the number of rows without labels, a noise that is not
+            positive, a negative weight, or missing probabilities.
 
     Example:
         >>> from lemmata.subjects.selection import Candidates, select
@@ -114,14 +116,21 @@ def select(
         raise SettingError("rule", found=repr(rule), rule=f"one of {', '.join(RULES)}")
     count = whole("count", count)
     if not 1 <= count <= free.sum():
-        raise SettingError("count", found=count, rule=f"between 1 and the {free.sum()} rows without labels")
+        raise SettingError(
+            "count", found=count, rule=f"a whole number from 1 to {free.sum()}, the number of rows without labels"
+        )
     if not noise > 0 or not entropy_weight >= 0:
         found = f"noise {noise}, entropy_weight {entropy_weight}"
-        raise SettingError("noise and weight", found=found, rule="noise above 0, a weight of at least 0")
+        raise SettingError("noise and weight", found=found, rule="a noise above 0, and a weight that is not negative")
     told = candidates.probabilities
     if told is None and (rule in ("entropy", "gradients") or entropy_weight):
-        remedy = "a model with predict_proba, or another rule"
-        raise SettingError("probabilities", found=None, rule="entropies and gradients need them", remedy=remedy)
+        remedy = "use a model with predict_proba, or choose another rule"
+        raise SettingError(
+            "probabilities",
+            found="no probabilities",
+            rule="probabilities of the classes, which entropies and gradients need",
+            remedy=remedy,
+        )
     if rule == "coding rate":
         unsure = entropy(told) if entropy_weight and told is not None else 0.0
         return _by_coding_rate(candidates, count, noise + entropy_weight * unsure, noise)

@@ -32,7 +32,7 @@ class Cascade(eqx.Module):
         packages: each reads what the one before it writes; the last writes one number.
 
     Raises:
-        ShapeError: no package, or two that do not fit.
+        ShapeError: without packages, or if two packages do not fit each other.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -45,12 +45,17 @@ class Cascade(eqx.Module):
 
     def __check_init__(self):
         if not self.packages:
-            raise ShapeError("packages", found="none", rule="at least one")
+            raise ShapeError("packages", found="no package", rule="at least one package")
         written = [package.values.shape[-1] for package in self.packages]
         read = [*(package.constellation.dimension for package in self.packages[1:]), 1]
         for number, (width, wanted) in enumerate(zip(written, read, strict=True)):
             if width != wanted:
-                raise ShapeError(f"package {number}", found=f"{width} splines", rule=f"{wanted}, for what reads them")
+                raise ShapeError(
+                    f"package {number}",
+                    found=f"{width} splines",
+                    rule=f"exactly {wanted} splines, because the next package takes {wanted} inputs",
+                    remedy=f"give package {number} exactly {wanted} splines",
+                )
 
     def __call__(self, z: Float[Array, "... n p"]) -> Float[Array, "... n"]:
         """The output at points z."""
@@ -92,14 +97,14 @@ class Cascade(eqx.Module):
             damping: above 0.
 
         Raises:
-            SettingError: for another damping.
-            ShapeError: targets that are not one a row.
+            SettingError: for a damping that is not a number above 0.
+            ShapeError: if there is not one target for each row.
         """
         if not damping > 0:
             raise SettingError("damping", found=repr(damping), rule="a number above 0")
         z, y = jnp.asarray(z), jnp.asarray(y)
         if y.shape[-1:] != z.shape[:1]:
-            raise ShapeError("targets", found=f"shape {y.shape}", rule=f"one for each of {len(z)} rows")
+            raise ShapeError("targets", found=f"shape {y.shape}", rule=f"one target for each of the {len(z)} rows")
         states, influences, cotangents, tangent = self.passes(z)
         force = _solved(tangent, y - states[-1][..., 0], damping)
         parts = zip(self.packages, influences, cotangents[1:], strict=True)
@@ -175,15 +180,15 @@ def initial_cascade(
         outputs: how many cascades side by side, which share the first distances; None is one without that axis.
 
     Raises:
-        SettingError: no widths, or one that is no whole number of at least 1.
-        NotPositiveDefiniteError: b or c is too small.
-        PrecisionError: in float32.
+        SettingError: without widths, or for a width that is not a whole number of at least 1.
+        NotPositiveDefiniteError: if b or c is too small.
+        PrecisionError: if JAX computes in float32.
 
     Source: the public code that accompanies Bakhvalov (2025).
     """
     require_float64("a package of polyharmonic splines")
     if not widths:
-        raise SettingError("widths", found=repr(widths), rule="at least one, that of the inputs")
+        raise SettingError("widths", found=repr(widths), rule="at least one width, that of the inputs")
     covariance = SplineCovariance() if covariance is None else covariance
     lead = () if outputs is None else (outputs,)
     shapes = [(*lead, 2 * read + 1, written) for read, written in zip(widths, [*widths[1:], 1], strict=True)]

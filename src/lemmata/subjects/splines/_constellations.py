@@ -47,7 +47,7 @@ class Scattered(AbstractConstellation):
         points: N different points of R^p.
 
     Raises:
-        ShapeError: for what is no matrix.
+        ShapeError: if the points are not a matrix.
         DataError: for numbers that are not finite.
 
     >>> import jax
@@ -60,7 +60,9 @@ class Scattered(AbstractConstellation):
 
     def __check_init__(self):
         if jnp.ndim(self.points) != 2:
-            raise ShapeError("points", found=f"shape {jnp.shape(self.points)}", rule="a matrix, one row a point")
+            raise ShapeError(
+                "points", found=f"shape {jnp.shape(self.points)}", rule="a matrix with one point in each row"
+            )
         check_numbers("points", self.points)
 
     def squared_distances(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
@@ -76,7 +78,8 @@ class Scattered(AbstractConstellation):
         """By the Cholesky factor of K.
 
         Raises:
-            NotPositiveDefiniteError: K has none, since b or c is too small for these points, or two of them are equal.
+            NotPositiveDefiniteError: if K has no Cholesky factor, because b or c is too small for these points or two
+                points are equal.
         """
         squared = self.squared_distances(self.points)
         matrix = covariance(jnp.where(jnp.eye(len(self.points), dtype=bool), 0.0, squared))
@@ -85,10 +88,10 @@ class Scattered(AbstractConstellation):
         if seen is not None and not jnp.isfinite(seen).all():
             least = float(jnp.linalg.eigvalsh(matrix)[0])
             raise NotPositiveDefiniteError(
-                "the covariance of the constellation",
-                found=f"least eigenvalue {least:.3g}",
-                rule="positive definite",
-                remedy="a larger slope and level, or points that differ",
+                "covariance of the constellation",
+                found=f"smallest eigenvalue {least:.3g}",
+                rule="a positive definite matrix",
+                remedy="use a larger slope and level, or points that differ",
             )
         return jax.scipy.linalg.cho_solve((factor, True), values)
 
@@ -107,7 +110,7 @@ class Hyperoctahedron(AbstractConstellation):
         size: p, at least 1.
 
     Raises:
-        SettingError: for another size.
+        SettingError: for a size that is not a whole number of at least 1.
 
     >>> import jax
     >>> with jax.enable_x64(True):
@@ -123,7 +126,7 @@ class Hyperoctahedron(AbstractConstellation):
 
     def __check_init__(self):
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise SettingError("size", found=repr(self.size), rule="a whole number, at least 1")
+            raise SettingError("size", found=repr(self.size), rule="a whole number that is at least 1")
 
     @property
     def points(self) -> Float[Array, "N p"]:  # pyright: ignore[reportIncompatibleVariableOverride]  # fills an AbstractVar
@@ -149,7 +152,7 @@ class Hyperoctahedron(AbstractConstellation):
         """By odd and even parts, O(p) a column.
 
         Raises:
-            NotPositiveDefiniteError: b or c is too small.
+            NotPositiveDefiniteError: if b or c is too small.
         """
         self.require_positive_definite(covariance)
         b, c, p = jnp.asarray(covariance.slope), jnp.asarray(covariance.level), self.size
@@ -179,7 +182,7 @@ class Hyperoctahedron(AbstractConstellation):
             covariance: k.
 
         Raises:
-            NotPositiveDefiniteError: names both, and the rule.
+            NotPositiveDefiniteError: if b or c is too small; the message states both and the rule.
         """
         b, c = known(covariance.slope), known(covariance.level)
         if b is None or c is None:
@@ -187,8 +190,8 @@ class Hyperoctahedron(AbstractConstellation):
         p = self.size
         if not (b > _LN2 and (p + 1) * c * _LN2 > p * b**2):
             raise NotPositiveDefiniteError(
-                f"the covariance of a hyperoctahedron of {p} axes",
+                f"covariance of a hyperoctahedron of {p} axes",
                 found=f"slope b = {float(b):g}, level c = {float(c):g}",
                 rule="b > ln 2 and (p + 1) c ln 2 > p b²",
-                remedy=f"a slope above {_LN2:.3f}, a level of at least b²/ln 2 = {float(b) ** 2 / _LN2:.3g}",
+                remedy=f"use a slope above {_LN2:.3f} and a level of at least b²/ln 2 = {float(b) ** 2 / _LN2:.3g}",
             )

@@ -29,9 +29,9 @@ class Package(eqx.Module):
         values: Y (..., N, m).
 
     Raises:
-        ShapeError: Y has not a row a point.
-        DataError: values that are not finite.
-        PrecisionError: in float32, where K with its large level has lost its small eigenvalues.
+        ShapeError: if Y does not have one row for each point.
+        DataError: for values that are not finite.
+        PrecisionError: if JAX computes in float32, because K with its large level loses its small eigenvalues then.
 
     Source: Bakhvalov (2025).
 
@@ -53,7 +53,9 @@ class Package(eqx.Module):
         nodes = self.constellation.points.shape[0]
         if jnp.ndim(self.values) < 2 or jnp.shape(self.values)[-2] != nodes:
             raise ShapeError(
-                "values", found=f"shape {jnp.shape(self.values)}", rule=f"(..., {nodes}, m), a row a point"
+                "values",
+                found=f"shape {jnp.shape(self.values)}",
+                rule=f"shape (..., {nodes}, m), one row for each point",
             )
         check_numbers("values", self.values)
 
@@ -77,6 +79,6 @@ class Package(eqx.Module):
 
     def _squared(self, z: Float[Array, "... n p"]) -> Float[Array, "... n N"]:
         if jnp.shape(z)[-1] != self.constellation.dimension:
-            rule = f"points of R^{self.constellation.dimension}, one a row"
+            rule = f"points of R^{self.constellation.dimension}, one in each row"
             raise ShapeError("z", found=f"shape {jnp.shape(z)}", rule=rule)
         return self.constellation.squared_distances(z)

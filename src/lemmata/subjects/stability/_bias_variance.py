@@ -128,10 +128,9 @@ def bias_variance(
         seed: of the splits.
 
     Raises:
-        SettingError: for what is no fit, fewer than 2 draws, rows beyond half of the data, a noise below 0, a level
-        that
-            is none.
-        DataError, ShapeError: for rows that are not numbers, too few of them, or predictions that do not fit them.
+        SettingError: for an invalid fit, fewer than 2 draws, rows beyond half of the data, a negative noise, or a level
+            outside (0, 1).
+        DataError, ShapeError: for rows that are not numbers, too few rows, or predictions that do not fit the rows.
 
     Example:
         >>> import numpy as np
@@ -145,7 +144,7 @@ def bias_variance(
     """
     inputs, targets = checked_rows(x, y)
     if targets.dtype.kind not in "fiub":
-        raise DataError("y", found=f"entries of type {targets.dtype}", rule="numbers, for squared error")
+        raise DataError("y", found=f"entries of type {targets.dtype}", rule="numbers, because the error is squared")
     level, draws = inside("level", level, 0.0, 1.0), whole("draws", draws, 2)
     fits = _named(fit)
     size = _size(rows, len(targets))
@@ -179,7 +178,9 @@ def _named(fit: Any) -> dict[str, Fit]:
     else:
         fits = {"fit": fit}
     if not fits:
-        raise SettingError("fit", found="none", rule="a function of (x, y), a list of them, or a mapping to them")
+        raise SettingError(
+            "fit", found="no function", rule="a function of (x, y), a list of them, or a mapping to them"
+        )
     for name, one in fits.items():
         check_fit(one, "fit" if len(fits) == 1 else f"fit {name}")
     return fits
@@ -187,19 +188,23 @@ def _named(fit: Any) -> dict[str, Fit]:
 
 def _size(rows: int | float | None, n: int) -> int:
     if n < _LEAST:
-        raise DataError("x and y", found=f"{n} rows", rule=f"at least {_LEAST}, to be split in three")
+        raise DataError(
+            "x and y", found=f"{n} rows", rule=f"at least {_LEAST} rows, because they are split into three parts"
+        )
     if rows is None:
         return int(_TRAIN * n)
     size = whole("rows", rows, 1)
     if 2 * size >= n:
-        rule = f"at most (n - 1)/2 = {(n - 1) // 2}: two fits to separate rows, and rows to predict"
+        rule = (
+            f"at most (n - 1)/2 = {(n - 1) // 2}, because two fits use separate rows and some rows are left to predict"
+        )
         raise SettingError("rows", found=size, rule=rule)
     return size
 
 
 def _not_negative(noise: Any) -> float:
     if isinstance(noise, bool) or not isinstance(noise, int | float) or not (math.isfinite(noise) and noise >= 0):
-        raise SettingError("noise", found=repr(noise), rule="a variance, finite and at least 0")
+        raise SettingError("noise", found=repr(noise), rule="a variance that is finite and not negative")
     return float(noise)
 
 

@@ -41,7 +41,7 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
         names: of both, for messages.
 
     Raises:
-        ShapeError, DataError: where they are not.
+        ShapeError, DataError: if the arrays are not valid.
     """
     inputs, targets = np.asarray(x), np.asarray(y)
     for name, values in zip(names, (inputs, targets), strict=True):
@@ -50,10 +50,10 @@ def checked_rows(x: Any, y: Any, names: tuple[str, str] = ("x", "y")) -> tuple[n
         if values.dtype.kind in "fiubc":
             check_numbers(name, values)
     if len(inputs) != len(targets):
-        rule = "as many rows of each"
+        rule = "the same number of rows"
         raise ShapeError(" and ".join(names), found=f"{len(inputs)} and {len(targets)} rows", rule=rule)
     if targets.ndim > 2:
-        raise ShapeError(names[1], found=f"shape {targets.shape}", rule="(n,) or (n, outputs)")
+        raise ShapeError(names[1], found=f"shape {targets.shape}", rule="shape (n,) or (n, outputs)")
     return inputs, targets
 
 
@@ -66,7 +66,7 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
 
     Raises:
         SettingError: for an unknown name.
-        DataError: for labels where the loss needs numbers.
+        DataError: for labels if the loss needs numbers.
     """
     if callable(loss):
         return loss
@@ -76,7 +76,9 @@ def checked_loss(loss: str | Loss, y: np.ndarray) -> Loss:
         )
     if loss != "zero-one" and y.dtype.kind not in "fiub":
         remedy = 'loss="zero-one"'
-        raise DataError("y", found=f"entries of type {y.dtype}", rule=f"numbers for the {loss} loss", remedy=remedy)
+        raise DataError(
+            "y", found=f"entries of type {y.dtype}", rule=f"numbers for the {loss} loss", remedy=f"use {remedy}"
+        )
     return LOSSES[loss]
 
 
@@ -88,12 +90,14 @@ def check_fit(fit: Any, name: str = "fit") -> None:
         name: of it, for the message.
 
     Raises:
-        SettingError: where it is no function.
+        SettingError: if `fit` is not a function.
     """
     if callable(fit) and not (isinstance(fit, type) or hasattr(fit, "predict")):
         return
     remedy = "lambda x, y: clone(model).fit(x, y)" if hasattr(fit, "predict") else "fit=lambda x, y: Ridge().fit(x, y)"
-    raise SettingError(name, found=f"{fit!r}"[:60], rule="a function of (x, y) that returns a fit", remedy=remedy)
+    raise SettingError(
+        name, found=f"{fit!r}"[:60], rule="a function of (x, y) that returns a fit", remedy=f"pass {remedy}"
+    )
 
 
 def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Callable[[np.ndarray], np.ndarray]:
@@ -106,24 +110,28 @@ def predictor(fit: Fit, x: np.ndarray, y: np.ndarray, name: str = "fit") -> Call
         name: of the fit, for messages.
 
     Raises:
-        SettingError: where it returns nothing that predicts.
+        SettingError: if `fit` does not return an object that predicts.
         ShapeError, DataError: for predictions that are not finite numbers, one for each target.
     """
     model = fit(x, y)
     predict = getattr(model, "predict", model)
     if not callable(predict):
         found = f"a {type(model).__name__}"
-        raise SettingError(f"{name}(x, y)", found=found, rule="something with .predict, or a function of x")
+        raise SettingError(f"{name}(x, y)", found=found, rule="an object with a method predict, or a function of x")
 
     def predicted(inputs: np.ndarray) -> np.ndarray:
         values = np.asarray(predict(inputs))
         wanted = (len(inputs), *y.shape[1:])
         if values.shape != wanted and values.size != np.prod(wanted):
-            rule = f"{wanted} for {len(inputs)} inputs, like the targets"
+            rule = f"shape {wanted} for {len(inputs)} inputs, like the targets"
             raise ShapeError(f"predictions of {name}", found=f"shape {values.shape}", rule=rule)
         if values.dtype.kind in "fc" and not np.isfinite(values).all():
-            found = f"{int((~np.isfinite(values)).sum())} that are not finite"
-            raise DataError(f"predictions of {name}", found=found, rule="finite numbers")
+            found = f"{int((~np.isfinite(values)).sum())} predictions that are not finite"
+            raise DataError(
+                f"predictions of {name}",
+                found=found,
+                rule="finite numbers",
+            )
         return values.reshape(wanted)
 
     return predicted
@@ -138,10 +146,10 @@ def losses_of(loss: Loss, predicted: np.ndarray, y: np.ndarray) -> np.ndarray:
         y: targets.
 
     Raises:
-        ShapeError, DataError: where the loss returns anything else.
+        ShapeError, DataError: if the loss returns another value.
     """
     values = np.asarray(loss(predicted, y))
     if values.shape != (len(y),):
-        raise ShapeError("losses", found=f"shape {values.shape}", rule=f"one number a row, ({len(y)},)")
+        raise ShapeError("losses", found=f"shape {values.shape}", rule=f"shape ({len(y)},), one number for each row")
     check_numbers("losses", values)
     return values.astype(float)

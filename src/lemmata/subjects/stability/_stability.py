@@ -113,8 +113,8 @@ def stability(
         seed: of the rows that are chosen, and of the bootstrap.
 
     Raises:
-        SettingError: for what is no fit, an unknown loss, fewer than 2 replaced rows, a level that is none.
-        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few of them.
+        SettingError: for an invalid fit, an unknown loss, fewer than 2 replaced rows, or a level outside (0, 1).
+        DataError, ShapeError: for rows, predictions or losses that do not fit each other, or too few rows.
 
     Example:
         >>> import numpy as np
@@ -154,21 +154,30 @@ def _parts(x: np.ndarray, y: np.ndarray, held: Any, generator: np.random.Generat
     """Numbers of the training rows, the training rows, and those that are new to them."""
     if held is None:
         if len(y) < _LEAST:
-            raise DataError("x and y", found=f"{len(y)} rows", rule=f"at least {_LEAST}, or rows held out beside them")
+            raise DataError(
+                "x and y",
+                found=f"{len(y)} rows",
+                rule=f"at least {_LEAST} rows, or separate held-out rows",
+                remedy="pass held=(x, y) with rows that the model is not trained on",
+            )
         order = generator.permutation(len(y))
         aside = max(_POOL, round(len(y) / 10))
         kept, new = np.sort(order[aside:]), np.sort(order[:aside])
         return kept, (x[kept], y[kept]), (x[new], y[new])
     if not isinstance(held, tuple | list) or len(held) != 2:
-        raise ShapeError("held", found=f"a {type(held).__name__}", rule="a pair (x, y) of rows that were held out")
+        raise ShapeError("held", found=f"a {type(held).__name__}", rule="a pair (x, y) of held-out rows")
     new_x, new_y = checked_rows(*held, names=("held x", "held y"))
     for name, ours, theirs in (("held x", x, new_x), ("held y", y, new_y)):
         if ours.shape[1:] != theirs.shape[1:]:
-            raise ShapeError(name, found=f"shape {theirs.shape}", rule=f"like that of the training rows, {ours.shape}")
+            raise ShapeError(
+                name,
+                found=f"shape {theirs.shape}",
+                rule=f"shape {(len(theirs), *ours.shape[1:])}, like the training rows",
+            )
     if len(new_y) < _POOL:
-        raise DataError("held", found=f"{len(new_y)} rows", rule=f"at least {_POOL}")
+        raise DataError("held", found=f"{len(new_y)} rows", rule=f"at least {_POOL} rows")
     if len(y) < 2:
-        raise DataError("x and y", found=f"{len(y)} rows", rule="at least 2")
+        raise DataError("x and y", found=f"{len(y)} rows", rule="at least 2 rows")
     return np.arange(len(y)), (x, y), (new_x, new_y)
 
 

@@ -17,17 +17,19 @@ def check_entries(name: str, array: Any) -> None:
         array: the numbers.
 
     Raises:
-        ShapeError: where a dimension is 0.
-        PrecisionError: for numbers of 16 bits.
-        DataError: for NaN or infinity, and for what are no numbers.
+        ShapeError: if an axis has length 0.
+        PrecisionError: for numbers with 16 bits.
+        DataError: for entries that are not finite numbers.
     """
     if 0 in array.shape:
-        raise ShapeError(name, found=f"shape {array.shape}", rule="no dimension is 0")
+        raise ShapeError(name, found=f"shape {array.shape}", rule="no axis of length 0")
     kind = np.dtype(array.dtype)
     if kind.kind not in "fciub":
         raise DataError(name, found=f"entries of type {array.dtype}", rule="numbers")
     if kind.kind == "f" and kind.itemsize < 4:
-        raise PrecisionError(f"{name} in {kind}", found=str(kind), rule="float32 or float64", remedy="use astype")
+        raise PrecisionError(
+            name, found=f"entries of type {kind}", rule="float32 or float64", remedy="convert it with astype(float)"
+        )
     values = known(array)
     if values is not None and not np.all(np.isfinite(values)):
         missing = int(np.sum(~np.isfinite(values)))
@@ -56,13 +58,15 @@ def check_step(step: ArrayLike) -> None:
     """Refuse a time step that is no positive finite number, where it is known; SettingError."""
     value = known(step)
     if value is not None and not (value.shape == () and np.isfinite(value) and value > 0):
-        raise SettingError("step", found=value.tolist(), rule="one positive finite number", remedy="a time in seconds")
+        raise SettingError(
+            "step", found=value.tolist(), rule="one positive and finite number", remedy="pass a time in seconds"
+        )
 
 
 def check_length(length: int) -> None:
     """Refuse a length below 1; SettingError."""
     if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
-        raise SettingError("length", found=repr(length), rule="a whole number of steps, at least 1")
+        raise SettingError("length", found=repr(length), rule="a whole number of steps that is at least 1")
 
 
 def check_sequence(u: Any, channels: int) -> None:
@@ -73,11 +77,13 @@ def check_sequence(u: Any, channels: int) -> None:
         channels: inputs of the system.
 
     Raises:
-        ShapeError: for other shapes, and for length 0.
-        DataError: for numbers that are not finite, or complex.
+        ShapeError: for wrong shapes, and for length 0.
+        DataError: for numbers that are complex or not finite.
     """
     if u.ndim != 2 or u.shape[1] != channels:
-        raise ShapeError("sequence", found=f"shape {u.shape}", rule=f"(length, channels) with channels = {channels}")
+        raise ShapeError(
+            "sequence", found=f"shape {u.shape}", rule=f"shape (length, {channels}), with one column for each channel"
+        )
     check_entries("sequence", u)
     if np.dtype(u.dtype).kind == "c":
         raise DataError("sequence", found=f"entries of type {u.dtype}", rule="real numbers")

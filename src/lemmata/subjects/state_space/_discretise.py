@@ -41,7 +41,7 @@ def discretise(system: ContinuousSystem, step: ArrayLike, method: str = "zero_or
 
     Raises:
         SettingError: for a step that is not positive and finite.
-        UnknownNameError: for another method.
+        UnknownNameError: for an unknown method.
     """
     check_step(step)
     step = jnp.asarray(step)

@@ -22,7 +22,7 @@ def gramian(system: ContinuousSystem) -> Inexact[Array, "n n"]:
         system: a stable system.
 
     Raises:
-        SettingError: where it is not stable.
+        SettingError: if the system is not stable.
     """
     check_stable(system)
     a, b = system.matrix, system.input
@@ -57,7 +57,7 @@ def energy(system: ContinuousSystem) -> Float[Array, "p p"]:
         system: a stable system without a direct path.
 
     Raises:
-        SettingError: where it is not stable.
+        SettingError: if the system is not stable.
     """
     return (system.output @ gramian(system) @ system.output.conj().T).real
 

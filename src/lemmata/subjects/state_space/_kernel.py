@@ -25,7 +25,7 @@ class StateSpaceKernel(AbstractKernel):
         system: the recurrence.
 
     Raises:
-        ShapeError: where a point is no sequence (length, channels) of at least one step.
+        ShapeError: if a point is not a sequence (length, channels) of at least one step.
 
     Example:
         >>> import jax.numpy as jnp
@@ -43,7 +43,7 @@ class StateSpaceKernel(AbstractKernel):
         """The states after the last step of each sequence."""
         channels = self.system.input.shape[1]
         if u.ndim != 3 or u.shape[2] != channels or u.shape[1] == 0:
-            rule = f"sequences (length, channels) of at least one step, with channels = {channels}"
+            rule = f"sequences of shape (length, channels) with at least one step and {channels} channels"
             raise ShapeError("points of StateSpaceKernel", found=f"shape {u.shape[1:]}", rule=rule)
         return final_states(self.system, u)
 

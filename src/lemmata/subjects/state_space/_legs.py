@@ -15,7 +15,7 @@ def legs(states: int) -> tuple[Float[Array, "n n"], Float[Array, "n 1"]]:
         states: N.
 
     Raises:
-        SettingError: where N is no whole number above 0.
+        SettingError: if N is not a whole number above 0.
 
     >>> legs(2)[0].round(3).tolist()
     [[-1.0, 0.0], [-1.732, -2.0]]
@@ -32,7 +32,7 @@ def legs_skew(states: int) -> Float[Array, "n n"]:
         states: N.
 
     Raises:
-        SettingError: where N is no whole number above 0.
+        SettingError: if N is not a whole number above 0.
     """
     _check(states)
     roots = jnp.sqrt(2 * jnp.arange(states) + 1.0)
@@ -49,7 +49,7 @@ def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n
         states: N.
 
     Raises:
-        SettingError: where N is no whole number above 0.
+        SettingError: if N is not a whole number above 0.
     """
     frequencies, basis = jnp.linalg.eigh(-1j * legs_skew(states))
     low = basis.conj().T @ jnp.sqrt(jnp.arange(states) + 0.5)[:, None]
@@ -58,4 +58,4 @@ def legs_low_rank(states: int) -> tuple[DiagonalPlusLowRank, Complex[Array, "n n
 
 def _check(states: int) -> None:
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
-        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
+        raise SettingError("states", found=repr(states), rule="a whole number that is at least 1")

@@ -59,7 +59,7 @@ class DenseMatrix(AbstractStateMatrix):
         entries: A.
 
     Raises:
-        ShapeError: where it is not square, or empty.
+        ShapeError: if the matrix is empty or not square.
         DataError: for an entry that is not finite.
     """
 
@@ -111,7 +111,7 @@ class DiagonalMatrix(AbstractStateMatrix):
         poles: the diagonal, real or complex.
 
     Raises:
-        ShapeError: where it is no vector, or empty.
+        ShapeError: if the poles are not a vector, or empty.
         DataError: for a pole that is not finite.
     """
 
@@ -170,7 +170,7 @@ class DiagonalPlusLowRank(AbstractStateMatrix):
         right: Q.
 
     Raises:
-        ShapeError: where the shapes do not fit.
+        ShapeError: if the shapes do not fit.
         DataError: for an entry that is not finite.
     """
 

@@ -48,7 +48,7 @@ class ContinuousSystem(AbstractSystem):
         direct: D, (p, m), None for 0.
 
     Raises:
-        ShapeError: where the shapes do not fit.
+        ShapeError: if the shapes do not fit.
         DataError: for an entry that is not finite.
 
     Example:
@@ -81,7 +81,7 @@ class DiscreteSystem(AbstractSystem):
         direct: D, (p, m), None for 0.
 
     Raises:
-        ShapeError: where the shapes do not fit.
+        ShapeError: if the shapes do not fit.
         DataError: for an entry that is not finite.
     """
 
@@ -98,13 +98,13 @@ def oscillators(states: int) -> DiagonalMatrix:
     """The damped modes l_n = -1/2 + i pi n, n = 0 ... N - 1, of diagonal state-space models (gu2022s4d).
 
     Raises:
-        SettingError: where N is no whole number above 0.
+        SettingError: if N is not a whole number above 0.
 
     >>> oscillators(2).poles.round(2).tolist()
     [(-0.5+0j), (-0.5+3.14j)]
     """
     if isinstance(states, bool) or not isinstance(states, int) or states < 1:
-        raise SettingError("states", found=repr(states), rule="a whole number, at least 1")
+        raise SettingError("states", found=repr(states), rule="a whole number that is at least 1")
     return DiagonalMatrix(-0.5 + 1j * jnp.pi * jnp.arange(states))
 
 
@@ -115,7 +115,7 @@ def check_stable(system: AbstractSystem) -> None:
         system: continuous (real parts of eigenvalues below 0) or discrete (moduli below 1).
 
     Raises:
-        SettingError: for an eigenvalue at or beyond the border.
+        SettingError: for an eigenvalue at or beyond the border of stability.
     """
     values = known_eigenvalues(system.matrix)
     if values is None:
@@ -125,7 +125,7 @@ def check_stable(system: AbstractSystem) -> None:
     else:
         largest, border, found, rule = np.real(values).max(), 0.0, "Re l", "Re l < 0 for every eigenvalue l of A"
     if largest >= border:
-        remedy = "move the poles, or discretise by a method and a step that keep them inside"
+        remedy = "move the poles, or discretise with a method and a step that keep the system stable"
         raise SettingError("unstable system", found=f"{found} = {largest:.6g}", rule=rule, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""Which way of mixing a sequence fits a user's rows. Sequences in, a record of the comparison out."""
+"""Compare ways of mixing a sequence on the user's rows: it takes sequences and returns a record."""
 
 from lemmata.workflows.records.comparisons import ComparisonRecord as ComparisonRecord
 

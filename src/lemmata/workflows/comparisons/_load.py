@@ -37,19 +37,19 @@ MATRICES = 6
 
 
 def load_sequences(data: object, options: ComparisonOptions = ComparisonOptions()) -> Sequences:  # noqa: B008 -- frozen
-    """Sequences and targets from whatever the user has.
+    """Read sequences and targets from a file, a table, arrays or a bundled task.
 
     Args:
         data: the name of a bundled task or set; the path of a CSV, TSV, Parquet or NPZ file; a data frame; a pair
             (x, y) or a triple (x, y, mask) of arrays, x of shape (n, T, c), or (n, columns) with a sequence length.
-        options: what is asked.
+        options: the options of the comparison.
 
     Raises:
-        DataError: they cannot be compared on; the message says why, and the remedy.
+        DataError: the sequences cannot be used; the message gives the reason and the remedy.
         SettingError: the sequence length does not fit.
         UnknownNameError: no such column.
         MissingFileError: no such file or task.
-        MemoryPlanError: more rows than fit into memory were asked for.
+        MemoryPlanError: the rows do not fit into memory.
 
     >>> load_sequences("lookup").x.shape
     (800, 17, 9)
@@ -89,7 +89,7 @@ def _task(name: str, options: ComparisonOptions) -> Sequences:
     mask = np.ones(x.shape[:2], bool)
     return Sequences(
         name, standard_tokens(name, x, mask), mask, (y - y.mean())[:, None], "regression", "y", None, np.zeros(1), rows,
-        ("bundled; drawn anew for each seed",), task.words, task.expected, task.test,
+        ("bundled with lemmata; drawn anew for each seed",), task.words, task.expected, task.test,
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _from_arrays(
             rule="x (n, T, c), y (n) or (n, k), mask (n, T)",
         )  # fmt: skip
     if mask.dtype.kind not in "b" and not np.isin(mask, (0, 1)).all():
-        raise DataError(f"the mask of {name}", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
+        raise DataError(f"the mask of {name} cannot be used", found=f"type {mask.dtype}", rule="booleans, or 0 and 1")
     if options.sequence_length not in (None, x.shape[1]):
         raise SettingError(
             "--sequence-length does not fit the arrays", found=options.sequence_length,
@@ -142,7 +142,7 @@ def _from_table(table: Table, options: ComparisonOptions, limit: int) -> Sequenc
         raise SettingError(
             "--sequence-length does not divide the columns", found=f"{length} for {columns} columns",
             rule="the columns in order are T tokens of columns/T numbers",
-            remedy=f"nearest are {' and '.join(map(str, near))}, which do; or leave columns out (--drop-column)",
+            remedy=f"use {' or '.join(map(str, near))}, or leave columns out with --drop-column",
         )  # fmt: skip
     inputs = [plain_column(table.frame[name]) for name in roles.inputs]
     texts = [column.name for column in inputs if column.dtype == pl.String]
@@ -172,7 +172,7 @@ def _check_cells(name: str, x: np.ndarray, columns: Sequence[str]) -> None:
         raise DataError(
             f"{name} has cells that are missing, NaN or infinite", found=listing(where, 5),
             rule="every cell of a token is a finite number",
-            remedy="fill them in, or give rows of unequal lengths one line a token, with --id and --time",
+            remedy="fill them in; if rows have unequal lengths, store one line for each token and use --id and --time",
         )  # fmt: skip
 
 
@@ -188,13 +188,16 @@ def _finished(
     kept = np.flatnonzero(known)
     most = _most_rows(x, options, limit, len(kept))
     if len(kept) > most:
-        notes = [*notes, f"used {most} of {len(kept)} rows, drawn at random: time grows as their cube (--max-rows)"]
+        notes = [
+            *notes,
+            f"used {most} of {len(kept)} rows, drawn at random, because time grows as their cube (--max-rows)",
+        ]
         kept = np.sort(np.random.default_rng([options.seed, 5]).permutation(kept)[:most])
     encoded: Any = None
     tokens = standard_tokens(name, x[kept], mask[kept])
     encoded = encode_targets([column[kept.tolist()] for column in plain], label, options.task)
     classes, shares = encoded.classes, encoded.mean if encoded.classes else np.zeros(encoded.y.shape[1])
-    notes = [*notes, "channels are standardised over all tokens; no target is used for it", *encoded.notes]
+    notes = [*notes, "channels are standardised over all tokens, without using the target", *encoded.notes]
     return Sequences(
         name, tokens, mask[kept], encoded.y, encoded.task, label, classes, shares, rows, tuple(notes),
     )  # fmt: skip
@@ -211,7 +214,7 @@ def _most_rows(x: np.ndarray, options: ComparisonOptions, limit: int, rows: int)
     fits = int((-4 * width + np.sqrt(16 * width**2 + 4 * MATRICES * limit / 8)) / (2 * MATRICES))
     if options.max_rows is not None or fits < 40:
         raise MemoryPlanError(
-            "the comparison does not fit into memory", found=f"a plan of {need} bytes for {asked} rows",
+            "the comparison does not fit into memory", found=f"{need} bytes needed for {asked} rows",
             rule=f"at most {limit} bytes", remedy=f"--max-rows {max(fits, 40)}",
         )  # fmt: skip
     return fits

@@ -83,7 +83,7 @@ def _order(frame: pl.DataFrame, options: ComparisonOptions, ids: np.ndarray) -> 
     if twice.any():
         raise DataError(
             f"--time {options.time!r} does not order the tokens", found=f"{int(twice.sum())} pairs of equal times",
-            rule="the tokens of a row have different times", remedy="leave --time out to take them as they stand",
+            rule="the tokens of a row have different times", remedy="leave --time out to keep the order of the lines",
         )  # fmt: skip
     return order, ""
 

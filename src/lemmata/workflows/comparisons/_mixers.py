@@ -42,11 +42,11 @@ class Family:
 
 FAMILIES = (
     Family("mlp", "flattened", "all tokens side by side, no mixing by position", "width of the head", (0.5, 1.0, 2.0)),
-    Family("conv", "convolution", "mean over positions of 300 cosine features of windows of 3 tokens",
+    Family("conv", "convolution", "the mean over positions of 300 cosine features of windows of 3 tokens",
            "width of the features", (0.5, 1.0, 2.0)),
     Family("recurrent", "recurrence", "the last states of 16 linear modes with poles -1/2 + i pi k",
            "step, in lengths of the sequence", (1.0, 4.0, 16.0)),
-    Family("attention", "attention", "softmax attention of the last token to those before it, beside that token",
+    Family("attention", "attention", "softmax attention of the last token to the tokens before it, and that token",
            "inverse temperature", (1.0, 4.0, 16.0)),
 )  # fmt: skip
 BY_NAME = {family.name: family for family in FAMILIES}

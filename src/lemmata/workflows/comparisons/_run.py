@@ -51,17 +51,17 @@ def run_comparison(
     started: float | None = None,
     executor: Executor | None = None,
 ) -> ComparisonRecord:
-    """Which way of mixing a sequence fits these rows, with what error, now and with more rows, and at which cost.
+    """Find which way of mixing a sequence fits these rows, its error now and with more rows, and its cost.
 
     Args:
         data: the sequences.
-        options: what is asked.
-        progress: told the stage and how much of it is done.
-        started: `time.monotonic()` at which the time limit began; None is now.
-        executor: where families are fitted, each a task; None is here, one after the other.
+        options: the options of the comparison.
+        progress: a function that is called with the stage, how much of it is done, and how much there is.
+        started: the `time.monotonic()` at which the time limit began; None means now.
+        executor: an executor that fits each family as a task; None means this process, one family after the other.
 
     Returns:
-        The record. After Ctrl-C it holds the families that were finished, and `interrupted` is true.
+        The record. After Ctrl-C it holds the finished families, and `interrupted` is true.
 
     Raises:
         PrecisionError: float64 is off.
@@ -76,7 +76,7 @@ def run_comparison(
             if not job.measured and not job.scores:
                 raise
             job.interrupted = True
-            job.notes.append("Interrupted: what was not finished is missing.")
+            job.notes.append("The comparison was interrupted, so unfinished parts are missing.")
         return job.record()
 
 

@@ -15,19 +15,19 @@ class Sequences:
     """Sequences and their targets.
 
     Args:
-        name: of the task or the file.
-        x: tokens; each channel has mean 0 and variance 1 over the tokens that are there, and absent ones are 0.
-        mask: which positions hold a token; those of a row are its last ones.
-        y: targets, centred; one-hot columns for classes.
+        name: the name of the task or the file.
+        x: the tokens. Each channel has mean 0 and variance 1 over the present tokens; absent tokens are 0.
+        mask: whether a position holds a token. The tokens of a row are its last positions.
+        y: the centred targets; one-hot columns for classes.
         task: "classification" or "regression".
-        target: what is predicted.
-        classes: their names, or None.
-        shares: of the classes, the means of their columns before these were centred; 0 for numbers.
-        rows: rows of the source.
-        notes: what loading did.
-        words: what is known of a bundled task, else empty.
-        expected: what a comparison must find on a bundled task, else empty.
-        test: the share of rows that is held out unless the options say another.
+        target: the name of the target.
+        classes: the names of the classes, or None.
+        shares: the shares of the classes, which are the means of their columns before centring; 0 for numbers.
+        rows: the number of rows of the source.
+        notes: what was done while loading.
+        words: for a bundled task, what the task is; else empty.
+        expected: for a bundled task, what a comparison must find; else empty.
+        test: the share of held-out rows, unless the options give another.
     """
 
     name: str
@@ -109,7 +109,7 @@ def standard_tokens(
             f"{name} has {'a constant channel' if len(constant) == 1 else 'constant channels'}",
             found=f"channel {', '.join(names)}",
             rule="each channel varies over rows and positions",
-            remedy="leave it out: it says nothing, and what a mixer makes of it is rounding",
+            remedy="leave it out: it carries no information, and a mixer turns it into rounding errors",
         )
     return centred / deviation
 
@@ -125,6 +125,6 @@ def _check_mask(name: str, mask: Bool[np.ndarray, "n T"]) -> None:
     if len(broken):
         raise DataError(
             f"{name} has a mask that is not right-aligned", found=f"{len(broken)} rows, the first {int(broken[0])}",
-            rule="the tokens of a row are its last positions, and the question is the last of them",
+            rule="the tokens of a row are its last positions, and the prediction is made from the last one",
             remedy="move the tokens of each row to its end, in order",
         )  # fmt: skip

@@ -80,11 +80,13 @@ def hold(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
 TASKS = {
     task.name: task
     for task in (
-        SequenceTask("lookup", "16 pairs of a key and a value, then a key: its value", lookup, "attention wins"),
+        SequenceTask(
+            "lookup", "16 pairs of a key and a value, then one key; the target is its value", lookup, "attention wins"
+        ),
         SequenceTask("filter", "a long linear filter of white noise", filtered, "recurrence wins", 800, 650 / 800),
         SequenceTask("motif", "a product of three neighbours, wherever it stands", motif, "convolution wins"),
         SequenceTask("smooth", "a smooth function of two numbers", smooth, "no winner"),
-        SequenceTask("noise", "a target that the sequences say nothing about", noise, "no winner"),
-        SequenceTask("hold", "the number that was marked last", hold, "no family here can do it"),
+        SequenceTask("noise", "a target that does not depend on the sequences", noise, "no winner"),
+        SequenceTask("hold", "the number that was marked last", hold, "no family here can solve it"),
     )
 }

@@ -31,10 +31,10 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     rates = (math.log(training) / training) ** (2 * SMOOTHNESS / d), training ** (-SMOOTHNESS / d)
     named = "recurrent" if d > 2 else None
     better = errors["recurrent"] < errors["attention"]
-    why = f"recurrence leaves {told(errors['recurrent'])} of the variance, attention {told(errors['attention'])}"
+    why = f"recurrence leaves {told(errors['recurrent'])} of the variance and attention {told(errors['attention'])}"
     if named is None:
         right = None
-        why = f"for d = {d} it prefers neither; {why}"
+        why = f"for d = {d} the theorem prefers neither; {why}"
     elif not pair.decided:
         small = abs(pair.difference) <= RELEVANT
         right = None
@@ -42,8 +42,8 @@ def theorem(data: Sequences, training: int, errors: dict[str, float], pair: Pair
     else:
         right = better
     own = (
-        "its two rates say the opposite of its last sentence at every n, and neither knows what the target is: "
-        f"with n = {training}, d = {d}, s = {SMOOTHNESS} and constants 1 they are {rates[0]:.2g} for attention and "
+        "its two rates contradict its last sentence at every n, and neither depends on the target. With "
+        f"n = {training}, d = {d}, s = {SMOOTHNESS} and constants 1, the rate is {rates[0]:.2g} for attention and "
         f"{rates[1]:.2g} for recurrence"
     )
     says = "For fixed n, state-space models strictly dominate in terms of approximation rate when d > 2."
@@ -64,9 +64,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found = [
         Statement(
             "effective dimension of softmax attention",
-            "For tokens spread evenly on a sphere in R^p it grows as a power p - 1 of log n, not as log n.",
+            "For tokens spread evenly on a sphere in R^p, it grows as (log n)^(p - 1), not as log n.",
             spread < 0.05,
-            f"norms of the tokens vary by {spread:.0%} of their mean; it asks for equal ones",
+            f"the norms of the tokens vary by {spread:.0%} of their mean, but the result needs equal norms",
             _claim("attention.effective_dimension.effective_dimension_is_power_of_log"),
         )
     ]
@@ -74,20 +74,21 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         found.append(
             Statement(
                 "rank of the kernel of a linear recurrence",
-                "A linear readout of N complex states a channel spans at most 2 N functions a channel of the row; a "
-                "nonlinear head removes the cap.",
+                "With N complex states for each channel, a linear readout spans at most 2 N functions of the row for "
+                "each channel. A nonlinear head removes this limit.",
                 True,
-                f"here at most {cap}; the states of {len(data.x)} rows at the middle step have rank {rank}, and the "
-                "common head is half nonlinear",
+                f"here the limit is {cap}; the states of {len(data.x)} rows at the middle step have rank {rank}, and "
+                "half of the head is nonlinear",
                 _claim("state_space.induced_kernels.final_state_rank"),
             )
         )
     marks = [j for j in range(data.channels) if len(set(data.x[data.mask][:, j].tolist())) == 2]
     found.append(
         Statement(
-            "what time-invariant models miss of a marked input",
-            "To keep the last marked of white inputs, the best linear time-invariant model leaves 2(1 - p)/(2 - p) of "
-            "the variance, p the share of marks; one selective state leaves nothing.",
+            "what time-invariant models miss in a marked input",
+            "If the inputs are white noise and the target is the last marked one, the best linear time-invariant "
+            "model leaves 2(1 - p)/(2 - p) of the variance, where p is the share of marks. One selective state leaves "
+            "nothing.",
             bool(marks) and data.name == "hold",
             _marked(data, marks),
             _claim("state_space.selection.holding_by_linear_models"),
@@ -98,7 +99,7 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
         found.append(
             Statement(
                 "cost against length",
-                "Operations grow as T² for softmax attention at every position and as T for a recurrence.",
+                "Operations grow as T² for softmax attention at every position, and as T for a recurrence.",
                 abs(attention - 2) < 0.15 and abs(recurrence - 1) < 0.15,
                 f"the compiled mixers have exponents {attention:.2f} and {recurrence:.2f}",
                 _claim("approximation.costs.attention_operations_in_length"),
@@ -107,9 +108,9 @@ def statements(data: Sequences, rank: int | None, cap: int, exponents: dict[str,
     found.append(
         Statement(
             "Wasserstein rates of diffusion models",
-            "A law estimated from n samples in W1 is no better known than n^(-1/2), and worse for d > 2.",
+            "A distribution estimated from n samples has a W1 error of at least order n^(-1/2), and more for d > 2.",
             False,
-            "no law is estimated here: rows have a target",
+            "no distribution is estimated here, because the rows have a target",
         )
     )
     return found
@@ -125,5 +126,6 @@ def _marked(data: Sequences, marks: list[int]) -> str:
         return "no channel has two values, so nothing marks a token"
     shares = [float((data.x[data.mask][:, j] > 0).mean()) for j in marks]
     p = shares[0]
-    text = f"channel {marks[0]} has two values, the upper with share p = {p:.2f}: {2 * (1 - p) / (2 - p):.2f}"
-    return text if data.name == "hold" else f"{text} would be left, if the target were the last marked number"
+    left = f"{2 * (1 - p) / (2 - p):.2f} of the variance"
+    text = f"channel {marks[0]} has two values, the upper one with share p = {p:.2f}, so {left}"
+    return f"{text} {'is' if data.name == 'hold' else 'would be'} left if the target is the last marked number"

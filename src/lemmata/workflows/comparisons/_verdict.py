@@ -40,25 +40,25 @@ def sentences(
     found = [_verdict(ahead, behind, compared)] if len(results) > 1 else [_alone(best)]
     if best.wrong is not None and predicts(best):
         each = [f"{own.title} {100 * own.wrong:.1f} %" for own in [*ahead, *behind] if own.wrong is not None]
-        found.append(f"Held-out rows that are given a wrong class: {listed(each)}.")
+        found.append(f"These shares of the held-out rows get a wrong class: {listed(each)}.")
     found += _order(best, by_name, leaders)
     if predicts(best) and best.error.value > LARGE and len(results) > 1:
         found.append(
-            f"Yet {told(best.error.value)} of the variance is left: what the target hangs on is noise, or a rule that "
-            "no mixer here has, such as a choice that depends on the content of each token (a selective recurrence)."
+            f"Yet {told(best.error.value)} of the variance is left. Either the target is noisy, or it follows a rule "
+            "that no mixer here can express, such as a choice by the content of each token (a selective recurrence)."
         )
     found += _learning(data, best)
     found += _shuffled(results)
     position = (
-        "The question is the last token: attention asks from there, and recurrence is read there"
+        "Attention and recurrence are read at the last token"
         if data.read == "last"
-        else "Attention and recurrence are read as means over all positions"
+        else "Attention and recurrence are averaged over all positions"
     )
-    found.append(f"{position}; the convolution is a mean over positions, and the flattened row has all tokens.")
+    found.append(f"{position}; the convolution is averaged over positions, and the flattened row has all tokens.")
     if theorem is not None:
         judged = {True: "That is right here", False: "That is wrong here", None: "These rows do not decide it"}
-        would = "puts recurrence before attention" if theorem.named else "names neither of recurrence and attention"
-        by_accident = " (though the theorem's rates do not say why)" if theorem.right else ""
+        would = "prefers recurrence to attention" if theorem.named else "prefers neither recurrence nor attention"
+        by_accident = " (but the theorem's rates do not explain it)" if theorem.right else ""
         found.append(
             f'Theorem 1 of the survey "Mathematics of Foundation Models" {would}, whatever the target. '
             f"{judged[theorem.right]}{by_accident}: {theorem.why}."
@@ -67,7 +67,7 @@ def sentences(
 
 
 def _alone(best: FamilyResult) -> str:
-    return f"{best.title.capitalize()} leaves {_told_interval(best)} of the variance."
+    return f"{best.title.capitalize()} leaves {_told_interval(best)} of the target's variance unexplained."
 
 
 def _told_interval(result: FamilyResult) -> str:
@@ -80,9 +80,9 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
     everyone = sorted([*ahead, *behind], key=lambda own: own.error.value)
     if not any(predicts(own) for own in everyone):
         return (
-            f"No winner between {listed([own.title for own in everyone])}, and no signal: none predicts the target "
-            f"better than its mean (they leave {told(everyone[0].error.value)} to {told(everyone[-1].error.value)} of "
-            "its variance)."
+            f"No family wins, and no signal was found: none of {listed([own.title for own in everyone])} predicts the "
+            f"target better than its mean. They leave {told(everyone[0].error.value)} to "
+            f"{told(everyone[-1].error.value)} of its variance."
         )
     if len(ahead) == 1:
         second = behind[0]
@@ -91,18 +91,18 @@ def _verdict(ahead: list[FamilyResult], behind: list[FamilyResult], compared: Se
         more = second.error.value / max(best.error.value, 1e-12)
         times = f", {more:.0f} times as much" if more >= 3 else ""
         return (
-            f"{best.title.capitalize()} wins: it leaves {_told_interval(best)} of the variance of the target; "
-            f"the next, {second.title}, leaves {told(second.error.value)}{times}."
+            f"{best.title.capitalize()} wins: it leaves {_told_interval(best)} of the target's variance unexplained. "
+            f"The second best, {second.title}, leaves {told(second.error.value)}{times}."
         )
     values = [told(own.error.value) for own in ahead]
     leave = f"each leaves {values[0]}" if len(set(values)) == 1 else f"they leave {listed(values)}"
     text = (
-        f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance, and what differs is "
-        "chance, or both below 5 % of the variance and not surely a factor of two."
+        f"No winner between {listed([own.title for own in ahead])}: {leave} of the variance. The differences may be "
+        "chance, or they are below 5 % of the variance and not surely a factor of two."
     )
     if behind:
         each = listed([f"{own.title} ({told(own.error.value)})" for own in behind])
-        text += f" Behind: {each}."
+        text += f" These are worse: {each}."
     return text
 
 
@@ -114,10 +114,10 @@ def _by_factor(best: FamilyResult, behind: list[FamilyResult], compared: Sequenc
     more += "" if times is None else f"{factor(times.upper)})"
     error = second.error
     return (
-        f"{best.title.capitalize()} wins: it leaves {told_small(best.error.value)} of the variance of the target; the "
-        f"next, {second.title}, leaves {told_small(error.value)}{more}. Both are small beside the variance: "
-        f"{second.title} predicts all but {_percent(error.value)} of it, too, so the difference matters only if you "
-        "need errors that small."
+        f"{best.title.capitalize()} wins: it leaves {told_small(best.error.value)} of the target's variance "
+        f"unexplained. The second best, {second.title}, leaves {told_small(error.value)}{more}. Both errors are small: "
+        f"{second.title} also predicts all but {_percent(error.value)} of the variance. So the difference matters only "
+        "if you need errors that small."
     )
 
 
@@ -141,12 +141,12 @@ def _order(best: FamilyResult, by_name: dict[str, FamilyResult], leaders: list[s
         return []
     if "mlp" in leaders:
         return [
-            "The tokens side by side do as well as any mixer: on these rows the order of the tokens says little beyond "
-            "what each position says by itself."
+            "All tokens side by side predict as well as any mixer. So on these rows a mixer gains little over reading "
+            "each position by itself."
         ]
     return [
-        f"Tokens side by side leave {told(flat.error.value)}: how {best.title} mixes positions is worth "
-        f"{told(flat.error.value - best.error.value)} of the variance here."
+        f"All tokens side by side leave {told(flat.error.value)}. So mixing the positions by {best.title} explains "
+        f"{told(flat.error.value - best.error.value)} more of the variance."
     ]
 
 
@@ -161,14 +161,14 @@ def _learning(data: Data, best: FamilyResult) -> list[str]:
         and best.error.value > TINY
     ):
         found.append(
-            f"From its {last.n} training rows alone, {told(last.predicted.value)} was to be expected of {best.title}; "
-            f"predicted over measured is {best.ratio:.2f}{_alike(best)}."
+            f"The {last.n} training rows alone predict an error of {told(last.predicted.value)} for {best.title}. The "
+            f"predicted error is {best.ratio:.2f} times the measured one{_alike(best)}."
         )
     twice = best.later[0] if best.later else None
     if twice is not None and twice.predicted is not None and predicts(best):
         own = twice.predicted
         found.append(
-            f"With twice the training rows ({twice.n:,}) it is expected to leave {told(own.value)} "
+            f"With twice the training rows ({twice.n:,}), {best.title} is expected to leave {told(own.value)} "
             f"({told(own.lower)} to {told(own.upper)})."
         )
     return found
@@ -179,8 +179,8 @@ def _alike(best: FamilyResult) -> str:
     if best.equivalent is None or abs(best.equivalent / best.error.value - 1) <= NEAR:
         return ""
     return (
-        f". The eigenvalues of its kernel say {told(best.equivalent)}: they take the rows to be alike, which those far "
-        "from the others are not"
+        f". The eigenvalues of its kernel predict {told(best.equivalent)}. That prediction assumes that all rows are "
+        "alike, but some rows are far from the others"
     )
 
 
@@ -191,13 +191,13 @@ def _shuffled(results: list[FamilyResult]) -> list[str]:
     found = []
     if leaks:
         found.append(
-            f"With shuffled targets, where nothing can be learned, {listed(leaks)} still {_leave(leaks)} less than 1: "
-            "mistrust that error."
+            f"With shuffled targets nothing can be learned, but {listed(leaks)} still {_leave(leaks)} less than 1. "
+            "Do not trust these errors."
         )
     if costly:
         found.append(
-            f"With shuffled targets {listed(costly)} {_leave(costly)} more than 1: with so few rows, choosing setting "
-            "and ridge costs that much."
+            f"With shuffled targets {listed(costly)} {_leave(costly)} more than 1. That is the cost of choosing a "
+            "setting and a ridge with so few rows."
         )
     return found
 
@@ -222,14 +222,14 @@ def trained(results: list[FiniteResult], titles: dict[str, str]) -> list[str]:
         return [f"{text}."]
     if chosen.error > best.error + RELEVANT:
         ahead, behind = titles[best.name], titles[chosen.name]
-        return [f"{text}: the order of the kernels misleads here, since {ahead} is ahead of {behind}."]
+        return [f"{text}. So the order of the kernels misleads here: {ahead} is better than {behind}."]
     if best.error <= 1 - RELEVANT:
-        return [f"{text}: {titles[chosen.name]}, best by its kernel, is best or level."]
+        return [f"{text}. The family with the best kernel, {titles[chosen.name]}, is also best here, or about as good."]
     if chosen.kernel > 1 - RELEVANT:
-        return [f"{text}: none of them learns."]
+        return [f"{text}. None of them learns anything."]
     return [
-        f"{text}: with these rows and steps none of them learns what {titles[chosen.name]} does by its kernel; a fixed "
-        "mixer is given what a network must find."
+        f"{text}. With these rows and steps none of them learns what the kernel of {titles[chosen.name]} predicts. A "
+        "fixed mixer has features built in that a network must find."
     ]
 
 
@@ -237,8 +237,9 @@ def scored(results: list[ScoreResult]) -> str:
     """The sentence about denoising."""
     best = min(results, key=lambda own: own.error)
     gain = (
-        f"the {best.kernel} kernel at noise {best.noise:g} leaves {told(best.error)} of what the best linear one does"
+        f"the {best.kernel} kernel at noise {best.noise:g} has {told(best.error)} times the error of the best linear "
+        "one"
         if best.error < 1 - RELEVANT
-        else "no kernel does better by 5 % than the best linear one, so the rows look Gaussian to it"
+        else "no kernel beats the best linear one by 5 %, so the rows look Gaussian to a denoiser"
     )
-    return f"Apart from the comparison, since a diffusion model mixes no sequence: of denoising kernels, {gain}."
+    return f"A diffusion model does not mix a sequence, so it is not compared. Of the denoising kernels, {gain}."

@@ -59,7 +59,7 @@ class StoredRecord:
             name: of the file, for the error.
 
         Raises:
-            DataError: not JSON, of another schema, or a field is missing or of the wrong type.
+            DataError: if the text is not JSON, has another schema, or a field is missing or has the wrong type.
         """
         name = cls.file if name is None else name
         try:
@@ -67,16 +67,18 @@ class StoredRecord:
             found = values.get("schema") if isinstance(values, dict) else None
             if found != cls.version:
                 raise DataError(
-                    f"{name} is not of this version", found=f"schema {found}", rule=f"schema {cls.version}",
+                    f"{name} was written by another version of lemmata",
+                    found=f"schema {found}",
+                    rule=f"schema {cls.version}",
                     remedy=f"run {cls.command_line} again",
-                )  # fmt: skip
+                )
             return built(cls, values)
         except LemmataError:
             raise
         except (ValueError, TypeError, KeyError) as error:
             raise DataError(
                 f"{name} is not a record of {cls.about}", found=str(error)[:200],
-                rule=f"as {cls.command_line} wrote it",
+                rule=f"a file that {cls.command_line} wrote",
             ) from None  # fmt: skip
 
     @classmethod
@@ -84,13 +86,15 @@ class StoredRecord:
         """Read the file.
 
         Raises:
-            DataError: see `from_json`.
-            MissingFileError: there is no such file.
+            DataError: for the same reasons as `from_json`.
+            MissingFileError: if there is no such file.
         """
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"), str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise file_error(error)(f"{path} cannot be read", found=str(error)[:200], rule=f"a {cls.file}") from None
+            raise file_error(error)(
+                f"{path} cannot be read", found=str(error)[:200], rule=f"a readable {cls.file}"
+            ) from None
 
 
 def plain(value: Any) -> Any:
@@ -114,7 +118,7 @@ def built(kind: Any, value: Any) -> Any:
         return kind(**{name: built(hint, value[name]) for name, hint in hints.items() if name in value})
     if origin is list:
         if not isinstance(value, list):
-            raise TypeError(f"a list is asked, not {type(value).__name__}")
+            raise TypeError(f"expected a list, not {type(value).__name__}")
         return [built(arguments[0], item) for item in value]
     if origin is tuple:
         return tuple(built(list[arguments[0]], value))
@@ -127,5 +131,5 @@ def built(kind: Any, value: Any) -> Any:
     if kind is float:
         return math.inf if value is None else float(value)
     if kind in (int, str, bool) and not isinstance(value, kind):
-        raise TypeError(f"{kind.__name__} is asked, not {type(value).__name__}")
+        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
     return value

@@ -1,4 +1,4 @@
-"""The main job. A table in, a record of the study out."""
+"""The study of a table: it takes a table and returns a record."""
 
 from typing import Any
 

@@ -29,7 +29,7 @@ NEAR = 1.25
 """Two models were measured at one size where the numbers of rows differ by no more than this factor."""
 SAME_ROWS = 1.1
 """Numbers of rows within this factor are the same: a forecast does not tell them apart."""
-CHANGING = "How many rows would reach a value is not told: later rows differ from these."
+CHANGING = "The study does not estimate how many rows would reach a value, because later rows differ from these."
 
 
 def answers(found: Signal, candidates: Sequence[Candidate], question: Question) -> Answers:
@@ -53,7 +53,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         return nothing(found, question, candidates, [] if unknown else useful)
     if unknown:
         told = "an AUC" if question.unit.rows is misranked else f"a value of {question.unit.title}"
-        few = f" {told[:1].upper()}{told[1:]} on so few rows says little, and none is forecast."
+        few = f" {told[:1].upper()}{told[1:]} on so few rows says little, so the study does not forecast it."
         sentences = [predicted(found), question.rare + few]
         return Answers(sentences, None, math.nan, "", None, None, [])
     best, others = _best(able, question)
@@ -69,7 +69,7 @@ def answers(found: Signal, candidates: Sequence[Candidate], question: Question) 
         loss, origin = EXACT * question.guessing, ROUNDING
     else:
         loss = question.improved(now.value)
-        origin = f"a tenth less {_named(question)} than {best.title} has with all rows"
+        origin = f"10 % less {_named(question)} than {best.title} has with all rows"
     first = _first(useful, best, loss)
     guessed = question.loss is not None and loss >= question.guessing * (1 - 1e-12)
     untold = guessed or question.drifts or faultless or origin == ROUNDING  # _exactly says from how many rows on
@@ -116,8 +116,8 @@ def _best(useful: Sequence[Candidate], question: Question) -> tuple[Candidate, l
     has, told = (tell(question.unit, item.expected(at).value, question.spread) for item in (lucky, best))
     if lucky.expected(at).value < best.expected(at).value and has != told:
         of = "rows" if question.more == "rows" else "groups"
-        held = f"held against {rows(lucky.losses.rows)} {of}, and {best.title} against {rows(best.losses.rows)}"
-        sentences.append(f"{_upper_first(lucky.title)} has {has}, {held}: that may be luck.")
+        held = f"it was tested on {rows(lucky.losses.rows)} {of}, and {best.title} on {rows(best.losses.rows)}"
+        sentences.append(f"{_upper_first(lucky.title)} has {has}, but this may be luck: {held}.")
     for item in short:
         if item is best or best.reach < item.reach:
             continue
@@ -159,10 +159,10 @@ def _less_far(item: Candidate, best: Candidate, question: Question) -> list[str]
         return []
     pair = [tell(question.unit, loss, question.spread) for loss in both]
     text = (
-        f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows: there it has "
-        f"{question.unit.title} {pair[0]}, and {best.title} has {pair[1]}"
+        f"{_upper_first(item.title)} was measured on at most {rows(item.reach)} training rows. With so many it has "
+        f"{question.unit.title} {pair[0]}, and {best.title} has {pair[1]}."
     )
-    return [f"{text}; with more rows it may be the better one." if both[0] < both[1] else f"{text}."]
+    return [f"{text} With more rows {item.title} may be the better model." if both[0] < both[1] else text]
 
 
 def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, question: Question) -> list[str]:
@@ -173,9 +173,10 @@ def _farther(useful: Sequence[Candidate], best: Candidate, at: float | int, ques
         return []
     there = [tell(question.unit, item.expected(at).value, question.spread) for item in (best, other)]
     return [
-        f"Models are compared with {rows(at)} training rows, as far as all of them were measured: there {best.title} "
-        f"has {question.unit.title} {there[0]}, and {other.title} {there[1]}. With all {question.total:,} rows "
-        f"{other.title} is expected to have {question.say_interval(other.expected(question.total))}, unmeasured."
+        f"The models are compared at {rows(at)} training rows, the most that all of them were measured on. There "
+        f"{best.title} has {question.unit.title} {there[0]}, and {other.title} has {there[1]}. With all "
+        f"{question.total:,} rows {other.title} is expected to have "
+        f"{question.say_interval(other.expected(question.total))}, but this was not measured."
     ]
 
 
@@ -197,33 +198,34 @@ def _rows(
     total, like = question.total, ""
     if question.loss is None:
         seen = question.say(loss) != question.say(best.expected(total).value)
-        level = f"A tenth less error{f' ({question.say(loss)})' if seen else ''}"
+        level = f"a 10 % lower error{f' ({question.say(loss)})' if seen else ''}"
+        act = f"Cutting the error by 10 %{f' (to {question.say(loss)})' if seen else ''}"
     else:
-        level = f"Reaching {question.say_asked()}"
+        level = question.say_asked()
+        act = f"Reaching {level}"
         like = spell_asked(question.unit.told(loss, question.spread), question.unit.percent)
     far = _horizon(best, question)
     able = [item for item in useful if item.expected(far).lower <= loss]
     nearest = best if best in able or not able else min(able, key=lambda item: item.expected(far).value)
-    times = f", {HORIZON} times as many" if far == HORIZON * total else ""
-    ahead = f"with {_spelled(far)} rows{times}, {nearest.title} is expected to have "
-    ahead += question.say_interval(nearest.expected(far), like)
+    times = f" ({HORIZON} times as many)" if far == HORIZON * total else ""
+    ahead = f"{nearest.title} is expected to have {question.say_interval(nearest.expected(far), like)}"
     if not able:
-        denied = f"{level} is not expected of any of these models with up to {_spelled(far)} rows"
-        return f"{denied}, as their curves go: {ahead}."
+        denied = f"None of these models is expected to reach {level}, even with {_spelled(far)} rows"
+        return f"{denied}{times}. With so many rows, {ahead}."
     if needed.value <= total and needed.upper > total:
         here = question.say_interval(first.expected(total), like)
-        return f"Whether {total:,} rows are enough for {_asked_level(level)} is open: {first.title} has {here}."
+        return f"It is open whether {total:,} rows are enough for {level}: {first.title} is expected to have {here}."
     if not needed.upper <= FARTHEST * total or needed.value > far:
-        return f"Whether more {question.more} reach {_asked_level(level)} is open: {ahead}."
+        return f"It is open whether more {question.more} reach {level}: with {_spelled(far)} rows{times}, {ahead}."
     if needed.lower <= 1.0 and needed.upper <= first.losses.sizes[0]:
-        return f"{level} takes at most {_rows_of(needed.upper)} with {first.title}; there are {total:,}."
-    text = f"{level} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
-    text += f"{first.title}; there are {total:,}."
+        return f"{act} takes at most {_rows_of(needed.upper)} with {first.title}. The table has {total:,}."
+    text = f"{act} takes about {_rows_of(needed.value)} ({rows(needed.lower)} to {rows(needed.upper)}) with "
+    text += f"{first.title}. The table has {total:,}."
     more = int(rows(needed.value).replace(",", "")) - total  # of the number that is told
     if needed.value > total and more > 0:
-        text = f"{text[:-1]}, so about {more:,} more."
+        text = f"{text[:-1]}, so you need about {more:,} more."
         if question.cost is not None:
-            text += f" At {question.cost:g} a row, that costs about {spell(question.cost * more)}."
+            text += f" At a price of {question.cost:g} per row, that costs about {spell(question.cost * more)}."
     return text
 
 
@@ -239,21 +241,16 @@ def _horizon(item: Candidate, question: Question) -> float:
     return float(max(question.total, HORIZON * item.reach))
 
 
-def _asked_level(level: str) -> str:
-    """The words for a value after a verb: without "Reaching", and with a small letter."""
-    return level.removeprefix("Reaching ").replace("A tenth", "a tenth")
-
-
 def _untold(question: Question, faultless: bool) -> str:
     """Why no number of rows is told: later rows differ, or there is no error of which a tenth could go."""
     if question.drifts or not faultless:
         return CHANGING
-    known = {wrong: "made no error", misranked: "ranked every pair rightly"}
+    known = {wrong: "made no error", misranked: "ranked every pair correctly"}
     perfect = f"had the perfect {question.say(0.0)}"
     none = next((words for rows, words in known.items() if rows is question.unit.rows), perfect)
     return (
-        f"With the most training rows that were measured it {none} on the others, so how many rows take a tenth of its "
-        "error away cannot be told."
+        f"With the largest training set, the best model {none} on the held-out rows. So the study cannot estimate how "
+        "many rows would cut its error by 10 %."
     )
 
 
@@ -263,8 +260,8 @@ def _exactly(best: Candidate, question: Question) -> str:
     start = best.losses.sizes[int(above[-1]) + 1 if len(above) else 0]
     value = tell(question.unit, float(best.losses.measured[-1]), question.spread)
     return (
-        f"From about {_rows_of(start)} on, {best.title} predicts the target exactly, up to rounding (measured "
-        f"{question.unit.title} {value} on rows that did not train)."
+        f"From about {_rows_of(start)} on, {best.title} predicts the target exactly, up to rounding: its "
+        f"{question.unit.title} on held-out rows is {value}."
     )
 
 
@@ -276,8 +273,8 @@ def _present(
     if best.reach < FULL * total:
         here = best.expected(best.reach)
         text = (
-            f"With {rows(best.reach)} training rows, the most it was measured on, the best model is {best.title}: "
-            f"{question.say_interval(here)}. With all {total:,} rows it is expected to have "
+            f"The best model is {best.title}. It was measured on at most {rows(best.reach)} training rows, where it "
+            f"has {question.say_interval(here)}. With all {total:,} rows it is expected to have "
             f"{question.say_interval(now)}"
         )
     else:
@@ -286,13 +283,18 @@ def _present(
     if not beats_guessing(best, question):
         text += f", not surely better than guessing ({tell(question.unit, question.guessing, question.spread)})"
         sure = min((item for item in able if beats_guessing(item, question)), key=lambda item: item.expected(at).value)
-        text += f"; {sure.title} is, with {tell(question.unit, sure.expected(at).value, question.spread)}"
+        has = tell(question.unit, sure.expected(at).value, question.spread)
+        text += f". {_upper_first(sure.title)} surely beats guessing, with {has}"
     if not near:
         return f"{text}."
     if len(near) > MOST_NAMED:
         return f"{text}; {len(near)} others may be as good."
     titles = [item.title for item in near]  # which hold commas ("ReLU network, depth 1")
-    return f"{text}; {titles[0]} may be as good." if len(near) == 1 else f"{text}. May be as good: {'; '.join(titles)}."
+    return (
+        f"{text}; {titles[0]} may be as good."
+        if len(near) == 1
+        else f"{text}. These may be as good: {'; '.join(titles)}."
+    )
 
 
 def _bought(question: Question, now: Interval, more: More) -> str:
@@ -300,15 +302,15 @@ def _bought(question: Question, now: Interval, more: More) -> str:
 
     Little is a tenth of the loss, or less.
     """
-    price = "" if more.cost is None else f" They cost {spell(more.cost)}."
+    price = "" if more.cost is None else f" These rows cost {spell(more.cost)}."
     before, after = question.say(now.value), question.say_interval(more.expected)
     what = f"{more.rows:,} more {question.more} (twice the data)"
     if more.expected.upper < now.value:
-        return f"{what} are expected to change {before} into {after}.{price}"
-    then = f"{before} with all rows, {after} with twice as many.{price}"
+        return f"With {what}, {before} is expected to become {after}.{price}"
+    then = f"{before} is expected with all rows, and {after} with twice as many.{price}"
     if 0.9 * now.value <= more.expected.lower and more.expected.upper <= now.value / 0.9:
-        return f"{what} are expected to change little: {then}"
-    return f"Whether {what} change the {question.unit.title} is open: {then}"
+        return f"{what} would change little: {then}"
+    return f"It is open whether {what} change the {question.unit.title}: {then}"
 
 
 def _more(best: Candidate, question: Question, step: float) -> More:

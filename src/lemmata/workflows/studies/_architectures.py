@@ -86,7 +86,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
     known = ", ".join([*FIXED, *(f"{kind}-DEPTH" for kind in _DEEP), "polynomial-DEGREE", *also])
     rule = f"one of {known}, with depths and degrees from 1 to {DEEPEST}"
     if not names:
-        raise SettingError("--models names no model", rule=rule, remedy="leave --models out for the default")
+        raise SettingError("--models is empty", rule=rule, remedy="leave --models out for the default")
     for name in names:
         kind, size = _sized(name)
         if name in (*FIXED, *also) or (kind in (*_DEEP, "polynomial") and 1 <= size <= DEEPEST):
@@ -98,7 +98,7 @@ def check_names(names: Sequence[str], also: Sequence[str] = ()) -> None:
         raise UnknownNameError(
             f"there is no model '{shortened(name)}'",
             rule=rule,
-            remedy=f"{hint}give names of this list, separated by commas",
+            remedy=f"{hint}choose from this list, separated by commas",
         )
 
 

@@ -48,9 +48,9 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
         if need > limit_bytes:
             raise MemoryPlanError(
                 f"the arrays of {path} are too large to read",
-                found=f"a plan of {need} bytes",
+                found=f"{need} bytes needed",
                 rule=f"at most {limit_bytes} bytes",
-                remedy="save the table as Parquet, which is sampled",
+                remedy="save the table as Parquet; of a large Parquet file lemmata reads random rows",
             )
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name.removesuffix(".npy"): stored[name] for name in names}
@@ -72,7 +72,7 @@ def read_arrays(path: Path, limit_bytes: int) -> tuple[dict[str, np.ndarray], li
             rule="an NPZ file holds plain arrays; Python objects in it are never unpickled",
             remedy="save numeric or text arrays with numpy.savez",
         ) from error
-    notes = [f"ignored what is no array in the file: {listing(others)}"] if others else []
+    notes = [f"ignored entries that are not arrays: {listing(others)}"] if others else []
     scalars = [name for name, array in arrays.items() if not array.ndim]
     if scalars:
         notes.append(f"ignored arrays that hold a single value: {listing(scalars)}")

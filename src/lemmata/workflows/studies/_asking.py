@@ -16,10 +16,10 @@ from ._units import say_guess, unit_of
 
 
 def question(dataset: Dataset, options: StudyOptions) -> Question:
-    """What is asked of the table, in the unit of the options.
+    """The question that the options ask about the table: the metric, and the value to reach in it.
 
     Raises:
-        SettingError: --metric or --error names no metric of its task, or a value that no model has.
+        SettingError: --metric or --error names no metric of the task, or a value that no model can have.
     """
     unit, loss = unit_of(dataset, options.metric, options.error)
     spread, guessing = spread_of(dataset), baselines(dataclasses.replace(dataset, unit=unit))
@@ -46,4 +46,4 @@ def _rare(dataset: Dataset) -> str:
     if not few:
         return ""
     named = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if len(few) > 5 else "")
-    return f"Classes with fewer than {RARE} rows are too small to be measured on both sides of a split: {named}."
+    return f"Classes with fewer than {RARE} rows are too small for both training and testing: {named}."

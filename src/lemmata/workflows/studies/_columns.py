@@ -66,7 +66,7 @@ class Targets:
 
 
 def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
-    """The column as Float64 or String; what is NaN or infinite becomes null.
+    """The column as Float64 or String; NaN and infinite cells become null.
 
     Booleans become 0 and 1, numbers stored as text become numbers, categories become text, dates and times become
     days since the first of them.
@@ -80,7 +80,7 @@ def plain_column(column: pl.Series, role: str = "column") -> pl.Series:
             raise DataError(
                 f"target {column.name!r} is a date or time",
                 found=f"type {kind}",
-                rule="a target is numbers or classes",
+                rule="a target holds numbers or classes",
                 remedy="convert it to a number, such as days",
             )
         return _days(column)
@@ -110,9 +110,10 @@ def stripped(column: pl.Series) -> pl.Series:
 
 
 def with_dates(column: pl.Series) -> pl.Series:
-    """Text that is dates as dates: the year first, or last where the order of day and month shows in some row.
+    """Convert text that holds dates to dates.
 
-    "01/02/2020" alone says neither January nor February, so that it stays text.
+    The year is first, or it is last and some row shows the order of day and month. "01/02/2020" alone is ambiguous, so
+    it stays text.
     """
     if column.dtype != pl.String:
         return column
@@ -187,7 +188,7 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
         raise _too_many(refused)
     if not names:
         raise DataError(
-            "no input column is left that varies",
+            "no input column with more than one value is left",
             found=count(constant, "constant column"),
             rule="at least one input column has two different values",
             remedy="add an informative column",
@@ -201,11 +202,12 @@ def raw_inputs(frame: pl.DataFrame, firsts: Mapping[str, float]) -> Inputs:
 
 def _parts_of(name: str, parts: tuple[str, ...]) -> str:
     words = {
-        "weekday": "weekday (a column each)",
+        "weekday": "weekday (one column each)",
         "year": "part of the year (sine, cosine)",
         "day": "time of day (sine, cosine)",
     }
-    return f"dates {shortened(name)!r} enter as {', '.join(['days since the first', *(words[part] for part in parts)])}"
+    listed = ", ".join(["days since the first", *(words[part] for part in parts)])
+    return f"dates {shortened(name)!r} are encoded as {listed}"
 
 
 def _varies(column: pl.Series) -> bool:
@@ -233,9 +235,10 @@ def _text(column: pl.Series, notes: list[str], refused: dict[str, str]) -> tuple
             pl.when(column.is_null() | column.is_in(frequent[name].to_list())).then(column).otherwise(pl.lit(other))
         )
         kept = kept.to_series()
-        most = f"; {len(frequent)} most frequent as columns, the others as {other!r}" if len(frequent) else ""
+        most = f"; the {len(frequent)} most frequent ones also have columns, the others share the column {other!r}"
         notes.append(
-            f"text column {name!r} ({distinct} categories) enters as the mean target of the training rows of each{most}"
+            f"each of the {distinct} categories of text column {name!r} enters as the mean target of its training rows"
+            + (most if len(frequent) else "")
         )
     else:
         hint = odd_numbers(column)
@@ -253,19 +256,19 @@ def _too_many(refused: dict[str, str]) -> DataError:
     options = " ".join(f"--drop-column {name}" for name in names[:20])
     return DataError(
         f"text {'column' if len(names) == 1 else 'columns'} {listing(names)} {'has' if len(names) == 1 else 'have'} too"
-        " many categories: free text or an identifier",
+        " many categories; this looks like free text or an identifier",
         found=listing([f"{name}: {what}" for name, what in zip(names, refused.values(), strict=True)], 5),
-        rule=f"of text with more than {MOST_CATEGORIES} categories, each has two rows on average",
-        remedy=f"correct the cells if they should be numbers or dates; --group {names[0]} if it names groups of rows;"
-        f" {options} leaves {'it' if len(names) == 1 else 'them'} out",
+        rule=f"a text column has at most {MOST_CATEGORIES} categories, or two rows for each category on average",
+        remedy=f"correct the cells if they should be numbers or dates; give --group {names[0]} if it names groups of"
+        f" rows; leave {'it' if len(names) == 1 else 'them'} out with {options}",
     )
 
 
 def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Targets:
-    """Classes become one-hot columns, centred; numbers become columns of mean 0 and variance 1.
+    """Encode classes as centred one-hot columns, and numbers as columns of mean 0 and variance 1.
 
-    A target is classes when it is text or boolean, or when its numbers are integers with at most 20 distinct values
-    and at least 5 rows to each value on average; `task` overrides the rule.
+    A target holds classes if it is text or boolean, or if its numbers are integers with at most 20 distinct values and
+    on average at least 5 rows for each value. `task` overrides this rule.
 
     Args:
         columns: the target; more than one column is always regression.
@@ -291,7 +294,7 @@ def encode_targets(columns: list[pl.Series], name: str, task: str | None) -> Tar
         if text or task == "classification":
             raise DataError(
                 f"target {name!r} has {len(columns)} columns",
-                rule="classes stand in a single column",
+                rule="the classes are in a single column",
                 remedy="store the class of each row as one number or text",
             )
         return _numbers(columns, name)

@@ -98,18 +98,18 @@ def equal_rows(
     if whole:
         asked = [name for name, given in (("the time", time), ("the group", group)) if given is not None]
         same = ["every input", "the target", *asked]
-        twice = "they count more than once in every number here"
-        away = "a twin in the training rows gives away the held-out one"
+        twice = "every number here counts them more than once"
+        away = "a copy in the training set gives away the held-out row"
         text = (
             f"{count(whole, 'row repeats', 'rows repeat')} an earlier row in {', '.join(same[:-1])} and {same[-1]}. If"
-            f" they were copied, {away if len(same) == 2 else twice}: remove them."
+            f" they are copies, remove them: {away if len(same) == 2 else twice}."
         )
         found.append(("repeats", text))
     if across and _tells_apart(inputs, targets):
         text = (
             f"{count(across, 'row equals', 'rows equal')} an earlier row of another group in every input and the"
-            " target. If they are the same case, a twin in the training rows gives away the held-out one: give them one"
-            " group."
+            " target. If they are the same case, give them one group: a copy in the training set gives away the"
+            " held-out row."
         )
         found.append(("repeats", text))
     return found + _contradictions(first_equal(*cells), targets, label, time is not None)
@@ -130,9 +130,9 @@ def _contradictions(earliest: np.ndarray, targets: Targets, label: str, timed: b
     share = inside.sum() / (targets.y**2).sum()
     if share < CONTRADICTING:
         return []
-    given, known = ("inputs and the time", "the inputs and the time") if timed else ("inputs", "the inputs alone")
+    given, known = ("inputs and time", "the inputs and the time") if timed else ("inputs", "the inputs alone")
     text = (
-        f"{involved:,} rows have the {given} of another row and a different {label!r}: {100 * share:.1f} % of the "
-        f"target's variance lies between such rows, which no model of {known} can explain."
+        f"{involved:,} rows have the same {given} as another row, but a different {label!r}. No model of {known} can "
+        f"explain these differences, which make up {100 * share:.1f} % of the target's variance."
     )
     return [("contradiction", text)]

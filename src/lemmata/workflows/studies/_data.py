@@ -74,8 +74,9 @@ class Given:
 class Dataset:
     """Inputs and targets that a study runs on.
 
-    A study fits `encoder()` on the training rows of each split of `inputs`, and centres `targets` by them. `x` and `y`
-    are what that gives with all rows for training: for spectra and conditions of theorems, never for held-out errors.
+    In each split a study fits `encoder()` to the training rows of `inputs` and centres `targets` by these rows. `x` and
+    `y` are the result if all rows are training rows. They serve for spectra and conditions of theorems, never for
+    held-out errors.
 
     Args:
         name: the bundled name or the file's name.
@@ -87,24 +88,24 @@ class Dataset:
         targets: the user's own numbers, or one-hot columns for classes.
         groups: the group of each row, from 0 (rows of one group are never split), or None.
         order: the time of each row (training rows come before held-out ones), or None.
-        findings: what a careful reader of the table would ask about.
+        findings: properties of the table that the user should check.
         y: targets, centred: one-hot columns for classes, columns of variance 1 for numbers.
         task: "classification" or "regression".
         classes: the class of each column of y, or None in regression.
         features: the name of each column of x.
         target: the name of the target column.
-        y_mean: mean taken off each column of y.
+        y_mean: the mean that was subtracted from each column of y.
         y_scale: what each column of y was divided by; the user's value is `y * y_scale + y_mean`.
-        rows: rows in the table as it stands on disk.
+        rows: the number of rows of the table on disk.
         columns: input columns in the table, before encoding and dropping.
         notes: what loading did, in plain sentences.
         duplicates: rows with equal inputs.
         index: the row of the table on disk of each used row, counted from 0 below the header.
-        available: rows of the table with a target (and, where asked, without missing cells): those that a user has.
-        pooled: of each text with pooled categories, codes that tell all of its texts apart, and
-        texts: its name.
-        given: the columns as the user has them.
-        unit: the metric that is asked for, once a study runs.
+        available: the number of rows with a target (and without missing cells, if `drop_missing` is set).
+        pooled: for each text column with pooled categories, codes that are different for all of its texts.
+        texts: the names of these columns.
+        given: the columns as the user gave them.
+        unit: the metric of the study, once a study runs.
     """
 
     name: str
@@ -216,23 +217,23 @@ def load_dataset(
     """Load a bundled set, a file or a table in memory, check it, and turn it into numbers.
 
     Args:
-        data: "digits", "breast_cancer", "wine", "diabetes", "iris"; the path of a text file with a header (.csv, .tsv,
-            .txt, also packed), of a spreadsheet, or of a Parquet, Feather, JSON lines or NPZ file; a pandas or polars
-            data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
-        target: the column to predict; optional for bundled sets, pairs and NPZ files with an array y.
-        task: "classification" or "regression"; by default text, booleans, and integers with at most 20 distinct values
-            and 5 rows to each value are classes, everything else is regression.
-        drop_missing: drop the rows that hold a missing, NaN or infinite cell instead of imputing it.
+        data: "digits", "breast_cancer", "wine", "diabetes" or "iris"; the path of a text file with a header (.csv,
+            .tsv, .txt, also packed), of a spreadsheet, or of a Parquet, Feather, JSON lines or NPZ file; a pandas or
+            polars data frame; a pair (x, y) of arrays; or a scikit-learn bunch.
+        target: the column to predict. It is optional for bundled sets, pairs and NPZ files with an array y.
+        task: "classification" or "regression". By default, text, booleans, and integers with at most 20 distinct values
+            and 5 rows for each value are classes; all other targets are regression.
+        drop_missing: drop rows with a missing, NaN or infinite cell instead of imputing it.
         drop_columns: columns to leave out.
-        keep_columns: columns to keep as inputs though they look like identifiers, or give groups or time.
-        group: a column; rows where it is equal are never split, and are drawn together.
-        time: a column of dates or numbers; training rows come before held-out ones.
-        max_rows: use at most this many rows, drawn at random, in whole groups with `group`; by default all rows of up
-            to 100 million encoded cells.
-        na: texts that stand in a text file where a cell is missing; by default NA, NULL, ? and the like.
-        decimal: the mark before decimals in texts, "." or ","; by default the cells tell.
-        limit_bytes: bytes that the table may take in memory; of a larger file rows are drawn while it is read.
-        seed: decides which rows are drawn.
+        keep_columns: columns to keep as inputs although they look like identifiers, or give groups or times.
+        group: a column. Rows with the same value are never split, and are drawn together.
+        time: a column of dates or numbers. Training rows come before held-out rows.
+        max_rows: use at most this many random rows, in whole groups if `group` is given. By default all rows are used,
+            up to 100 million encoded cells.
+        na: texts that mark a missing cell in a text file; by default NA, NULL, ? and similar words.
+        decimal: the decimal mark in texts, "." or ","; by default it is read from the cells.
+        limit_bytes: the bytes that the table may take in memory. Of a larger file, random rows are read.
+        seed: the seed of the random rows.
 
     Raises:
         DataError: the table cannot be used; the message names the columns, the counts and the remedy.
@@ -270,7 +271,7 @@ def load_dataset(
     findings += _rare_texts(inputs)
     notes += [*_imputed(inputs), *inputs.notes, *targets.notes]
     if targets.classes is None and targets.values.shape[1] > 1:
-        notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added up")
+        notes.append(f"{roles.label!r} has {targets.values.shape[1]} columns; their squared errors are added")
     return Dataset(
         name=table.name,
         inputs=inputs.values,
@@ -310,8 +311,8 @@ def _rare_texts(inputs: Inputs) -> list[Finding]:
         if len(few):
             text = (
                 f"{len(few):,} of the {len(sizes):,} categories of {shortened(name)!r} have fewer than "
-                f"{FEWEST_REPEATS} rows ({few.sum():,} rows). The models know a category by the mean target of its "
-                "training rows: if that is one row, by its target alone. A new category gets the mean of all rows."
+                f"{FEWEST_REPEATS} rows ({few.sum():,} rows in all). Each category enters as the mean target of its "
+                "training rows, which is unreliable for so few rows. A new category gets the mean of all rows."
             )
             found.append(Finding("categories", (name,), text))
     return found
@@ -336,7 +337,8 @@ def _imputed(inputs: Inputs) -> list[str]:
     """What is put where cells are missing."""
     missing = np.isnan(inputs.values).sum(axis=0)
     notes = []
-    for texts, words in ((False, "are the median of the training rows, with an indicator"), (True, "are a category")):
+    for texts, words in ((False, "are filled in with the median of the training rows, and an indicator column"),
+                         (True, "are a category of their own")):  # fmt: skip
         columns = [
             (int(n), name)
             for n, name, own in zip(missing, inputs.names, inputs.categories, strict=True)
@@ -358,7 +360,8 @@ def _groups(frame: pl.DataFrame, group: str | None, notes: list[str]) -> np.ndar
     _, codes, sizes = np.unique(frame[group].to_numpy(), return_inverse=True, return_counts=True)
     if len(sizes) < 2:
         raise DataError(
-            f"--group {group!r} has a single group", rule="training and held-out rows are of different groups"
+            f"--group {group!r} has a single group",
+            rule="at least two groups, because training and held-out rows are of different groups",
         )
     each = f"{sizes.min()} rows each" if len(set(sizes)) == 1 else f"{sizes.min()} to {sizes.max()} rows each"
     notes.append(f"{len(sizes)} groups of {group!r} with {each}: no group is split")
@@ -383,7 +386,7 @@ def _subsample(
             f"{len(chosen):,} rows of {width} encoded columns do not fit into memory",
             found=f"{needed:,} bytes needed, {available_bytes():,} bytes free",
             rule="a study holds five copies of the encoded rows",
-            remedy=f"--max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)} uses some of them",
+            remedy=f"use fewer rows: --max-rows {max(available_bytes() // (COPIES_HELD * 8 * width), FEWEST_ROWS)}",
         )
     if len(chosen) == n:
         return frame, index

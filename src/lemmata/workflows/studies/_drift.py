@@ -45,8 +45,8 @@ def drift(best: Candidate, question: Question) -> list[str]:
     told = [tell(question.unit, float(table[i].mean()), question.spread) for i in (least, last)]
     size = [rows(sizes[i]) for i in (least, last)]
     return [
-        f"The target drifts: with the last {size[0]} rows {best.title} was measured to have {question.unit.title} "
-        f"{told[0]} on later rows, with the last {size[1]} {told[1]}. Older rows no longer help."
+        f"The target drifts: trained on the last {size[0]} rows, {best.title} has {question.unit.title} {told[0]} on "
+        f"later rows, but {told[1]} when trained on the last {size[1]}. Older rows no longer help."
     ]
 
 
@@ -56,8 +56,8 @@ def ahead(dataset: Dataset) -> list[str]:
         return []
     rows = before_stretches(len(dataset.targets))[1]
     return [
-        f"Every error here is that of a forecast of the next {rows:,} rows at once, from the rows before them. One row "
-        "ahead is easier, and is not measured."
+        f"Every error here is measured on forecasts of the next {rows:,} rows at once, made from the rows before them. "
+        "Forecasting only the next row is easier and was not measured."
     ]
 
 
@@ -84,7 +84,7 @@ def calmer(dataset: Dataset, question: Question) -> list[str]:
         return []
     told = [tell(question.unit, loss(starts, question.unit.rows), question.spread) for starts in (later, earlier)]
     return [
-        f"The last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, on which everything here is measured, are "
-        f"calmer than those before: repeating the last value over {ahead:,} rows has {question.unit.title} {told[0]} "
-        f"on them, and had {told[1]} before. Errors in such times are in no interval here."
+        f"All models are tested on the last {100 * (1 - LARGEST_SHARE_IN_TIME):.0f} % of the rows, which are calmer "
+        f"than the rows before. Repeating the last value over {ahead:,} rows gives {question.unit.title} {told[0]} on "
+        f"the tested rows, but {told[1]} on the rows before. No interval here allows for times like those before."
     ]

@@ -26,18 +26,18 @@ from ._usual import NAIVE, USUAL
 
 @dataclasses.dataclass(frozen=True)
 class FinalModel:
-    """A model fitted to all rows, and what is to be known of it.
+    """A model that is fitted to all rows, with facts about it.
 
     Args:
-        name: of the model in the study.
-        model: a pipeline of scikit-learn; of several targets, perhaps one for each in a `MultiOutputRegressor`.
-        inputs: the columns that it takes.
-        labels: what it predicts: the classes; None for numbers.
-        rows: the rows that it was fitted to.
+        name: the name of the model in the study.
+        model: a scikit-learn pipeline. For several targets it may be a `MultiOutputRegressor` of pipelines.
+        inputs: the columns that the model takes.
+        labels: the classes that the model predicts; None for numbers.
+        rows: the number of rows that the model was fitted to.
         code: a program that makes the same model without lemmata.
-        why: for each column that scikit-learn has no part for, the reason. If there is none, it takes no lemmata to
-            load the model, unless it is the kernel of a network.
-        positional: whether it takes an array, whose columns it knows by their places.
+        why: for each column that scikit-learn alone cannot prepare, the reason. If it is empty, the model can be loaded
+            without lemmata, unless it is the kernel of a network.
+        positional: whether the model takes an array, whose columns are known by their positions.
     """
 
     name: str
@@ -51,10 +51,10 @@ class FinalModel:
 
 
 def named_model(record: StudyRecord, name: str | None = None) -> str:
-    """The name of the model that is to be fitted: the one that the answer names, or another of the study's.
+    """The name of the model to fit: the recommended model, or another model of the study.
 
     Raises:
-        SettingError: the study names no model, or one that knows no columns.
+        SettingError: the study recommends no model, or one that does not use the columns.
         UnknownNameError: the study has no model of that name.
     """
     known = [model.name for model in record.models]
@@ -62,14 +62,18 @@ def named_model(record: StudyRecord, name: str | None = None) -> str:
         raise UnknownNameError(f"the study has no model {name!r}", rule=f"it measured {', '.join(known)}")
     chosen = record.answers.best if name is None else name
     others = [own for own in known if own not in NAIVE]
-    names = f" ({', '.join(others)})" if len(others) > 1 else ""
-    remedy = f"study.best({others[0]!r}) in Python fits a model of the study all the same{names}" if others else None
+    names = f" (one of {', '.join(others)})" if len(others) > 1 else ""
+    remedy = f"name a model of the study yourself: study.best({others[0]!r}) in Python{names}" if others else None
     if chosen is None:
-        raise SettingError("the study names no model", found=record.answers.sentences[0],
-                           rule="a model is recommended if it surely beats guessing", remedy=remedy)  # fmt: skip
+        raise SettingError(
+            "the study recommends no model",
+            found=record.answers.sentences[0],
+            rule="the study recommends a model only if it surely beats guessing",
+            remedy=remedy,
+        )
     if chosen in NAIVE:
         title = next(model.title for model in record.models if model.name == chosen)
-        raise SettingError(f"the study names the {title}, which is no model of the columns",
+        raise SettingError(f"the study names the {title}, which does not use the columns",
                            rule="it repeats the target's own past", remedy=remedy)  # fmt: skip
     return chosen
 
@@ -80,11 +84,11 @@ def final_model(
     """Fit a model of a study to all of its rows.
 
     Args:
-        data: what the study was given.
-        dataset: what it made of it.
-        options: of the study.
-        name: of the model.
-        formula: what the study says of it, which tells the user's own from others of its name.
+        data: the input of the study.
+        dataset: the table that was read from it.
+        options: the options of the study.
+        name: the name of the model.
+        formula: the formula of the model in the study; it distinguishes the user's own model from others of its name.
 
     Raises:
         MemoryPlanError: a kernel's features of all rows do not fit into memory.

@@ -84,32 +84,34 @@ def examine_columns(
             Finding(
                 "group",
                 (name,),
-                f"{name!r} may name groups of rows: {evidence}. If rows of one {shortened(name)} belong together, and"
-                " the model is to predict rows of new ones, splitting them makes the error look too small;"
-                f" --group {name!r} keeps them together.",
+                f"{name!r} may name groups of rows: {evidence}. If the model will predict rows of new groups, splitting"
+                " a group makes the error look too small."
+                f" Use --group {name!r} to keep the rows of each group together.",
             )
         )
     times = [column.name for column in frame if column.name in dated or _looks_like_time(column)]
     if times and time is None:
         holds = ("holds" if len(times) == 1 else "hold") if set(times) <= set(dated) else "may hold"
-        is_one, first = "it is" if len(times) == 1 else "one is", min(times, key=lambda name: frame[name].null_count())
+        says = "it says" if len(times) == 1 else "one of them says"
+        first = min(times, key=lambda name: frame[name].null_count())
         findings.append(
             Finding(
                 "time",
                 tuple(times),
-                f"{_quoted(times)} {holds} dates or times. If {is_one} when the rows were seen, and the model is to"
-                f" predict later rows from earlier ones, --time {first!r} trains on the past and tests on the future.",
+                f"{_quoted(times)} {holds} dates or times. If {says} when the rows were observed, and the model will"
+                f" predict later rows, use --time {first!r} to train on the past and test on the future.",
             )
         )
     codes = [name for name in encoded if name not in dated and name not in times and _looks_like_code(frame[name])]
     if codes:
-        looks, was = ("looks", "was") if len(codes) == 1 else ("look", "were")
+        one = len(codes) == 1
+        used = "looks like a code, but was used as a number" if one else "look like codes, but were used as numbers"
         findings.append(
             Finding(
                 "code",
                 tuple(codes),
-                f"{_quoted(codes)} {looks} like a code, not a quantity, and {was} used as a number: order and distance"
-                " of its values count. Written as text (such as 'code 3'), each value is a category.",
+                f"{_quoted(codes)} {used}. So the order and the distance of the values count. To make each value a"
+                " category, write it as text (such as 'code 3').",
             )
         )
     return findings
@@ -136,8 +138,8 @@ def _groups(frame: pl.DataFrame, dated: list[str]) -> dict[str, str]:
             continue
         size = f"{sizes.min()} rows each" if equal else f"{sizes.min()} to {sizes.max()} rows each"
         evidence = [f"{distinct} values with {size}"]
-        evidence += ["the rows of each stand together"] if adjacent else []
-        evidence += [f"the same {listing(agree, 3)} in all rows of a value"] if agree else []
+        evidence += ["the rows of each value are adjacent"] if adjacent else []
+        evidence += [f"all rows of a value agree in {listing([repr(name) for name in agree], 3)}"] if agree else []
         found[column.name] = ", ".join(evidence)
     return found
 
@@ -199,8 +201,8 @@ def examine_rows(
             Finding(
                 "leakage",
                 tuple(names),
-                f"{_together(names, reason.format(target=repr(label)))}. What is not known before the target is should"
-                f" be left out: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
+                f"{_together(names, reason.format(target=repr(label)))}. Leave out what is not known before"
+                f" the target: {' '.join(f'--drop-column {name!r}' for name in names[:10])}.",
             )
         )
     findings += [Finding(kind, (), text) for kind, text in equal_rows(inputs, targets, label, group, time)]
@@ -229,7 +231,7 @@ def _numbers(targets: Targets, label: str) -> list[Finding]:
             "numbers",
             (label,),
             f"{label!r} holds {len(labels)} different whole numbers, which were taken for classes without an order. If"
-            " they are counts, grades or sizes, --task regression predicts them as numbers.",
+            " they are counts, grades or sizes, use --task regression to predict them as numbers.",
         )
     ]
 
@@ -249,7 +251,7 @@ def _gives_away(column: np.ndarray, category: bool, targets: Targets) -> str | N
             and 0 < here.sum() < len(here)
             and _determines(target, here, np.argsort(target, kind="stable"))
         ):
-            reason = "is missing exactly where {target} has certain values"
+            reason = "is missing exactly in the rows in which {target} has certain values"
         if reason:
             return reason
     return None
@@ -260,7 +262,7 @@ def _function_of(column: np.ndarray, target: np.ndarray, category: bool, classes
         return "equals {target}"
     order = np.argsort(column, kind="stable")
     if _determines(column, target, order):
-        return "determines {target}: each of its values goes with a single value of the target"
+        return "determines {target}: all rows with the same value have the same target"
     if category:
         return None
     if classes:
@@ -288,7 +290,7 @@ def _tells_commonest(column: np.ndarray, target: np.ndarray, classes: tuple[str,
     if not _determines(column, (target == common).astype(float), np.argsort(column, kind="stable")):
         return None
     value = f"{common:g}" if not classes else repr(classes[int(common)]).replace("{", "{{").replace("}", "}}")
-    return f"tells in every row whether {{target}} is {value}"
+    return f"shows in every row whether {{target}} is {value}"
 
 
 def _explained(a: np.ndarray, b: np.ndarray) -> float:
@@ -334,16 +336,16 @@ def _tails(targets: Targets, label: str) -> list[Finding]:
     remedy, least = "", targets.values.min()
     if few == 1:
         alone = targets.values[int(np.argmax(squares))]
-        remedy = f" It is {listing([f'{value:g}' for value in alone])}: look whether that is a mistake."
+        remedy = f" It is {listing([f'{value:g}' for value in alone])}. Check whether it is a mistake."
     elif least >= 0:
-        remedy = f" The logarithm of {'it' if least > 0 else '1 + it'} as the target may be what you want to predict."
+        remedy = f" Consider predicting the logarithm of {'the target' if least > 0 else '1 + the target'} instead."
     return [
         Finding(
             "tail",
             (label,),
             f"{label!r} has heavy tails: {count(few, 'row holds', 'rows hold')} {100 * share:.0f} % of its "
-            f"variance (excess kurtosis {kurtosis:.0f}), so that every measured error depends on the split "
-            f"that {'it falls' if few == 1 else 'they fall'} into.{remedy}",
+            f"variance (excess kurtosis {kurtosis:.0f}). So every measured error depends on whether "
+            f"{'this row is' if few == 1 else 'these rows are'} held out.{remedy}",
         )
     ]
 

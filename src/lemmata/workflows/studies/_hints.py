@@ -46,8 +46,11 @@ def odd_numbers(column: pl.Series) -> str:
     """What to do about texts that would be numbers but for a decimal comma or a unit; empty where they are not so."""
     odd, share = not_numbers(column) if column.dtype == pl.String else ([], 0.0)
     for pattern, remedy in (
-        (_WITH_COMMA, "say what commas are: --decimal , before decimals, --decimal . between thousands"),
-        (_WITH_UNIT, "keep the number alone, without its unit"),
+        (
+            _WITH_COMMA,
+            "say what a comma means: --decimal , if it marks decimals, --decimal . if it separates thousands",
+        ),
+        (_WITH_UNIT, "write the number without its unit"),
     ):
         like = [text for text in odd if pattern.fullmatch(text)]
         if like and len(like) * share > len(odd) / 2:

@@ -40,8 +40,8 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
     parts = [whole]
     if unit.rows is wrong:
         parts.append(
-            f"Always answering the most frequent class, {frequent}, is right in {100 * counts[most] / rows:.1f} % of "
-            "the rows already, so accuracy says little about the rare class."
+            f"Always predicting the most frequent class, {frequent}, is right in {100 * counts[most] / rows:.1f} % of "
+            "the rows, so accuracy says little about the rare class."
         )
         parts.append(_remedy(k, name, bool(counts[rare] < RARE)))
     elif counts[rare] < RARE:
@@ -51,8 +51,8 @@ def imbalance(dataset: Dataset, unit: Metric) -> list[Finding]:
 
 def _remedy(k: int, name: str, few: bool) -> str:
     if few:
-        return f"So few rows of {name} measure no model: collect more of them, or join classes."
-    balanced = "--metric balanced_accuracy counts every class alike"
+        return f"So few rows of {name} cannot measure a model: collect more of them, or merge classes."
+    balanced = "--metric balanced_accuracy gives every class the same weight"
     if k > 2:
-        return f"{balanced}, and --metric f1 weighs precision and recall of each."
-    return f"--metric average_precision says how well rows of {name} are ranked before the others; {balanced}."
+        return f"{balanced}, and --metric f1 combines precision and recall of each class."
+    return f"{balanced}, and --metric average_precision measures how well rows of {name} are ranked before the others."

@@ -189,10 +189,12 @@ def _others(model: InContextTransformer, x, y, queries, wanted) -> list[dict[str
 def _notes(models: dict[str, InContextTransformer], rows: list[dict[str, Any]]) -> list[str]:
     """What a reader should know about these numbers."""
     lasso = next(row for row in rows if row["model"].startswith("Lasso"))
-    notes = ["inputs and the target are standardised, and inputs scaled into the unit ball, with all rows, queries too"]
+    notes = [
+        "inputs and target are standardised, and inputs are scaled into the unit ball, with all rows, even the queries"
+    ]
     for name in models:
         gap = next(row for row in rows if row["model"].endswith(name))["objective"] - lasso["objective"]
         if gap > 0.01 * lasso["objective"]:
-            notes.append(f"The transformer {name} has not converged: its objective is {gap:.2g} above the Lasso's; "
-                         "more layers would bring it there.")  # fmt: skip
+            notes.append(f"The transformer {name} has not converged: its objective is {gap:.2g} above the Lasso's. "
+                         "Use more layers.")  # fmt: skip
     return notes

@@ -60,7 +60,9 @@ def layout_of(source: Source) -> Layout | None:
     try:
         found = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{source.path} is no JSON", found=str(error)[:200], rule="one list or one object") from error
+        raise DataError(
+            f"{source.path} is not valid JSON", found=str(error)[:200], rule="one list or one object"
+        ) from error
     tables = {key: value for key, value in found.items() if _are_rows(value)}
     if isinstance(found.get("columns"), list) and isinstance(found.get("data"), list) and not tables:
         return Layout(
@@ -77,8 +79,8 @@ def layout_of(source: Source) -> Layout | None:
         return _of_labels(found)
     if not tables and all(not isinstance(value, dict | list) for value in found.values()):
         return None
-    raise DataError(f"{source.path} holds no table that can be found", found=f"an object with {listing(list(found))}",
-                    rule="a list of objects, objects one a line, or what pandas.DataFrame.to_json writes",
+    raise DataError(f"no table was found in {source.path}", found=f"an object with {listing(list(found))}",
+                    rule="a list of objects, one object on each line, or a layout of pandas.DataFrame.to_json",
                     remedy="write the table as CSV or Parquet")  # fmt: skip
 
 

@@ -154,7 +154,7 @@ def measure(
     here = ((place, one(*given)) for place, given in tasks())
     for (i, r), own in here if executor is None else finished(executor, one, tasks()):
         if isinstance(own, Lost):
-            raise SolverError(f"split {r} with {sizes[i]} rows of {model.title}", found=own.error, rule="is fitted")
+            raise SolverError(f"{model.title} could not be fitted to split {r} with {sizes[i]} rows", found=own.error)
         told[i, r] = own
         done += sizes[i]
     return _measured(model, dataset, sizes, told, max(split_sizes(len(dataset.targets), False, dataset.groups,
@@ -176,8 +176,11 @@ def _measured(model: Model, dataset: Dataset, sizes: list[int], told: dict, most
     fitted = [[own for (k, _), own in told.items() if k == i and not isinstance(own, str)] for i in range(len(sizes))]
     failed = {i: own for (i, _), own in told.items() if isinstance(own, str)}
     kept = [i for i, splits in enumerate(fitted) if splits]
-    notes = [f"{model.title} could not be fitted to {sizes[i]:,} rows in {'any' if i not in kept else 'every'} split "
-             f"({why}); these are left out of its curve." for i, why in sorted(failed.items())]  # fmt: skip
+    notes = [
+        f"{model.title} could not be fitted to {sizes[i]:,} rows in {'some splits' if i in kept else 'any split'} "
+        f"({why}). These splits are left out of its curve."
+        for i, why in sorted(failed.items())
+    ]
     if len(kept) < min(FEWEST_SIZES, len(sizes)):
         raise SolverError(next(iter(failed.values()), "no split was finished"))
     notes += _about_unit(model, dataset, [own for i in kept for own in fitted[i]])
@@ -206,11 +209,11 @@ def _about_unit(model: Model, dataset: Dataset, splits: list[Split]) -> list[str
     if unit is None:
         return notes
     without = [not math.isfinite(own.means[units_of(dataset).index(unit)]) for own in splits]
-    one_class = f"the held-out rows are of one class alone, where {unit.title} has no value"
+    one_class = f"the held-out rows have a single class, for which {unit.title} has no value"
     if all(without):
         raise UnmeasuredError(f"in every split {one_class}")
     if any(without):
-        notes.append(f"In some splits {one_class}: these are left out of all curves.")
+        notes.append(f"In some splits {one_class}. These splits are left out of all curves.")
     if any(own.certain for own in splits) and unit.probable:
         raise UnmeasuredError(f"it predicts classes without probabilities, which {unit.title} needs")
     return notes
@@ -284,7 +287,7 @@ def fitted(
     groups = None if dataset.groups is None else dataset.groups[train]
     fit = model.fit(rows, dataset.targets[train], dataset.task, groups)
     if not np.isfinite(fit.outputs).all():
-        raise ValueError("predictions that are not finite")
+        raise ValueError("its predictions are not finite")
     return fit
 
 

@@ -30,12 +30,12 @@ class Table:
     Args:
         name: the bundled name, or the file's name.
         frame: the columns, inputs and target alike.
-        rows: rows of the source (more than the frame holds where only a sample was read).
-        notes: what reading did that the user should know.
-        default_target: the target column when the user names none; None where one must be named.
-        kept: the row of the source of each row of the frame, from 0; None where the frame holds all rows.
-        findings: what was found while it was read.
-        given: the user's own data frame of another library, with the columns of `frame` in their order; None elsewhere.
+        rows: the number of rows of the source, which is larger than that of the frame if only a sample was read.
+        notes: what the user should know about how the table was read.
+        default_target: the target column if the user names none; None if the user must name one.
+        kept: for each row of the frame, the row of the source, from 0; None if the frame holds all rows.
+        findings: warnings that were found while the table was read.
+        given: the user's data frame of another library, with the columns of `frame` in their order; None otherwise.
         of_polars: whether the user gave a polars data frame.
     """
 
@@ -120,7 +120,7 @@ def table_in_memory(data: Any) -> Table:
     frame = _frame(data)
     if frame is None:
         raise DataError(
-            "the data are of a kind that is not read",
+            "the data have a type that lemmata cannot read",
             found=f"type {type(data).__name__}",
             rule="a path, the name of a bundled set, a pandas or polars data frame, a pair (x, y) of arrays, or a"
             " scikit-learn bunch",
@@ -175,7 +175,7 @@ def _dense(x: Any) -> Any:
     rows, columns = x.shape
     if rows * columns > MOST_DENSE:
         raise DataError(
-            "the sparse matrix is too large to be filled",
+            "the sparse matrix is too large to be stored densely",
             found=f"{rows:,} x {columns:,} cells",
             rule=f"at most {MOST_DENSE:,} cells",
             remedy="keep the columns that occur most often, or project it first: sklearn.decomposition.TruncatedSVD",
@@ -200,7 +200,7 @@ def _joined(source: str, x: Any, prefix: str, y: Any, label: str) -> Table:
         raise DataError(
             f"{source} do not form a table",
             found=f"x {inputs.shape}, y {targets.shape}",
-            rule="all arrays have the same first dimension: one entry a row",
+            rule="all arrays have the same first dimension: one entry for each row",
         )
     check_names(source, [*inputs.columns, *targets.columns])
     frame = inputs.hstack(targets)
@@ -234,14 +234,14 @@ def arrays_table(source: object, arrays: dict[str, np.ndarray], notes: list[str]
         raise DataError(
             f"{source}: the arrays do not form a table",
             found=shapes,
-            rule="all arrays have the same first dimension: one entry a row",
+            rule="all arrays have the same first dimension: one entry for each row",
         )
     widths = {name: math.prod(array.shape[1:]) for name, array in arrays.items()}
     check_width(source, sum(widths.values()))
     names, columns = [], []
     for name, array in arrays.items():
         if array.ndim > 2:
-            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row a first index")
+            notes.append(f"array {name!r} of shape {array.shape} was flattened to one row for each first index")
         width = widths[name]
         flat = (array if array.dtype.kind == "O" else plain_array(source, name, array)).reshape(len(array), width)
         own = [name if width == 1 else f"{name}[{j}]" for j in range(width)]
@@ -278,7 +278,7 @@ def plain_array(source: object, name: str, array: np.ndarray) -> np.ndarray:
             return np.char.decode(array, "utf-8")
         except UnicodeDecodeError as error:
             raise DataError(
-                f"array {name!r} of {source} holds bytes that are no text",
+                f"array {name!r} of {source} holds bytes that are not text",
                 found=str(error),
                 rule="text is UTF-8",
                 remedy="store it as numbers, or decode it to text first",

@@ -19,6 +19,8 @@ from lemmata.workflows.records import spell
 from ._row_losses import absolute, brier, misranked, squared, surprise, unexplained, wrong
 from ._scorers import Scored, scorer_tasks
 
+_TITLES = {"wrong": "error rate", "unexplained": "unexplained variance"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
@@ -65,7 +67,7 @@ class Metric:
     @property
     def title(self) -> str:
         """The name in a sentence: "balanced accuracy"."""
-        return self.name.replace("_", " ")
+        return _TITLES.get(self.name, self.name.replace("_", " "))
 
     @property
     def tailed(self) -> bool:
@@ -146,17 +148,18 @@ METRICS = (
     ),
     _classes("accuracy", wrong, "share of rows whose class is predicted", True, True, most=1.0, counted="rows"),
     _classes("wrong", wrong, "share of rows whose class is not predicted", percent=True, most=1.0, counted="rows"),
-    _classes("log-loss", surprise, "mean surprise at the true class, in nats", probable=True,
+    _classes("log-loss", surprise, "mean of -log of the probability of the true class", probable=True,
              aliases=("neg_log_loss",)),
     _classes(
-        "auc", misranked, "how often a row of a class is ranked above others", True, most=1.0, counted="rarest",
-        averaged=False, aliases=("roc_auc", "roc_auc_ovr"),
+        "auc", misranked, "how often a row of a class is ranked above a row of another class", True, most=1.0,
+        counted="rarest", averaged=False, aliases=("roc_auc", "roc_auc_ovr"),
     ),
     _classes("squared", squared, "squared error over one-hot columns"),
     _classes("brier_score", brier, "mean square error of the probabilities", probable=True, always=False,
              most=2.0, aliases=("brier", "neg_brier_score")),
     _scored("f1", "harmonic mean of precision and recall", several="f1_macro", of_class=True),
-    _scored("balanced_accuracy", "share of rows whose class is predicted, each class counting alike", percent=True),
+    _scored("balanced_accuracy", "share of rows whose class is predicted, with the same weight for every class",
+            percent=True),
     _scored("average_precision", "precision among the rows ranked first, averaged over recall", of_class=True),
 )  # fmt: skip
 DEFAULT = {"regression": "rmse", "classification": "accuracy"}
@@ -192,7 +195,7 @@ def metric(name: str, task: str) -> Metric:
         other = "classification" if task == "regression" else "regression"
         raise SettingError(
             f"there is no metric {name[:40]!r} for {task}", found=f"a target of {here}, and a score of {there}",
-            rule=rule, remedy=f"ask for another one, or say --task {other}",
+            rule=rule, remedy=f"choose another metric, or add --task {other}",
         )  # fmt: skip
     near = difflib.get_close_matches(asked_for, [*known, *more], n=2)
     hint = " or ".join(dict.fromkeys(repr(known[own].name if own in known else own) for own in near))
@@ -270,7 +273,7 @@ def asked(text: str | float, task: str, spread: float, unit: Metric | None = Non
     elif name and plain_name(name) != plain_name(unit.name) and metric(name, task).name != unit.name:
         raise SettingError(
             "--error and --metric name two metrics", found=f"{name.strip()!r} and {unit.name!r}", rule="one",
-            remedy=f"leave --metric out, or ask for --error {value:g}",
+            remedy=f"leave --metric out, or give --error {value:g}",
         )  # fmt: skip
     return unit, _reachable(unit, value, spread)
 
@@ -283,9 +286,9 @@ def _reachable(unit: Metric, value: float, spread: float) -> float:
     if not 0 < loss < unit.most:
         least, limit = unit.told(0.0, spread), unit.told(unit.most, spread) if math.isfinite(unit.most) else None
         rule = (
-            f"better than {limit:g} and short of the perfect {least:g}"
+            f"better than {limit:g} and worse than the perfect {least:g}"
             if limit is not None
-            else f"short of the perfect {least:g}"
+            else f"worse than the perfect {least:g}"
         )
         raise SettingError("--error is out of bounds", found=f"{unit.name} {value:g}", rule=rule)
     return loss

@@ -99,7 +99,7 @@ def models(
         raise UnknownNameError(
             f"model {missing[0]!r} is for {other}",
             rule=f"for a {task} there are {', '.join(known)}, and kernels",
-            remedy=None if task == "regression" else "--task regression, if the target is a number and no class",
+            remedy=None if task == "regression" else "use --task regression if the target is a number and not a class",
         )
     check_amounts(wanted, targets)
     found = [_kernel(item, x.shape[1]) for item in architectures(kernels, x)] if kernels is None or kernels else []
@@ -109,7 +109,7 @@ def models(
 
 
 def check_models(names: Sequence[str] | None) -> None:
-    """Refuse names that `models` does not know, before there is a table.
+    """Check the names of models before there is a table.
 
     Raises:
         UnknownNameError: no such model; the message names the nearest.

@@ -56,10 +56,9 @@ def near_copies(inputs: Inputs, groups: np.ndarray | None = None, order: np.ndar
     if len(involved) < max(LEAST, SHARE * len(first)):
         return []
     text = (
-        f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}: "
-        "nearer by far than neighbours are there. If "
-        "they are copies (measured again, jittered, cut from one whole), a twin in the training rows gives away the "
-        "held-out one: give twins one group, with --group."
+        f"{len(involved):,} rows are nearly equal to another row{' of another group' if groups is not None else ''}, "
+        "much nearer than neighbours usually are. If they are copies (measured again, jittered, or cut from one "
+        "whole), give them one group with --group: a copy in the training set gives away the held-out row."
     )
     return [Finding("repeats", (), text)]
 

@@ -127,7 +127,7 @@ def _of_object(estimator: object) -> tuple[Callable[[], Any], str, str]:
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") and hasattr(estimator, "predict")):
         what = f"the class {estimator.__name__}" if isinstance(estimator, type) else type(estimator).__name__
         raise SettingError(
-            "model= is no estimator",
+            "model= is not an estimator",
             found=what,
             rule='an estimator with fit and predict, or "FILE.py:function"',
             remedy=f"model={estimator.__name__}()" if isinstance(estimator, type) else None,
@@ -143,7 +143,7 @@ def _of_file(file: str) -> tuple[Callable[[], Any], str, str]:
     is_program = bool(colon) and path.endswith(".py")
     if not is_program or not Path(path).is_file():
         kind = MissingFileError if is_program else SettingError
-        raise kind("--model is no function in a file", found=file[:80], rule="FILE.py:function")
+        raise kind("--model does not name a function in a file", found=file[:80], rule="FILE.py:function")
     make = functools.partial(_made, path, name)
     try:
         estimator = make()

@@ -49,18 +49,18 @@ def about_models(
     dear = [item for item in kernels if item.model.name != "linear" and item.reach > MOST_EXACT]
     if dear and not left_out(dataset):
         text = (
-            f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. To more they are fitted in the "
-            f"span of {MOST_EXACT:,} of them, which can cost accuracy."
+            f"Kernels are fitted exactly to at most {MOST_EXACT:,} training rows. With more rows, the fit is an "
+            f"approximation that uses {MOST_EXACT:,} of them as centres, which can cost accuracy."
         )
         findings.append(Finding("approximation", (), text))
     if few is not dataset and any(theory.values()):
-        text = f"What the theory says is computed on {len(few.targets):,} rows, drawn at random."
+        text = f"The theory is computed on {len(few.targets):,} rows, drawn at random."
         findings.append(Finding("theory", (), text))
     if dataset.texts and not quick:
         text = (
-            f"What the theory says is left out: {listing([repr(name) for name in dataset.texts])} "
-            f"{'enters' if len(dataset.texts) == 1 else 'enter'} by mean targets, and the theory takes inputs "
-            "that do not depend on targets."
+            f"The theory is left out: {listing([repr(name) for name in dataset.texts])} "
+            f"{'enters' if len(dataset.texts) == 1 else 'enter'} as mean targets, but the theory needs inputs that do "
+            "not depend on targets."
         )
         findings.append(Finding("theory", dataset.texts, text))
     wild = {item.measured.model.title: item.measured.wild for item in candidates if item.measured.wild}

@@ -54,7 +54,7 @@ def assign_roles(
                 raise UnknownNameError(f"--{option} {shortened(name)!r} is not a column", rule=_columns_rule(table))
             if name in targets:
                 raise SettingError(
-                    f"--{option} {label!r} is the target", rule="the target is neither left out nor used otherwise"
+                    f"--{option} {label!r} is the target", rule="the target cannot be left out or have another role"
                 )
     apart = {*targets, *drop, *({group, time} - set(keep))}
     inputs = [name for name in table.frame.columns if name not in apart]
@@ -100,7 +100,9 @@ def role_notes(roles: Roles, drop: Sequence[str]) -> list[str]:
     )
     for option, name, why in uses:
         if name is not None and name not in roles.inputs:
-            notes.append(f"{option} {name!r} decides the splits and is no input ({why}); --keep {name!r} makes it one")
+            notes.append(
+                f"{option} {name!r} decides the splits and is not an input ({why}); --keep {name!r} makes it an input"
+            )
     return notes
 
 
@@ -184,7 +186,9 @@ def _as_numbers(read: list[pl.Series], decimal: str | None) -> tuple[list[pl.Ser
     found = {name: own for name, column in texts.items() if (own := as_numbers(column, mark)) is not None}
     rewritten = [repr(shortened(name)) for name, own in found.items() if own.decimal]
     notes = [f"numbers have a decimal {_MARKS[mark]} in {listing(rewritten)}"] if mark and rewritten else []
-    notes += [f"{own.unit!r} in {shortened(name)!r} is a unit" for name, own in found.items() if own.unit]
+    notes += [
+        f"{own.unit!r} in {shortened(name)!r} is a unit and was removed" for name, own in found.items() if own.unit
+    ]
     findings = [_words_read(name, own.words) for name, own in found.items() if own.words]
     return [found[column.name].column if column.name in found else column for column in read], notes, findings
 
@@ -193,7 +197,7 @@ def _words_read(name: str, words: dict[str, int]) -> Finding:
     """That words among numbers were read as missing."""
     told = listing([f"{word!r} ({count(number, 'cell')})" for word, number in words.items()])
     verb = "is" if len(words) == 1 else "are"
-    text = f"{told} in {name!r} {verb} read as missing, since the other cells are numbers."
+    text = f"{told} in {name!r} {verb} read as missing, because the other cells are numbers."
     return Finding("missing", (name,), text)
 
 
@@ -208,15 +212,17 @@ def without_identifiers(frame: pl.DataFrame, roles: Roles, dated: list[str]) -> 
     left = [name for name in roles.inputs if name not in lost]
     findings = []
     for reason, names in found.items():
-        done = "left out of the inputs" if left else "used because there is no other column"
+        it = "it" if len(names) == 1 else "they"
+        was = "was" if len(names) == 1 else "were"
+        done = f"so {it} {was} left out" if left else f"but {it} {was} used because there is no other column"
         if left and frame[names[0]].dtype != pl.String:
-            done += f"; --keep {names[0]!r} uses it all the same"
+            done += f" (--keep {names[0]!r} keeps it)"
         findings.append(
             Finding(
                 "identifier",
                 tuple(names),
-                f"{listing([repr(name) for name in names])} {'is' if len(names) == 1 else 'are each'} {reason}, which"
-                f" says nothing about new rows: {done}.",
+                f"{listing([repr(name) for name in names])} {'is' if len(names) == 1 else 'are each'} {reason}. That"
+                f" says nothing about new rows, {done}.",
             )
         )
     return (dataclasses.replace(roles, inputs=left) if left else roles), findings
@@ -268,7 +274,7 @@ def usable_rows(frame: pl.DataFrame, roles: Roles, drop: bool, notes: list[str])
             raise DataError(
                 f"{asked[0]!r}, which decides the splits, has missing cells",
                 found=f"{frame[asked[0]].null_count()} of {frame.height} rows",
-                rule="every row has a group and a time",
+                rule="every row needs its group and its time",
                 remedy="fill them in, or drop these rows with --drop-missing",
             )
         return frame.filter(known), np.flatnonzero(known)

@@ -1,4 +1,4 @@
-"""The main job: a table in, the record of the study out."""
+"""The study of a table: it takes a table and returns the record."""
 
 import concurrent.futures
 import dataclasses
@@ -68,17 +68,17 @@ def run_study(
     started: float | None = None,
     executor: concurrent.futures.Executor | None = None,
 ) -> StudyRecord:
-    """Is there signal, which model predicts best, how much data a value takes, and what more data buys.
+    """Test for signal, and estimate which model predicts best, how much data you need, and what more data would bring.
 
     Args:
         dataset: the table.
-        options: what is asked.
-        progress: told the stage and how much of it is done.
-        started: `time.monotonic()` at which the time limit began; None is now.
-        executor: where the splits of the learning curves are fitted; None is here, on threads.
+        options: the options of the study.
+        progress: a function that is called with the stage, how much of it is done, and how much there is.
+        started: the `time.monotonic()` at which the time limit began; None means now.
+        executor: an executor that fits the splits of the learning curves; None means threads of this process.
 
     Returns:
-        The record that study.json holds and the page shows. After Ctrl-C it holds what was finished, and `interrupted`
+        The record that study.json holds and the page shows. After Ctrl-C it holds the finished parts, and `interrupted`
         is true.
 
     Raises:
@@ -101,7 +101,7 @@ def run_study(
             if not job.candidates:
                 raise
             job.interrupted = True
-            job.note("interrupted", "Interrupted: what was not finished is missing.")
+            job.note("interrupted", "The study was interrupted, so unfinished parts are missing.")
         return job.record()
 
 
@@ -157,7 +157,7 @@ class _Job:
                 late = time.monotonic() > end and (self.candidates or running)
                 if late and waiting:
                     left = "; ".join(model.title for model in self.models if model in waiting)
-                    self.note("time limit", f"The time limit was reached before these models: {left}.")
+                    self.note("time limit", f"The time limit was reached before these models were measured: {left}.")
                     waiting = []
                 while waiting and len(running) < threads:
                     now = time.monotonic()
@@ -175,7 +175,7 @@ class _Job:
             raise DataError(
                 "no model could be fitted",
                 found=" ".join(item.text for item in self.findings),
-                rule="at least one is measured",
+                rule="a study needs at least one model that can be fitted",
             )
 
     def candidate(self, model: Model, deadline: float, end: float) -> Candidate:
@@ -209,8 +209,8 @@ class _Job:
             if is_last_value(found.measured.model) and any(other.name == "last" for other in self.models):
                 self.note(
                     "season",
-                    "Last season was left out: no season that was tried foretells the target better than its last "
-                    "value does.",
+                    "The model 'last season' was left out: no season that was tried predicts the target better than "
+                    "its last value does.",
                 )
                 return
             self.candidates.append(found)
@@ -267,7 +267,7 @@ class _Job:
         self.findings += about_models(self.candidates, self.dataset, self.few, self.theory, self.options.quick)
         skipped = sum(entry["status"] == "not examined" for entry in self.claims)
         if skipped:
-            self.note("time limit", f"The time limit was reached before {skipped} claims were examined.")
+            self.note("time limit", f"The time limit was reached before {skipped} claims were checked.")
         findings = [*about_answers(self.signal, question, self.dataset, in_time), *self.findings]
         findings += self.dataset.findings
         return StudyRecord(
@@ -309,8 +309,8 @@ class _Job:
             return found
         if best.losses.mean[-1] < steadiest.losses.mean.min():
             name = self.options.time
-            found.append(f"Repeating the {best.title} predicts better than any model of the columns. If the target has "
-                         f"a trend, --keep {name!r} gives the models the time, too.")  # fmt: skip
+            found.append(f"Repeating the {best.title} predicts better than any model that uses the columns. If the "
+                         f"target has a trend, add --keep {name!r} so that the models use the time.")  # fmt: skip
         return found
 
     def shown(self) -> list[Candidate]:

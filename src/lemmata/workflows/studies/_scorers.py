@@ -15,7 +15,7 @@ PARTS, FINE = 5, 40
 """Parts of the held-out rows, each of which is left out once, for the variance of a score that is no mean over rows.
 Each costs a call of scikit-learn; splits are many, so that their mean variance is known well for all that. One
 measurement on all rows takes the larger number."""
-UNSCORED = "its predictions have no score: "
+UNSCORED = "its predictions cannot be scored: "
 BEYOND = 1e-9
 """A score that is better than that of perfect predictions by more than this is no measure of error."""
 

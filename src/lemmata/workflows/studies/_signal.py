@@ -25,30 +25,31 @@ class Signal:
     """Whether the columns predict the target.
 
     Args:
-        found: whether the test rejects that they do not, at level 0.01.
-        p_value: of the test.
-        error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean; of the blocks
-            of a series the error of its models, relative to the best naive forecast.
-        by_chance: what that is in the median arrangement of the targets.
-        rows: rows that were tested.
+        found: whether the test finds a signal, at level 0.01.
+        p_value: the p-value of the test.
+        error: the smallest leave-one-out squared error of two kernels, relative to predicting the mean. For the blocks
+            of a series, it is the error of the models, relative to the best naive forecast.
+        by_chance: the same error in the median arrangement of the targets.
+        rows: the number of rows that were tested.
         grouped: whether groups were declared.
-        copies: rows of the whole table that repeat an earlier one, target included, of another group where there are
-            groups. The test takes rows for independent, which copies are not.
-        total: rows of the whole table.
-        kind: what was exchanged: "rows", "held-out rows" where models of other rows were tested on these, "both" where
-            neither shows a signal; targets "within groups", the targets of "whole groups", "groups" where both were
-            and neither shows a signal; or "time".
-        least: the smallest p-value that this test can give. Where it is above the level, nothing can be found.
-        shuffles: arrangements of the targets beside the observed one; 0 where a series was forecast by blocks.
+        copies: how many rows of the whole table repeat an earlier row, including the target. With groups, only
+            duplicates in another group count. The test assumes independent rows, and duplicates are not independent.
+        total: the number of rows of the whole table.
+        kind: what was shuffled. "rows": targets among rows. "held-out rows": targets of rows that models of other rows
+            predict. "both": both, and neither shows a signal. "within groups": targets within groups. "whole groups":
+            the targets of whole groups. "groups": both, and neither shows a signal. "time": the target in time.
+        least: the smallest p-value that this test can give. If it is above the level, the test can find nothing.
+        shuffles: how many arrangements of the targets were tested besides the observed one; 0 if a series was forecast
+            by blocks.
         groups: how many groups were tested, or 0.
-        visible: the share of the target's variance (R²) from which on a linear signal would have been found in most
-            cases, whether in one column or in several: infinite where none would. For series, roughly: how far the
-            best percent of the shifts lies below their median, or what the best column explains there; or twice the
-            relative difference of errors that the t-test of blocks would call significant. With groups it is about
-            their rows, each less the mean of its group, and
-        between: about the means of the groups; nan where whole groups were not exchanged beside their rows.
-        powers: the same for each kind of signal (`_signal_power`); empty where a signal was found.
-        held: rows on which models of as many others were tested, too; 0 where they were not.
+        visible: the smallest share of the target's variance (R²) at which a linear signal in one or several columns
+            would have been found in most cases; infinite if none would. For series it is rough: how far the best
+            percent of the shifts lies below their median, or what the best column explains there, or twice the relative
+            difference of errors that the t-test of blocks would call significant. With groups, it is about rows minus
+            the means of their groups.
+        between: the same for the means of the groups; nan if whole groups were not exchanged.
+        powers: the same for each kind of signal (`_signal_power`); empty if a signal was found.
+        held: on how many held-out rows the models of as many other rows were tested; 0 if they were not.
         alike: whether every column has so few values that equal rows are to be expected.
     """
 
@@ -72,17 +73,17 @@ class Signal:
 
 
 def signal(dataset: Dataset, seed: int = 0) -> Signal:
-    """Test whether targets belong to their rows.
+    """Test whether the columns predict the target.
 
-    Targets are permuted over rows 199 times. The statistics are the exact leave-one-out errors, smallest over seven
-    ridges, of a linear and a Gaussian kernel with intercepts, and what the best few single columns explain; each is
-    made comparable with its own distribution over all 200 arrangements, and the largest counts (`extremes`). Where rows
-    and targets are independent, and rows are exchangeable, all 200 values are exchangeable, so that the p-value is at
-    most p with probability at most p. At most 400 rows are drawn, or 800 for a target of one or two columns.
-    Larger tables are tested by held-out rows, too (`of_held_out`), and half of the level is for each.
+    The targets are permuted over the rows 199 times. The statistics are the exact leave-one-out errors of a linear and
+    a Gaussian kernel with intercepts, each the smallest over seven ridges, and what the best few single columns
+    explain. Each statistic is standardised by its own distribution over all 200 arrangements, and the largest one
+    counts (`extremes`). If rows are exchangeable and independent of the targets, all 200 values are exchangeable. So
+    the p-value is at most p with probability at most p. At most 400 rows are drawn, or 800 for a target of one or two
+    columns. Larger tables get a second test with held-out rows (`of_held_out`), and each test has half of the level.
 
-    With groups, targets are exchanged within groups, or between whole groups (`of_groups`). With an order, targets are
-    shifted in time, and later blocks are forecast (`of_time`).
+    With groups, targets are shuffled within groups, or exchanged between whole groups (`of_groups`). With an order, the
+    targets are shifted in time, and later blocks are forecast (`of_time`).
 
     >>> from lemmata.workflows.studies import load_dataset
     >>> signal(load_dataset("iris")).found

@@ -134,7 +134,7 @@ def _fits(path: Path, size: int, limit_bytes: int) -> None:
             f"{path} is too large when it is unpacked",
             found=f"more than {limit_bytes} bytes",
             rule=f"at most {limit_bytes} bytes",
-            remedy="unpack it: of a large file rows are drawn while it is read",
+            remedy="unpack it; of a large unpacked file lemmata reads random rows",
         )
 
 
@@ -203,4 +203,4 @@ def with_tabs(source: Source, limit_bytes: int) -> Source:
     text = source.head(source.size).decode("utf-8-sig")
     lines = itertools.dropwhile(lambda line: not line.strip(), text.splitlines())
     content = "\n".join("\t".join(line.split()) for line in lines).encode()
-    return dataclasses.replace(source, content=content, notes=(*source.notes, "fields are separated by blanks"))
+    return dataclasses.replace(source, content=content, notes=(*source.notes, "fields are separated by spaces"))

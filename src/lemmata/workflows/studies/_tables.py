@@ -36,10 +36,10 @@ class Reading:
 
     Args:
         limit_bytes: the bytes that the table may take in memory.
-        seed: decides which rows are kept of a table that is too large.
-        group: a column; of a table that is too large, whole groups are kept.
-        na: texts that stand where a cell is missing; None for `MISSING_MARKS`.
-        decimal: the mark before decimals; None where the cells show it.
+        seed: the seed of the random rows that are kept of a table that is too large.
+        group: a column. Of a table that is too large, whole groups are kept.
+        na: texts that mark a missing cell; None means `MISSING_MARKS`.
+        decimal: the decimal mark; None means that it is read from the cells.
     """
 
     limit_bytes: int
@@ -52,12 +52,12 @@ class Reading:
 def read_table(data: object, how: Reading, bundled: Bundled = SETS) -> Table:
     """Read `data`: a table in memory, the name of a bundled set, or the path of a file.
 
-    Files are texts with a header (separated by commas, tabs, semicolons, bars or blanks; in UTF-8, UTF-16 or
-    Windows-1252), Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ; texts also packed (gz, bz2, xz,
-    zip).
+    Files are texts with a header, Parquet, Arrow (Feather), JSON lines, JSON, spreadsheets, and NPZ. Fields of a text
+    file are separated by commas, tabs, semicolons, bars or spaces. Its encoding is UTF-8, UTF-16 or Windows-1252, and
+    it may be packed (gz, bz2, xz, zip).
 
-    A file whose plan exceeds `limit_bytes` is not read whole: rows are drawn from it without replacement, and a
-    note says the plan in bytes and how many rows were kept.
+    A file that needs more than `limit_bytes` is not read whole. Rows are then drawn from it without replacement, and a
+    note gives the bytes needed and the number of rows that were kept.
 
     Args:
         data: a bundled name, a path, a data frame (polars or pandas), a pair of arrays, or a scikit-learn bunch.
@@ -175,7 +175,7 @@ def _csv(source: Source, how: Reading) -> Table:
         values = read[counter].to_numpy()
         if np.array_equal(values, values[0] + np.arange(read.height)) and values[0] in (0, 1):
             read = read.drop(counter)
-            notes = (*notes, "dropped the unnamed first column, which only counts the rows")
+            notes = (*notes, "dropped the unnamed first column, which only numbers the rows")
     notes = (*source.notes, *notes, *more)
     return Table(source.path.name, read, rows, notes, kept=kept, findings=findings)
 
@@ -198,9 +198,7 @@ def _read_as_missing(whole: pl.LazyFrame, read: pl.DataFrame, header: list[str])
     ]  # fmt: skip
     if not told:
         return ()
-    text = (
-        f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If that is a value, give --na ''."
-    )
+    text = f"{listing(told, 5)} {'was' if len(told) == 1 else 'were'} read as missing. If this is a value, add --na ''."
     return (Finding("missing", tuple(named.get(name, name) for name, own in found.items() if own), text),)
 
 
@@ -332,7 +330,7 @@ def _sheet(source: Source, how: Reading) -> Table:
             f"sheet {name!r} of {source.path} seems to have no header",
             found=f"{len(unnamed)} of {frame.width} columns without a name in the first row",
             rule="the first row names the columns",
-            remedy="delete what stands above the table",
+            remedy="delete the rows above the table",
         )
     frame = frame.rename({own: f"column {frame.columns.index(own) + 1} (unnamed)" for own in unnamed})
     check_names(source.path, frame.columns)
@@ -366,7 +364,7 @@ def _collect(
     picked = frame.with_row_index(index).filter(pl.col(index).is_in(pl.Series(chosen, dtype=pl.UInt32).implode()))
     read = picked.drop(index).collect(engine="streaming")
     note = (
-        f"the table is too large to read whole: {rows} rows of {columns} columns plan {need} bytes and the limit is"
-        f" {limit_bytes} bytes, so {len(chosen)} rows, {how_drawn(groups, chosen)}, were read"
+        f"the table is too large to read whole: {rows} rows of {columns} columns need {need} bytes, but the limit is"
+        f" {limit_bytes} bytes. So {len(chosen)} rows, {how_drawn(groups, chosen)}, were read"
     )
     return read, rows, (note,), chosen

@@ -167,13 +167,13 @@ def _sentence(widths: list[dict], left_out: list[int]) -> str:
         verb = "shrinks" if slope < 0 else "grows"
         text = (
             f"The gap to the kernel {verb} from {first['gap']:.2g} of the targets' size at width {first['width']} to"
-            f" {last['gap']:.2g} at width {last['width']} (as width to the power {slope:.2f}; the theory says -1/2),"
-            f" and training moves the tangent kernel by {100 * first['kernel_movement']:.2g} % and"
-            f" {100 * last['kernel_movement']:.2g} %."
+            f" {last['gap']:.2g} at width {last['width']}. It changes as the width to the power {slope:.2f}; the theory"
+            f" says -1/2. Training changes the tangent kernel by {100 * first['kernel_movement']:.2g} % at the smallest"
+            f" width and by {100 * last['kernel_movement']:.2g} % at the largest."
         )
     diverged = [str(entry["width"]) for entry in widths if entry["gap"] is None]
     if diverged:
         text += f" Training diverged at width {', '.join(diverged)}."
     if left_out:
-        text += f" The time limit left out width {', '.join(map(str, left_out))}."
+        text += f" The time limit was reached before width {', '.join(map(str, left_out))}."
     return text

@@ -25,26 +25,26 @@ SERIES = 400
 COPIES = 0.05
 """From this share of rows on that repeat an earlier one, the answers begin with that."""
 _KINDS = {
-    ONE: "a linear signal in one column",
-    SEVERAL: "one in five columns",
-    ALL: "one in all columns",
-    PRODUCT: "the product of two columns",
+    ONE: "linear in one column",
+    SEVERAL: "linear in five columns",
+    ALL: "linear in all columns",
+    PRODUCT: "product of two columns",
 }
-_EXCHANGED = {
-    "rows": "targets were exchanged between rows",
-    "both": "targets were exchanged between rows",
-    "within groups": "targets were exchanged between the rows of each group",
-    "whole groups": "the targets of whole groups were exchanged",
-    "groups": "targets were exchanged within groups and between whole groups",
-    "time": "models of earlier rows were tested on later ones, and the target was shifted in time",
+_LINEAR = "A linear signal in one or several columns"
+_SHUFFLED = {
+    "rows": "the targets of {} rows were shuffled",
+    "within groups": "the targets of {} rows were shuffled within each group",
+    "whole groups": "in {} rows, the targets of whole groups were exchanged",
+    "groups": "the targets of {} rows were shuffled within groups and exchanged between whole groups",
+    "time": "in {} rows, models of earlier rows were tested on later rows, and the target was shifted in time",
 }
 
 
 def predicted(found: Signal) -> str:
     """That there is a signal, and how sure that is."""
-    test = "permutation test" if found.shuffles else "models of earlier rows tested on later ones"
+    test = "permutation test" if found.shuffles else "models of earlier rows tested on later rows"
     if found.kind == "held-out rows":
-        test = f"models of other rows tested on {found.held:,} held-out rows, {test}"
+        test = f"{test} on {found.held:,} held-out rows"
     return f"The columns predict the target ({test}, {_p(found)})."
 
 
@@ -52,7 +52,7 @@ def _p(found: Signal) -> str:
     if found.p_value <= found.least * (1 + 1e-9):
         plain = math.isclose(found.least, 1 / (found.shuffles + 1), rel_tol=0.02)
         what = f"{found.shuffles:,} shuffles" if plain else "this test"
-        return f"p ≤ {found.least:.2g}, the least that {what} can show"
+        return f"p ≤ {found.least:.2g}, the smallest value that {what} can give"
     return f"p = {found.p_value:.2g}" if found.p_value >= 0.001 else "p < 0.001"
 
 
@@ -60,7 +60,7 @@ def already(question: Question) -> str:
     """What is asked is no better than what is known without any column."""
     unit = question.unit
     guess, has = question.constant or say_guess(unit, None), tell(unit, question.guessing, question.spread)
-    return f"Reaching {question.say_asked()} takes no rows: guessing {guess} has {has} already."
+    return f"No rows are needed for {question.say_asked()}: guessing {guess} already gives {has}."
 
 
 def used(question: Question) -> str:
@@ -77,19 +77,19 @@ def copied(found: Signal) -> str:
     rows = f"{found.copies:,} of {found.total:,} rows"
     if found.kind == "time":
         return (
-            f"{rows} repeat an earlier row in every input, the target and the time. Unless these rows are "
-            "different cases, they count more than once in every number here."
+            f"{rows} repeat an earlier row in every input, the target and the time. If these rows are "
+            "copies, every number here counts them more than once."
         )
     same = "equal an earlier row of another group" if found.grouped else "repeat an earlier row"
     if found.alike:
         return (
-            f"{rows} {same} in every input and the target. Where all columns have few values, different cases may be "
-            "equal. If these rows are copies, every number here is too good: a copy among the training rows gives away "
-            "the held-out row."
+            f"{rows} {same} in every input and the target. If all columns have few values, different cases may be "
+            "equal. If these rows are copies, every number here is too optimistic: a copy in the training set gives "
+            "away the held-out row."
         )
     return (
-        f"{rows} {same} in every input and the target. A held-out row with a duplicate among the training rows "
-        "does not test a model, so every number here is too good unless these rows are different cases."
+        f"{rows} {same} in every input and the target. A held-out row with a duplicate in the training set does not "
+        "test a model. Unless these rows are different cases, every number here is too optimistic."
     )
 
 
@@ -108,36 +108,40 @@ def nothing(found: Signal, question: Question, candidates: Sequence[Candidate], 
     best = min(better, key=lambda item: item.expected(item.reach).value, default=None)
     if found.found:
         first = (
-            f"The columns say something about the target ({_p(found)}), but no model here is "
+            f"The columns are related to the target ({_p(found)}), but no model here is "
             f"shown to beat guessing in {unit.title}. {_remedy(question)}"
         )
     elif found.least > LEVEL or best is not None or found.p_value <= OPEN or _short(found) or _blind(found):
-        first = f"Whether the columns predict the target is open: {_tested(found)}"
+        first = f"It is open whether the columns predict the target: {_tested(found)}"
     else:
         first = f"No signal was found{' beyond the past of the target' if known else ''}: {_tested(found)}"
     sentences = [first, _power(found, question), question.rare, *known]
     if best is not None and not found.found:
         whose = "guessing" if rival == question.guessing else "the target's own past"
         sentences.append(
-            f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, where {whose} has "
-            f"{tell(unit, rival, question.spread)}: that speaks for a signal."
+            f"On held-out rows {best.title} has {question.say_interval(best.expected(best.reach))}, but {whose} has "
+            f"{tell(unit, rival, question.spread)}. This speaks for a signal."
         )
     if knowing and known and not found.found:
-        sentences.append("Models of the columns beat guessing, too, but none surely beats the target's own past.")
+        sentences.append("Models that use the columns also beat guessing, but none surely beats the target's own past.")
     if unit.rows is wrong and question.guessing < COMMON:
         sentences.append(
-            f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so that accuracy says "
-            "little: --error 'auc 0.9' asks how well rows are ranked."
+            f"The most frequent class has {100 * (1 - question.guessing):.1f} % of the rows, so accuracy says "
+            "little. Use --error 'auc 0.9' to ask how well a model ranks the rows."
         )
-    sentences.append(f"Guessing has {question.say(question.guessing)}; no number of rows is given.")
+    shown = "signal was found" if useful and not found.found else "model was shown to beat that"
+    sentences.append(
+        f"Guessing without any column gives {question.say(question.guessing)}. No {shown}, so the study does not "
+        "estimate how many rows you need."
+    )
     asked = math.nan if question.loss is None else unit.told(question.loss, question.spread)
     return Answers([text for text in sentences if text], None, asked, "", None, None, [])
 
 
 def _remedy(question: Question) -> str:
     if question.drifts:
-        return "Fewer, recent rows may, as the next sentence says."
-    return f"Another kind of model, other columns or more {question.more} may."
+        return "A model of fewer, more recent rows may, as the next sentence shows."
+    return f"Another kind of model, other columns or more {question.more} may succeed."
 
 
 def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
@@ -149,26 +153,27 @@ def _past(naive: Sequence[Candidate], question: Question) -> list[str]:
     has = question.say_interval(best.expected(question.total))
     ahead = before_stretches(question.total)[1]
     over = f"over the next {ahead:,} rows" if ahead > 1 else "for the next row"
-    return [f"The target's own past predicts it: repeating the {best.title} {over} has {has}."]
+    return [f"The target's own past predicts the target: repeating the {best.title} {over} gives {has}."]
 
 
 def _tested(found: Signal) -> str:
-    what = _EXCHANGED.get(found.kind, _EXCHANGED["rows"])
+    what = _SHUFFLED.get(found.kind, _SHUFFLED["rows"]).format(f"{found.rows:,}")
     share = 100 * float(f"{found.p_value:.2g}")
     share = f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
     if not found.shuffles:
         return (
-            f"models of earlier rows were tested on later ones, {found.rows:,} rows in all, and did not surely beat "
-            f"the mean, the last value and the season ({_p(found)}; a signal is p ≤ {LEVEL:g})."
+            f"models of earlier rows were tested on later rows, {found.rows:,} rows in all. They did not surely beat "
+            f"the mean, the last value and the season ({_p(found)}; p ≤ {LEVEL:g} counts as a signal)."
         )
     if found.kind == "both":
         return (
-            f"on {found.rows:,} rows, and on {found.held:,} held-out rows with models of others, {what}; the better of "
-            f"both tests has p = {found.p_value:.2g} (a signal is p ≤ {LEVEL:g})."
+            f"one test shuffled the targets of {found.rows:,} rows, and another those of {found.held:,} held-out rows. "
+            f"The better of the two tests has p = {found.p_value:.2g} (p ≤ {LEVEL:g} counts as a signal)."
         )
+    done = "shifted" if found.kind == "time" else "rearranged"
     return (
-        f"on {found.rows:,} rows {what}. Targets that are arranged like this were predicted as well in {share} of all "
-        f"cases (p = {found.p_value:.2g}; a signal is p ≤ {LEVEL:g})."
+        f"{what}. Targets {done} in this way were predicted as well as the true ones in {share} of all cases "
+        f"(p = {found.p_value:.2g}; p ≤ {LEVEL:g} counts as a signal)."
     )
 
 
@@ -188,24 +193,23 @@ def _power(found: Signal, question: Question) -> str:
     if found.least > LEVEL:
         return (
             f"With {found.groups} groups this test cannot find a signal: its smallest possible p is {found.least:.2g}. "
-            "More groups would tell."
+            "Collect more groups."
         )
     if _short(found):
-        return f"A series of fewer than {SERIES} rows is too short for this test to see most trends and seasons."
+        return f"A series of fewer than {SERIES} rows is too short for this test to find most trends and seasons."
     if found.found or found.kind == "time" or math.isnan(found.visible):
         return ""
-    linear = "a linear signal, in one column or in several, "
     if found.kind == "within groups":
         return (
-            f"{_upper(linear)}{_seen(found.visible, 'the variance within groups')}. "
-            f"Whether groups differ by their columns was not tested: {found.groups} groups are too few for that."
+            f"{_LINEAR} {_seen(found.visible, 'the variance within groups')}. The study did not test whether the "
+            f"columns explain differences between groups: {found.groups} groups are too few for that."
         )
     if found.kind == "groups" and not math.isnan(found.between):
         between = _seen(found.between, f"the variance between {found.groups} groups")
         within = _seen(found.visible, "the variance within groups")
-        return f"{_upper(linear)}{within}; one of whole groups {between}."
+        return f"{_LINEAR} {within}. A linear signal between whole groups {between}."
     if not found.powers:
-        return f"{_upper(linear)}" + _seen(found.visible, "the target's variance") + "."
+        return f"{_LINEAR} " + _seen(found.visible, "the target's variance") + "."
     return _by_kind(found, question)
 
 
@@ -214,19 +218,17 @@ def _by_kind(found: Signal, question: Question) -> str:
     seen = {_KINDS[kind]: share for kind, share in found.powers.items() if math.isfinite(share)}
     missed = _listed([_KINDS[kind] for kind, share in found.powers.items() if not math.isfinite(share)])
     if not seen:
-        return f"This test could hardly have seen anything: it often misses {missed}, whatever they explain."
-    least = [f"{kind} that explains {_percent(share)}" for kind, share in seen.items()]
-    least = [part if i == 0 else part.replace("that explains", "with") for i, part in enumerate(least)]
-    least[0] += " or more of the target's variance"
-    rest = f" {_upper(missed)} would often have been missed, whatever it explains." if missed else ""
-    more = f"A weaker signal, or another kind, may be missed; more {question.more} show more."
-    return f"In most cases the test would have found {_listed(least)}.{rest} {more}"
+        return f"This test has little power here. It often misses even strong signals of these kinds: {missed}."
+    least = _listed([f"{_percent(share)} ({kind})" for kind, share in seen.items()])
+    rest = f" It often misses even strong signals of these kinds: {missed}." if missed else ""
+    more = f"Weaker signals and other kinds may be missed. With more {question.more} the test finds weaker signals."
+    return f"The test finds most signals that explain this share of the target's variance: {least}.{rest} {more}"
 
 
 def _seen(share: float, what: str) -> str:
     if not math.isfinite(share):
         return f"would often have been missed, however much of {what} it explains"
-    return f"would have been found in most cases where it explains {_percent(share)} or more of {what}"
+    return f"would have been found in most cases if it explained {_percent(share)} or more of {what}"
 
 
 def _percent(share: float) -> str:
@@ -235,7 +237,3 @@ def _percent(share: float) -> str:
 
 def _listed(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

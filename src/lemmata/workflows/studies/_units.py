@@ -110,14 +110,14 @@ def say_unit(unit: Metric, dataset: Dataset) -> str:
         return ""
     name = f"{unit.title[:1].upper()}{unit.title[1:]}"
     if len(dataset.classes) > 2:
-        return f"{name} is the mean over the {len(dataset.classes)} classes, each counting alike."
+        return f"{name} is the mean over the {len(dataset.classes)} classes, each with the same weight."
     rare = rarer(dataset)
     counts = dataset.targets.sum(axis=0)
     which = "the rarer one" if counts[rare] < counts[1 - rare] else "the second one"
-    text = f"{name} is that of the class {dataset.classes[rare]!r}, {which}."
+    text = f"{name} is computed for the class {dataset.classes[rare]!r}, {which}."
     sure, y = np.repeat(np.eye(2)[rare][None], len(dataset.targets), axis=0), dataset.targets
     if isinstance(unit.rows, Scored) and not unit.probable and unit.rows.loss(y, sure) == 0:
-        text += " Who answers that class for every row has the perfect value: --metric f1 counts false alarms, too."
+        text += " Always predicting that class gives the perfect value. Use --metric f1 to count false alarms, too."
     return text
 
 
@@ -147,7 +147,7 @@ def _tried(rows: Scored, y: Float[np.ndarray, "m k"], unit: Metric) -> Scored:
     raise SettingError(
         f"the metric {unit.name!r} cannot be computed for this target",
         found=why[0][:200] if why else type(fault).__name__,
-        rule="a score of true and predicted targets, one number",
+        rule="the score takes true and predicted targets and returns one number",
     )
 
 
@@ -197,7 +197,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
     """
     if not callable(scorer):
         raise SettingError(
-            "metric is neither a name nor a scorer", found=repr(scorer)[:80],
+            "metric is neither a name nor a scoring function", found=repr(scorer)[:80],
             rule="a name, a function score(y_true, y_pred), or a scorer object of scikit-learn",
         )  # fmt: skip
     name, task, y = name_of(scorer), dataset.task, _some(dataset.targets)
@@ -214,7 +214,7 @@ def _own(scorer: Any, dataset: Dataset) -> Metric:
     if not math.isfinite(guessed) or guessed == best:
         raise SettingError(
             f"your score {name!r} does not tell perfect predictions from guessing",
-            found=f"{best:g} and {guessed:g}", rule="two different finite numbers",
+            found=f"{best:g} for perfect predictions and {guessed:g} for guessing", rule="two different finite numbers",
         )  # fmt: skip
     if abs(twice - guessed) > SAME * max(abs(guessed), abs(best)):
         raise SettingError(
