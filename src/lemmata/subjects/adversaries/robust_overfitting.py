@@ -37,8 +37,8 @@ _STEPS = 4000  # of signed attacks
 class SignedAttacksEndElsewhere(Claim[AttackedRows]):
     """Train a linear model on 20 rows of 61 inputs, and move the rows in every step by the signed attack of a fixed
     radius. Training without attack ends at the interpolant of least norm. After 4000 steps under attack, the distance
-    of the weights from this interpolant is at least half of the interpolant's length. At most one problem in ten may be an exception.
-    The reason is that an attack of a fixed radius does not fade with the residual.
+    of the weights from this interpolant is at least half of the interpolant's length. At most one problem in ten may be
+    an exception. The reason is that an attack of a fixed radius does not fade with the residual.
     """
 
     title = "Long training under signed attacks does not end at the plain interpolant"

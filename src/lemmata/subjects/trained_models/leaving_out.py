@@ -97,8 +97,9 @@ def _unseen(problem: Trained) -> int:
 class HeldOutErrorFromTrainingRows(AbstractGauge):
     """Let theta be a stationary point of the mean of n log losses plus (delta/2) |theta|², where theta are the
     parameters and delta is the decay. For row i, let f_i be the outputs, p_i the predicted probabilities, y_i the
-    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let H = sum_i J_i' Lambda_i J_i
-    + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out changes the outputs there to
+    target and J_i the Jacobian of the outputs, and let Lambda_i = diag p_i - p_i p_i'. Let
+    H = sum_i J_i' Lambda_i J_i + n delta be the curvature of Gauss and Newton. One Newton step of leaving row i out
+    changes the outputs there to
 
         f_i + S_i (1 - Lambda_i S_i)^-1 (p_i - y_i),   S_i = J_i H^-1 J_i'.
 

@@ -76,7 +76,7 @@ class ConformalCoverage(AbstractGauge):
     contains all classes whose score is at most the k-th smallest score of the calibration rows for their own classes.
     It covers the class of the new row with probability at least 9/10. If scores are continuous, the number covered
     among m new rows is beta-binomial with the parameters k and n + 1 - k, whatever the model. The central 95 % interval
-    of this distribution contains the number.
+    of this distribution contains this number.
     """
 
     title = "Coverage of 90 % prediction sets, predicted as beta-binomial"
