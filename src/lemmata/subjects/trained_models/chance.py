@@ -41,9 +41,9 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     probability between 1 - max pi_c and 1 - min pi_c. This probability is 1 - sum pi_c² if it predicts classes as often
     as they are drawn. Errors at two rows are not independent, because rows i and j influence each other in both
     directions. A sum over ordered pairs therefore has twice the variance of a sum over independent rows. Leave each row
-    out by one Newton step. In at least nine of ten models, the share of wrong rows lies between two quantiles (at level
-    95 %): the 2.5 % quantile of a binomial distribution of n/2 rows with probability 1 - max pi_c, and the 97.5 %
-    quantile with probability 1 - min pi_c.
+    out by one Newton step. Take two quantiles of a binomial distribution of n/2 rows: the 2.5 % quantile with
+    probability 1 - max pi_c, and the 97.5 % quantile with probability 1 - min pi_c. In at least nine of ten models, the
+    share of wrong rows lies between them (level 95 %).
     """
 
     title = "Leave-one-out error on classes drawn at random, predicted as that of guessing"

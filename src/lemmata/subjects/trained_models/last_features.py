@@ -108,10 +108,10 @@ def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndar
 
 
 class FeaturesGatherByClass(AbstractLastFeatures):
-    """Let r be the mean squared distance of the last features of training rows from the mean of their class, divided by
-    the mean squared distance of class means from their own mean. Let a network have brought its training error to at
-    most half of the error of guessing. In at least nine of ten models, r is at most nine tenths of its value at the
-    parameters that training began with.
+    """Take the mean squared distance of the last features of training rows from the mean of their class. Let r be this
+    number, divided by the mean squared distance of class means from their own mean. Let a network have brought its
+    training error to at most half of the error of guessing. In at least nine of ten models, r is at most nine tenths of
+    its value at the parameters that training began with.
     """
 
     title = "An upper bound on the spread of the last features within classes"

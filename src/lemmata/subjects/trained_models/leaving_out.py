@@ -110,7 +110,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     directions.
 
     The step needs a stationary point. If the model is not at one, a copy is brought there. Consider rows that are as
-    far from training rows as these are from each other, and let u be the share of them to which model and copy assign
+    far from training rows as these are from each other. Let u be the share of them to which model and copy assign
     different classes. The difference between the errors of the two on new rows is taken as uniform between -u and u.
     For real-valued targets and squared loss, Lambda_i is the identity. The mean squared distance is then predicted,
     with normal limits for both samples, at the same level.
