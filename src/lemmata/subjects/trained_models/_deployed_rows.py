@@ -96,6 +96,6 @@ class DeployedRows(Population[Trained]):
         share = copied(reference_rows(problem)[1], problem.deployed)
         return [
             Hypothesis(FACTS["deployed"].given, 1.0, ">=", 1.0, "--deploy, or deployed="),
-            Hypothesis("share of rows in use that are copies of rows they are compared with", share, "<=", 0.05,
-                       "they were not drawn beside them"),
+            Hypothesis("share of rows in use that are duplicates of rows they are compared with", share, "<=", 0.05,
+                       "duplicates are not a new sample"),
         ]  # fmt: skip

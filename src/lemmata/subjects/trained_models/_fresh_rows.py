@@ -58,4 +58,4 @@ def fresh_rows(trained: Trained) -> Bool[np.ndarray, " m"]:
 
 def enough_held_out(rows: int) -> Hypothesis:
     """That there are enough held-out rows to measure on, of which a copy of a training row is none."""
-    return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer, no measurement says much")
+    return Hypothesis(HELD_OUT, float(rows), ">=", _ENOUGH, "with fewer rows, no measurement is precise")

@@ -72,7 +72,7 @@ class GrokkingModels(Population[Trained]):
         earlier = float(len(problem.checkpoints))
         return [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
-            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 2.0, "--checkpoint, or checkpoints="),
             enough_held_out(held),
         ]

@@ -20,7 +20,7 @@ CLASSES = 3
 _HELD = 200
 _RATE = 0.2
 _FEWEST = 20
-_UNFIXED = "else nothing fixes them: rows alone fix those of a linear model with more rows than weights"
+_UNFIXED = "without decay, rows determine the weights only of a linear model with more rows than weights"
 _BENT = 0.2  # 0.12 at most on digits, permuted classes included; layers that undo the size of their weights have 0.35
 
 
@@ -146,17 +146,21 @@ def stationary(problem: Trained, movement: float = 0.4) -> list[Hypothesis]:
     if not decay > 0 and not rows_fix_weights(problem):
         return [Hypothesis("the decay of the weights", decay, ">", 0.0, _UNFIXED)]
     if len(problem.x) < _FEWEST:
-        return [Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing")]
+        return [
+            Hypothesis(
+                "training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows are too few for this check"
+            )
+        ]
     left_out = rows_left_out(problem)
     return [
         Hypothesis("how far a Newton step would still move the outputs", left_out.movement, "<=", movement,
                    "leaving a row out starts from a stationary point"),
-        Hypothesis("how far steps without a row are from their linearisation", left_out.bend, "<=", _BENT,
-                   "they are not small: layers that undo the size of their weights have no stationary point"),
-        Hypothesis("share of predictions that polishing changed", changed_by_polishing(problem), "<=", 0.1,
-                   "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("how far steps that leave a row out are from linear", left_out.bend, "<=", _BENT,
+                   "else these steps are too long, as in layers that normalise away the size of their weights"),
+        Hypothesis("share of predictions that differ in the converged copy", changed_by_polishing(problem), "<=", 0.1,
+                   "else the copy is too different from the model"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                   "leaving out one of two duplicates changes nothing"),
         Hypothesis("largest leverage", float(left_out.leverage.max()), "<", 0.999,
-                   "a row that nothing else fixes has no prediction"),
+                   "a row that no other row constrains cannot be predicted"),
     ]  # fmt: skip

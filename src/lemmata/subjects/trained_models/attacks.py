@@ -146,10 +146,10 @@ class SmallestAttack(AbstractGauge):
     stated = Kind.OWN
     population = _NearlyStraight(unseen=False)
     relation = Estimate()
-    ends = "quartiles of rows"
+    ends = "quartiles over the rows"
     control = Control("a third of that radius", lambda interval, problem: interval / 3)
-    controls = "how far an input is from where the model calls it something else"
-    unexplained = "why it is so near; changes that leave an input the same for people and are not small"
+    controls = "the distance from an input to the nearest input with another predicted class"
+    unexplained = "why that input is so near; large changes that look the same to people"
     traced = False
     trials = 96
 
@@ -158,11 +158,13 @@ class SmallestAttack(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model is a classifier", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [
+                Hypothesis("inputs can change by small amounts", 0.0, ">=", 1.0, "whole numbers cannot change a little")
+            ]
         found = float(len(attacked(problem)[0]))
-        enough = Hypothesis("rows that the model gets right", found, ">=", 16.0, "attacked rows")
+        enough = Hypothesis("rows that the model gets right", found, ">=", 16.0, "only these rows are attacked")
         if not enough.holds:
             return [enough]
         off, why = departure_from_a_line(problem), "outputs must be nearly linear on the way to the boundary"

@@ -59,7 +59,7 @@ class UnitsStayBalanced(AbstractGauge):
     population = DescendedNetworks(rate=0.02, steps=400, readout=0.05, scale=1.0)
     relation = AtMost(delta=0.1)
     control = Control("a quarter of that drift", lambda bound, problem: bound / 4)
-    controls = "how the squared weights before and behind each unit move together during training"
+    controls = "how the squared weights into and out of each unit change together during training"
     unexplained = "batches, momentum and decay, which break the balance; which balanced weights are reached"
     traced = False
 
@@ -71,11 +71,19 @@ class UnitsStayBalanced(AbstractGauge):
         if not _all_hold(found):
             return found
         count = float(len(_units(problem)))
-        found.append(Hypothesis("layers of units that can be rescaled", count, ">=", 1.0, "rectified units can"))
+        found.append(
+            Hypothesis(
+                "layers of units that can be rescaled",
+                count,
+                ">=",
+                1.0,
+                "only layers of rectified units can be rescaled",
+            )
+        )
         assert problem.rate is not None
         first = dataclasses.replace(problem, model=at_start(problem))
         steepest = max(sharpness(problem)[0], sharpness(first)[0])
-        why = "else a step may lower the loss by less; looked at where training began and ended"
+        why = "at a larger rate, a step may lower the loss by less; computed at the start and at the end of training"
         return [*found, Hypothesis("the rate times the largest curvature", problem.rate * steepest, "<=", 1.0, why)]
 
     def predict(self, problem: Trained) -> Array:
@@ -149,12 +157,12 @@ class LargestSingularValueFromTheChange(AbstractGauge):
             return found
         _, start = largest_matrix(problem)
         short = Hypothesis("shorter side of the array", float(min(start.shape)), ">=", float(_SMALLEST),
-                           "smaller ones have no bulk")  # fmt: skip
+                           "smaller arrays have no bulk of singular values")  # fmt: skip
         edge = float(_edges(problem)[1])
         apart = abs(float(np.linalg.norm(start, 2)) / max(edge, 1e-300) - 1)
-        why = "else its entries were not independent with one standard deviation"
-        return [*found, short, Hypothesis("distance of the start's largest singular value from its edge, of it", apart,
-                                          "<=", _EDGE, why)]  # fmt: skip
+        why = "else the initial entries were not independent with one standard deviation"
+        return [*found, short, Hypothesis("relative distance of the start's largest singular value from its edge",
+                                          apart, "<=", _EDGE, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         now, start = largest_matrix(problem)

@@ -44,7 +44,7 @@ def most_frequent(problem: Trained) -> Array:
 
 def of_classes(problem: Trained) -> list[Hypothesis]:
     """That outputs are of classes: errors of values have no bound."""
-    return [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    return [Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0)]
 
 
 def rows_factor(bound_at: Callable[[float], float], rows: float | int, trivial: float) -> float:
@@ -104,8 +104,8 @@ class HeldOutBound(AbstractGauge):
     population = RectifiedNetworks(held=2000, steps=20, differentiable=False)
     relation = AtMost(delta=0.1)
     control = Control("half of that bound", lambda bound, problem: bound / 2)
-    controls = "the error of a trained model on new rows of the same law"
-    unexplained = "why the model has this error; rows of another law"
+    controls = "the error of a trained model on new rows of the same distribution"
+    unexplained = "why the model has this error; rows of another distribution"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -203,7 +203,7 @@ class ShortDescription(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("half of that bound", lambda bound, problem: bound / 2)
     controls = "the error on new rows of a model that fits into few bits"
-    unexplained = "the error of the model as it is; why it should fit into few bits"
+    unexplained = "the error of the uncompressed model; why it should fit into few bits"
     traced = False
 
     def passes(self, problem: Trained) -> float:

@@ -45,8 +45,8 @@ class HeldOutErrorBracket(AbstractGauge):
     population = TrainedNetworks(decay=0.002, noise=0.3, rows=50, hidden=8, widths=(6, 10), steps=50)
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error on new rows of a model that is at no stationary point"
-    unexplained = "where in the bracket the error lies; rows of another law"
+    controls = "the error on new rows of a model that is not at a stationary point"
+    unexplained = "where in the bracket the error lies; rows of another distribution"
     traced = False
     shared = (polished_copy, rows_left_out)
 
@@ -59,21 +59,23 @@ class HeldOutErrorBracket(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         """The model's own conditions, and that the sharper prediction from a stationary point cannot be made."""
         found = [
-            Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+            Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0),
             Hypothesis(
                 "the decay of the weights",
                 objective_of(problem).decay,
                 ">",
                 0.0,
-                "else nothing says what is stationary",
+                "without decay, the objective is not known",
             ),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis(
+                "training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows are too few for this check"
+            ),
         ]
         if not all(bool(own.holds) for own in found):
             return found
-        copies = Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                            "leaving one of two copies out changes nothing")  # fmt: skip
-        why = "else polishing gives one number instead of two; in units of what it may change"
+        copies = Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                            "leaving out one of two duplicates changes nothing")  # fmt: skip
+        why = "near a stationary point the two numbers are one; in units of the allowed change"
         return [
             *found,
             copies,

@@ -53,8 +53,8 @@ class ClassesByChanceAreGuessed(AbstractGauge):
     level = 0.95
     ends = LIMITS
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error that leaving out finds where there is nothing to learn"
-    unexplained = "the error of the model itself, beside which this is the null"
+    controls = "the leave-one-out error if there is nothing to learn"
+    unexplained = "the error of the model itself, which this error is compared with"
     traced = False
     trivial = 1.0  # an error is at most 1
 
@@ -96,7 +96,7 @@ class MembershipOfClassesByChance(AbstractGauge):
     control = Control(
         "the advantage over guessing is a quarter of that", lambda interval, problem: 0.5 + (interval - 0.5) / 4
     )
-    controls = "how much a training of this kind remembers of a row about which nothing else can be known"
+    controls = "how much such training remembers of a row whose class is random"
     unexplained = "what the model itself remembers; attacks that know more than one loss"
     traced = False
     trivial = 0.5  # the area of guessing

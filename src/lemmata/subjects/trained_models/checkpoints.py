@@ -45,12 +45,12 @@ def _length(problem: Trained) -> float:
 def memorising(problem: Trained) -> list[Hypothesis]:
     """That the training rows are right at a checkpoint, and that the weights grow shorter from there."""
     early = memorised(problem)
-    known = Hypothesis("a checkpoint gets every training row right", float(early is not None), ">=", 1.0)
+    known = Hypothesis("a checkpoint predicts every training row correctly", float(early is not None), ">=", 1.0)
     if early is None:
         return [known]
     ratio = _length(problem) / max(_length(early), 1e-300)
-    return [known, Hypothesis("length of the weights over that at the checkpoint", ratio, "<", 1.0,
-                              "decay is still at work there")]  # fmt: skip
+    return [known, Hypothesis("length of the weights, divided by their length at the checkpoint", ratio, "<", 1.0,
+                              "decay still shrinks the weights after the checkpoint")]  # fmt: skip
 
 
 def _share_of_held(problem: Trained, model: Trained) -> Array:
@@ -85,8 +85,8 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
     population = GrokkingModels()
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what held-out error a training will come to that gets its rows right already"
-    unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
+    controls = "the final held-out error of training that already predicts its rows correctly"
+    unexplained = "how long it takes; training that ends in another basin than descent from the checkpoint"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -101,8 +101,8 @@ class LaterErrorFromMemorisingCheckpoint(AbstractGauge):
         if early is None:
             return found
         if objective_of(problem).decay > 0:
-            name = "how far polishing moves the last model, of its length"
-            why = "else training has not come to where it leads"
+            name = "relative distance of the last model from its converged copy"
+            why = "else training has not converged"
             found.append(Hypothesis(name, polished_copy(problem).moved, "<=", _NEAR, why))
         return [*found, *stationary(early)]
 

@@ -67,9 +67,10 @@ class ReleasedMemberships(Population[Trained]):
             Hypothesis(FACTS["claimed"].given, float(problem.claimed is not None), ">=", 1.0,
                        "--epsilon and --delta, or claimed="),
             enough_held_out(held),
-            Hypothesis("training rows without a copy", own, ">=", 20.0, "a row that is there twice may tell twice"),
-            Hypothesis.unchecked("chance alone parted training rows and held-out ones",
-                                 "else the attack sees the difference between their laws"),
+            Hypothesis("training rows without a duplicate", own, ">=", 20.0,
+                       "a duplicated row may reveal itself twice"),
+            Hypothesis.unchecked("training rows and held-out rows were split at random",
+                                 "else the attack sees the difference between their distributions"),
         ]  # fmt: skip
 
 
@@ -114,15 +115,23 @@ class NoisedTrainings(Population[Trained]):
                        "--epsilon and --delta, or claimed="),
         ]  # fmt: skip
         if problem.claimed is not None:
-            found.append(Hypothesis("delta of the claim", problem.claimed[1], ">", 0.0, "normal noise has no other"))
+            found.append(
+                Hypothesis(
+                    "delta of the claim", problem.claimed[1], ">", 0.0, "Gaussian noise gives no privacy at delta 0"
+                )
+            )
         if known and problem.noised is not None and problem.noised[0] < 1:
             there = float(importlib.util.find_spec("dp_accounting") is not None)
             remedy = "pip install 'lemmata[privacy]'"
-            found.append(Hypothesis(f"dp-accounting is installed ({remedy})", there, ">=", 1.0, "rows are sampled"))
+            found.append(
+                Hypothesis(
+                    f"dp-accounting is installed ({remedy})", there, ">=", 1.0, "it is needed if rows are sampled"
+                )
+            )
         return [
             *found,
-            Hypothesis.unchecked("each row took part by a coin of its own, and its gradient was clipped",
-                                 "batches of a fixed size, or shuffled ones, have other budgets"),
+            Hypothesis.unchecked("each row was sampled independently, and its gradient was clipped",
+                                 "batches of a fixed size, or shuffled batches, have other budgets"),
         ]  # fmt: skip
 
 
@@ -166,8 +175,8 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
     population = ReleasedMemberships()
     relation = AtMost(delta=ALPHA)
     control = Control("it stays below half of the claimed eps", lambda eps, problem: eps / 2)
-    controls = "the lower limit of eps that losses of one model show"
-    unexplained = "attacks that know more than one loss, or plant rows of their own: they may show more"
+    controls = "the lower limit of epsilon that the losses of one model show"
+    unexplained = "attacks that know more than one loss, or that plant rows; they may show more"
     traced = False  # the limits are SciPy's
     trivial = "a privacy budget may be infinite"
 
@@ -179,8 +188,8 @@ class ClaimedPrivacyBoundsTheAttack(AbstractGauge):
             return []
         assert problem.claimed is not None
         most = loss_attack(problem).ceiling
-        why = "so few rows cannot refute it, whatever their losses are"
-        return [Hypothesis("claimed eps over the largest that these rows could show", problem.claimed[0] / most
+        why = "so few rows cannot refute the claim, whatever their losses are"
+        return [Hypothesis("claimed epsilon, divided by the largest that these rows can show", problem.claimed[0] / most
                            if most > 0 else np.inf, "<", 1.0, why)]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -207,7 +216,7 @@ class ClaimCoversItsSteps(AbstractGauge):
     population = NoisedTrainings()
     relation = AtMost()
     control = Control("at least that of half the eps", lambda eps, problem: eps / 2)
-    controls = "the eps that noisy steps spend, beside the one that is claimed of them"
+    controls = "the epsilon that the noisy steps spend, compared with the claimed one"
     unexplained = "whether the program does what it states; an attack on its losses may tell"
     traced = False  # the accountants are SciPy's and dp-accounting's
     trivial = "a privacy budget may be infinite"

@@ -52,8 +52,10 @@ class MarginAboveChance(AbstractGauge):
     population = SeparatedNetworks()
     relation = AtLeast(delta=0.1)
     control = Control("four times that", lambda bound, problem: 4 * bound)
-    controls = "whether a model fits its rows with less weight than rows with classes by chance would take"
-    unexplained = "the error on new rows, which no margin tells; networks of other shapes, with which none compares"
+    controls = "whether the model fits its rows with smaller weights than rows with random classes would need"
+    unexplained = (
+        "the error on new rows, which a margin does not show; margins of other networks, which are not comparable"
+    )
     traced = False
     trivial = 0.0  # the margin of a row that is just right
 
@@ -69,7 +71,13 @@ class MarginAboveChance(AbstractGauge):
         return [
             *found,
             Hypothesis("error on training rows", error, "<=", _QUANTILE, "else the quantile is below 0"),
-            Hypothesis("training rows an input", float(rows), ">=", _ROWS, "fewer are as separable by chance"),
+            Hypothesis(
+                "training rows for each input",
+                float(rows),
+                ">=",
+                _ROWS,
+                "so few rows are just as separable with random classes",
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:
@@ -120,7 +128,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
     population = RunsToSmallLoss()
     relation = AtLeast(delta=0.1)
     control = Control("a third of that angle", lambda bound, problem: jnp.cos(jnp.arccos(bound) / 3))
-    controls = "which of the weights that fit all rows descent ends at"
+    controls = "at which of the weights that fit all rows descent ends"
     unexplained = "how fast the direction is reached; weights at a saddle; whether the margin helps on new rows"
     traced = False
     losses = (LOG,)
@@ -133,7 +141,7 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         return 8 * 3 * _PAIRS * len(problem.model.theta)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        classes = Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)
+        classes = Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0)
         found = [classes, *without_decay(problem)]
         if not all(bool(own.holds) for own in found):
             return found
@@ -141,7 +149,13 @@ class WeightsAlongMaximalMargin(AbstractGauge):
         own, apart = degree(problem)
         return [
             *found,
-            Hypothesis("distance of J theta from a multiple of f", apart, "<=", _ROUNDING, "else not homogeneous"),
+            Hypothesis(
+                "relative distance of J theta from a multiple of f",
+                apart,
+                "<=",
+                _ROUNDING,
+                "else the model is not homogeneous",
+            ),
             Hypothesis("degree of homogeneity", own, ">", 0.0),
             Hypothesis("log loss times the number of rows", float(losses.sum()), "<", 1.0, f"mean below 1/{n}"),
         ]

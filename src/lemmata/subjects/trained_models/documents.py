@@ -117,7 +117,7 @@ class LimitOnDocumentLosses(AbstractGauge):
     relation = Estimate()
     control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
     controls = "how often the loss of a new document is below a limit"
-    unexplained = "documents of another law; why some documents cost more than others"
+    unexplained = "documents of another distribution; why some documents have a larger loss than others"
     of_losses = True
     traced = False
     trials = 320
@@ -143,18 +143,20 @@ class LimitOnDocumentLosses(AbstractGauge):
 
 def left_out(problem: Trained) -> list[Hypothesis]:
     """The conditions under which leaving a document out is one Newton step from where the model is."""
-    decay = Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them")
+    decay = Hypothesis(
+        "the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing determines all of the weights"
+    )
     if not bool(decay.holds):
         return [decay]
     return [
-        Hypothesis("residual of the polished copy", polished_copy(problem).residual, "<=", 0.05,
+        Hypothesis("residual of the converged copy", polished_copy(problem).residual, "<=", 0.05,
                    "leaving a document out starts from a stationary point"),
-        Hypothesis("change of losses by polishing, of their spread", changed_by_polishing(problem), "<=", 0.1,
-                   "else the copy is another model"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.1,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("change of the losses in the converged copy, in units of their spread",
+                   changed_by_polishing(problem), "<=", 0.1, "else the copy is too different from the model"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.1,
+                   "leaving out one of two duplicates changes nothing"),
         Hypothesis("residual of conjugate gradients", sampled_rows_left_out(problem).residual, "<=", 0.02,
-                   "else the step is not known"),
+                   "else the step is not accurate"),
     ]  # fmt: skip
 
 
@@ -188,7 +190,7 @@ class HeldOutLossFromTrainingDocuments(AbstractGauge):
     relation = Estimate()
     control = Control("half of that loss", lambda interval, problem: interval / 2)
     controls = "the loss of a language model on documents that it has not seen"
-    unexplained = "documents of another law, or copied in part; why this model has this loss"
+    unexplained = "documents of another distribution, or copied in part; why this model has this loss"
     of_losses = True
     traced = False
     trials = 320
@@ -232,8 +234,8 @@ class MembershipOfDocuments(AbstractGauge):
     population = LanguageModels()
     relation = Estimate()
     control = Control("an attacker who is worse than guessing by as much", lambda area, problem: 1 - area[..., ::-1])
-    controls = "what the loss of a document tells about whether the model has seen it"
-    unexplained = "attacks that know more than one loss, or look for words that stand nowhere else"
+    controls = "how well the loss of a document shows whether the model was trained on it"
+    unexplained = "attacks that know more than one loss, or that use words which occur nowhere else"
     of_losses = True
     traced = False
     trivial = 0.5  # the area of guessing

@@ -60,9 +60,9 @@ class SharpnessBelowTheEdge(AbstractGauge):
     )
     relation = AtMost(delta=0.1)
     control = Control("half of that", lambda bound, problem: bound / 2)
-    controls = "the sharpness where descent on all rows at a stated rate has ended"
+    controls = "the sharpness at the end of descent on all rows at the stated rate"
     unexplained = (
-        "why training sharpens until it gets there; batches, momentum; what sharpness says of new rows: nothing"
+        "why the sharpness grows until then; batches and momentum; the error on new rows, which sharpness does not show"
     )
     trivial = "no sharpness is known without the rate"
     traced = False

@@ -81,8 +81,8 @@ class DimensionFromProducts(AbstractGauge):
         most = float(min(problem.y.size, len(problem.model.theta)))
         return [
             *decayed(problem),
-            Hypothesis("outputs on all rows, or parameters where these are fewer", most, ">=", _FEWEST,
-                       "of fewer directions ten random vectors say too little"),
+            Hypothesis("outputs on all rows, or parameters if these are fewer", most, ">=", _FEWEST,
+                       "for fewer directions, ten random vectors are too imprecise"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -113,8 +113,8 @@ class FewerDimensionsThanByChance(AbstractGauge):
     population = SeparatedNetworks()
     relation = AtMost(delta=0.1)
     control = Control("a third of that", lambda bound, problem: bound / 3)
-    controls = "whether the rows fix fewer directions than rows with classes by chance would"
-    unexplained = "the error on new rows; models of other shapes or decays, with which no dimension compares"
+    controls = "whether the rows fix fewer directions than rows with random classes would"
+    unexplained = "the error on new rows; models of other shapes or decays, whose dimensions are not comparable"
     trivial = "the dimension of classes by chance is the null itself"
     shared = (polished_copy, rows_left_out)
     traced = False
@@ -130,7 +130,13 @@ class FewerDimensionsThanByChance(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         sure = float((problem.task.means(training_outputs(problem)) * problem.y).sum(1).mean())
-        own = Hypothesis("mean probability of a training row's class", sure, ">=", _SURE, "unsure rows have curvature")
+        own = Hypothesis(
+            "mean probability of a training row's class",
+            sure,
+            ">=",
+            _SURE,
+            "rows with unsure predictions add curvature",
+        )
         return [*found, own, *decayed(by_chance(problem))]
 
     def predict(self, problem: Trained) -> Array:

@@ -60,10 +60,10 @@ class FallingLosses(Population[Trained]):
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         earlier = float(len(problem.checkpoints))
         return [
-            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "a law has three constants"),
+            Hypothesis(FACTS["checkpoints"].given, earlier, ">=", 4.0, "the power law has three constants"),
             enough_held_out(held),
             Hypothesis.unchecked("checkpoint k was written after k times as many steps as the first",
-                                 "a power law in time asks for times"),
+                                 "the power law needs training times"),
         ]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
     population = FallingLosses()
     relation = Estimate()
     control = Control("half of that loss", lambda interval, problem: interval / 2)
-    controls = "the loss of a training one checkpoint ahead"
+    controls = "the loss of the training one checkpoint later"
     unexplained = "the exponent; sudden falls, and losses that begin to rise"
     traced = False
 
@@ -107,11 +107,16 @@ class LossOnTheLawOfCheckpoints(AbstractGauge):
         if problem.held is None or not fresh_rows(problem).any():
             return []
         times, losses = earlier_losses(problem)
-        positive = Hypothesis("least loss of the checkpoints", float(losses.min()), ">", 0.0, "logarithms are fitted")
+        positive = Hypothesis(
+            "smallest loss of the checkpoints", float(losses.min()), ">", 0.0, "the fit takes logarithms"
+        )
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(times), np.log(losses), 1)[0])
-        return [positive, Hypothesis("slope of the loss in logarithms", slope, "<", -_ROUNDING, "a law that falls")]
+        return [
+            positive,
+            Hypothesis("slope of log(loss) against log(time)", slope, "<", -_ROUNDING, "the loss must fall"),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         times, losses = earlier_losses(problem)

@@ -70,8 +70,8 @@ class LaterErrorFromRefittedRows(AbstractGauge):
     level = 0.97
     ends = LIMITS
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what held-out error a training will come to that gets its rows right already, features included"
-    unexplained = "how long it takes; trainings that leave the basin which descent from the checkpoint ends in"
+    controls = "the final held-out error of training that already predicts its rows correctly, features included"
+    unexplained = "how long it takes; training that ends in another basin than descent from the checkpoint"
     traced = False
     trials = 320
 
@@ -86,20 +86,22 @@ class LaterErrorFromRefittedRows(AbstractGauge):
         if early is None:
             return found
         decay = objective_of(early).decay
-        found.append(Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing says where it leads"))
+        found.append(
+            Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing determines where training leads")
+        )
         if not decay > 0:
             return found
         changed = changed_by_polishing(early)
         return [
             *found,
-            Hypothesis("how far polishing moves the last model, of its length", polished_copy(problem).moved, "<=", 0.3,
-                       "else training has not come to where it leads"),
-            Hypothesis("residual of the polished checkpoint", polished_copy(early).residual, "<=", _RESIDUAL,
-                       "descents without a row begin there"),
-            Hypothesis("share of predictions on training rows that polishing changed", changed, "<=", _CHANGED,
-                       "else the rows are no longer right"),
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
+            Hypothesis("relative distance of the last model from its converged copy",
+                       polished_copy(problem).moved, "<=", 0.3, "else training has not converged"),
+            Hypothesis("residual of the converged checkpoint", polished_copy(early).residual, "<=", _RESIDUAL,
+                       "training without a row starts there"),
+            Hypothesis("share of training predictions that differ in the converged copy", changed, "<=", _CHANGED,
+                       "else the copy no longer predicts these rows correctly"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving out one of two duplicates changes nothing"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:

@@ -37,9 +37,10 @@ _TIED = 0.97  # the central 95 % held 96 % of 738 numbers, of small samples fewe
 def few_rows(problem: Trained) -> list[Hypothesis]:
     """That a kernel of all pairs of rows can be held, and that leaving one row out leaves no copy of it."""
     return [
-        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS), "a kernel has all pairs of them"),
-        Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                   "leaving one of two copies out changes nothing"),
+        Hypothesis("training rows", float(len(problem.x)), "<=", float(MOST_ROWS),
+                   "the kernel matrix holds all pairs of rows"),
+        Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                   "leaving out one of two duplicates changes nothing"),
     ]  # fmt: skip
 
 
@@ -95,7 +96,7 @@ class ErrorOfTheStartKernel(AbstractGauge):
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "the error that training would reach if the model stayed linear in its parameters"
-    unexplained = "what the model gains or loses by leaving the tangent"
+    unexplained = "what the model gains or loses by leaving the linear regime"
     traced = False
     losses = _REGRESSED
     shared = (start_kernel,)
@@ -134,7 +135,9 @@ class EndKernelKnowsItsRows(Claim[Trained]):
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
     control = Control("half of it", lambda share, problem: share / 2)
-    controls = "how far leaving out is from the error of the kernel machine at the trained weights"
+    controls = (
+        "the difference between the leave-one-out error and the error of the kernel machine at the trained weights"
+    )
     unexplained = "by how much, which grows with the parameters"
     of_data = False
     traced = False
@@ -163,7 +166,7 @@ class ErrorOfTheEndKernel(AbstractGauge):
     population = MemorisingNetworks(noise=0.4)
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "whether the model is worth more than ridge regression with its own gradients"
+    controls = "whether the model is better than ridge regression on its own gradients"
     unexplained = "how training found these gradients"
     traced = False
     losses = _REGRESSED

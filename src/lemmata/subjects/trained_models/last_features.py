@@ -81,18 +81,28 @@ class AbstractLastFeatures(AbstractGauge):
 
 def learned_features(problem: Trained) -> list[Hypothesis]:
     """The conditions under which last features may be compared with those of the start."""
-    found = [Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0)]
+    found = [Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0)]
     found += begun(problem)
     if not all(bool(own.holds) for own in found):
         return found
     error = float(
         problem.task.errors(training_outputs(problem), problem.y).mean() / max(1 - problem.y.mean(0).max(), 1e-300)
     )
-    learned = Hypothesis("error on training rows, over that of guessing", error, "<=", _LEARNED, "else no classes")
+    learned = Hypothesis(
+        "error on training rows, divided by that of guessing",
+        error,
+        "<=",
+        _LEARNED,
+        "else the model has not learned the classes",
+    )
     seen = both_features(problem)
     name = f"a last matrix of 2 to {_MOST} features that training has changed"
     changed = seen is not None and not np.allclose(seen[0], seen[1], rtol=1e-6)
-    return [*found, learned, Hypothesis(name, float(changed), ">=", 1.0, "a linear model has its inputs")]
+    return [
+        *found,
+        learned,
+        Hypothesis(name, float(changed), ">=", 1.0, "the last features of a linear model are its inputs"),
+    ]
 
 
 def _features(problem: Trained) -> tuple[Float[np.ndarray, "n h"], Float[np.ndarray, "n h"]]:
@@ -112,7 +122,7 @@ class FeaturesGatherByClass(AbstractLastFeatures):
     source = Source("papyan2020collapse", note="the collapse of features within classes; here beside its null")
     control = Control("at most three tenths of it", lambda bound, problem: bound / 3)
     controls = "how far training gathers the last features by class"
-    trivial = "the spread at the start is the null itself"
+    trivial = "the spread at the start is the comparison"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         return learned_features(problem)
@@ -155,7 +165,7 @@ class FeaturesFillFewerDirections(AbstractLastFeatures):
     trivial = "the directions at the start are the null itself"
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        why = "with less of it, features of some networks turn to more directions than they began with"
+        why = "with less decay, the features of some networks spread to more directions than at the start"
         decayed = Hypothesis("the decay of the weights", objective_of(problem).decay, ">=", _DECAYED, why)
         return [*learned_features(problem), decayed]
 

@@ -31,8 +31,12 @@ def from_the_last_layer(problem: Trained) -> Array:
 
 def _rests_on(problem: Trained) -> list[Hypothesis]:
     share = float(linear_parameters(problem).mean())
-    readout = Hypothesis("share of parameters in which the outputs are linear", share, ">", 0.0, "the readout")
-    below = Hypothesis("the same share, of a network", share, "<", 1.0, "there are features below the readout")
+    readout = Hypothesis(
+        "share of parameters in which the outputs are linear", share, ">", 0.0, "these parameters are the readout"
+    )
+    below = Hypothesis(
+        "the same share, which is below 1 in a network", share, "<", 1.0, "there are features below the readout"
+    )
     found = [readout, below]
     return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
@@ -50,7 +54,7 @@ class LastLayerKnowsItsRows(Claim[Trained]):
     population = MemorisingNetworks()
     relation = AtMost(delta=0.1)
     control = Control("at most a fortieth as many", lambda share, problem: share / 4)
-    controls = "how far leaving out of the readout alone is from the error of a network"
+    controls = "the difference between leaving rows out of the readout alone and the error of a network"
     unexplained = "features that are worth more than their rows"
     of_data = False
     traced = False

@@ -119,7 +119,7 @@ class HeldOutErrorFromTrainingRows(AbstractGauge):
     ends = LIMITS
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "the error of a trained model on rows that it has not seen"
-    unexplained = "rows of another law; copies among the rows; why this model has this error"
+    unexplained = "rows of another distribution; duplicate rows; why this model has this error"
     traced = False
     trials = 320
     shared = (polished_copy, rows_left_out)
@@ -190,8 +190,8 @@ class MembershipFromTrainingRows(AbstractGauge):
     control = Control(
         "the advantage over guessing is a quarter of that", lambda interval, problem: 0.5 + (interval - 0.5) / 4
     )
-    controls = "what the loss of a row tells about whether the model has seen it"
-    unexplained = "attacks that know more than one loss, or train models of their own"
+    controls = "how well the loss of a row shows whether the model was trained on it"
+    unexplained = "attacks that know more than one loss, or that train models themselves"
     traced = False
     trials = 160
     shared = (polished_copy, rows_left_out)

@@ -68,8 +68,8 @@ class MembersFoundAtOnePercent(AbstractGauge):
     population = TrainedNetworks(rows=150, decay=0.003, hidden=8, widths=(4, 12), held=1000)
     relation = Estimate()
     control = Control("a third of that share", lambda interval, problem: interval / 3)
-    controls = "how many training rows one loss gives away, where the attacker must hardly ever be wrong"
-    unexplained = "attacks that know more than one loss, or train models of their own"
+    controls = "how many training rows are revealed by their loss to an attacker who must hardly ever be wrong"
+    unexplained = "attacks that know more than one loss, or that train models themselves"
     traced = False
     shared = (polished_copy, rows_left_out)
     trivial = 1.0  # all of them

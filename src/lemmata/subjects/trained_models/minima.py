@@ -50,8 +50,8 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
     population = TrainedNetworks(unseen=False, widths=(4, 12))
     relation = AtMost(delta=0.1)
     control = Control("at most half of the decay", lambda share, problem: share / 2)
-    controls = "whether the polished copy is at a minimum, with its margin, and no saddle"
-    unexplained = "weights that stopped early, which are at none; other minima"
+    controls = "whether the converged copy is at a minimum and not at a saddle, and by which margin"
+    unexplained = "weights of stopped training, which are not at a minimum; other minima"
     trivial = "the curvature of a loss may be anything"
     traced = False
     predict = 1.0
@@ -64,15 +64,17 @@ class DecayOutweighsNegativeCurvature(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         decay = objective_of(problem).decay
-        found = [Hypothesis("the decay of the weights", decay, ">", 0.0, "else there is nothing to outweigh it")]
+        found = [
+            Hypothesis("the decay of the weights", decay, ">", 0.0, "else nothing can outweigh negative curvature")
+        ]
         if bool(found[-1].holds):
             residual = polished_copy(problem).residual
-            why = "a stationary point; descent ends before one where units have kinks"
-            found.append(Hypothesis("residual of the polished copy", residual, "<=", _AT_REST, why))
+            why = "the copy must be stationary; with kinks (ReLU), descent ends earlier"
+            found.append(Hypothesis("residual of the converged copy", residual, "<=", _AT_REST, why))
         if bool(found[-1].holds):
             residual = lowest(problem).residual / decay
             why = "else the smallest eigenvalue is not known"
-            found.append(Hypothesis("residual of the eigenvector, over the decay", residual, "<=", _KNOWN, why))
+            found.append(Hypothesis("residual of the eigenvector, divided by the decay", residual, "<=", _KNOWN, why))
         return found
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -111,7 +113,7 @@ class LeavingOutByGaussNewton(AbstractCurvatureOfLeavingOut):
 
     title = "Leaving rows out by Gauss and Newton's curvature"
     source = Source("rad2020alo", note="the step with the curvature of Gauss and Newton")
-    unexplained = "what the Hessian would say in its place, which has the curvature of the outputs, too"
+    unexplained = "what the exact Hessian would give, which includes the curvature of the outputs"
 
     def predict(self, problem: Trained) -> Array:
         found = leave_one_out(

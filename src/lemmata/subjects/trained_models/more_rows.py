@@ -123,8 +123,8 @@ class ErrorWithMoreRows(AbstractGauge):
     population = TrainedNetworks(rows=60, decay=0.05, hidden=3, widths=(0, 6))
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "what more rows of the same law would buy, before they are collected"
-    unexplained = "why the curve falls as it does; rows of another law"
+    controls = "how much more rows of the same distribution would help, before they are collected"
+    unexplained = "why the curve falls in this way; rows of another distribution"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -135,11 +135,13 @@ class ErrorWithMoreRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         n = len(problem.x)
-        factor, why = 1 + added_rows(problem) / n, "else nothing is learned about more"
+        factor, why = 1 + added_rows(problem) / n, "else there is no information about more rows"
         return [
             *trainable(problem),
-            Hypothesis("training rows", float(n), ">=", float(_FEWEST), "a quarter of them trains a model"),
-            Hypothesis("rows with half of the held-out ones, to training rows", factor, ">=", _GAIN, why),
+            Hypothesis("training rows", float(n), ">=", float(_FEWEST), "one model is trained on a quarter of them"),
+            Hypothesis(
+                "training rows plus half of the held-out rows, divided by training rows", factor, ">=", _GAIN, why
+            ),
         ]
 
     def predict(self, problem: Trained) -> Array:

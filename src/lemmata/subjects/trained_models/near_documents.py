@@ -67,8 +67,8 @@ class SimilarityOfAnEditedCopy(Claim[Edited]):
     population = EditedDocuments()
     relation = AtLeast()
     control = Control("a token costs half as much", lambda kept, problem: _kept(problem, 0.5))
-    controls = "how many edits a near copy may have and still be found"
-    unexplained = "tokens that were moved, added or left out; other words for the same"
+    controls = "how many edits a near duplicate may have and still be found"
+    unexplained = "tokens that were moved, added or left out; paraphrases"
     traced = False
 
     def predict(self, problem: Edited) -> Array:
@@ -118,8 +118,8 @@ class NearDocumentsAreAllFound(Claim[Edited]):
     population = EditedDocuments()
     relation = Equal()
     control = Control("as many as documents with a copy", lambda count, problem: jnp.asarray(len(problem.documents)))
-    controls = "which documents are withdrawn from what is said of unseen ones"
-    unexplained = "how many comparisons it takes where many documents are alike"
+    controls = "which documents are excluded from results about unseen documents"
+    unexplained = "how many comparisons it takes if many documents are alike"
     traced = False
 
     def predict(self, problem: Edited) -> Array:

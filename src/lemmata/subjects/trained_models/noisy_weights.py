@@ -193,7 +193,7 @@ class PacBayesFromHalf(AbstractGauge):
     relation = AtMost(delta=0.1)
     control = Control("a third of that bound", lambda bound, problem: bound / 3)
     controls = "the error on new rows of a model with noise on its weights"
-    unexplained = "the error without the noise; models that another training ends far away from"
+    unexplained = "the error without the noise; models for which another training run ends far away"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -207,8 +207,16 @@ class PacBayesFromHalf(AbstractGauge):
         if not all(bool(own.holds) for own in found):
             return found
         moved = from_half(problem).rules.distance
-        return [*found, Hypothesis("distance of the weights from those of half of the rows", moved, ">", 0.0,
-                                   "fit that returns the same weights on any rows has seen them all")]  # fmt: skip
+        return [
+            *found,
+            Hypothesis(
+                "distance of the weights from those trained on half of the rows",
+                moved,
+                ">",
+                0.0,
+                "a fit that returns the same weights for any rows has used all of them",
+            ),
+        ]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(from_half(problem).own_bound())

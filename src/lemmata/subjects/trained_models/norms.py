@@ -208,7 +208,7 @@ class LinearRademacherBound(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         network = chain_of(problem).network
         maps = 0 if network is None else len(network.weights)
-        return [*chained(problem), Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "it is a linear model")]
+        return [*chained(problem), Hypothesis("affine maps in a row", float(maps), "<=", 1.0, "a linear model has one")]
 
     def predict(self, problem: Trained) -> Array:
         return jnp.asarray(linear_bound(problem, len(problem.x)))
@@ -247,8 +247,8 @@ class ProductCertificate(AbstractGauge):
     population = RectifiedNetworks(steps=60, unseen=False)
     relation = AtLeast()
     control = Control("twice that radius", lambda radius, problem: 2 * radius)
-    controls = "how far an input must move at least before the model calls it something else"
-    unexplained = "how much farther it may in truth; changes that are not small and leave an input the same for people"
+    controls = "how far an input must move at least before its predicted class changes"
+    unexplained = "how much farther it can move in fact; large changes that look the same to people"
     traced = False
     trivial = 0.0  # nothing is certified
 

@@ -81,8 +81,8 @@ class OrderOfRowEffects(AbstractGauge):
     population = TrainedNetworks(rows=40, decay=0.05)
     relation = Estimate()
     control = Control("the training losses rank the rows as well", lambda interval, problem: by_losses(problem))
-    controls = "which rows a model would miss most"
-    unexplained = "training from another start, which may end elsewhere; what a row does to others"
+    controls = "which rows lose most if the model is trained without them"
+    unexplained = "training from another start, which may end elsewhere; effects of a row on other rows"
     traced = False
     shared = EffectOfOneRow.shared
     losses = _SMOOTH
@@ -121,7 +121,7 @@ class MedianRatioOfRowEffects(AbstractGauge):
     population = TrainedNetworks(rows=40, decay=0.05)
     relation = Estimate()
     control = Control("half of that ratio", lambda interval, problem: interval / 2)
-    controls = "the size of what a model loses at a typical row without it"
+    controls = "how much the loss of a typical row grows when it is left out"
     unexplained = "the error of a single row; training from another start"
     traced = False
     shared = EffectOfOneRow.shared
@@ -135,7 +135,7 @@ class MedianRatioOfRowEffects(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found, some = EffectOfOneRow().hypotheses(problem), "the others have losses that are 0 to rounding"
+        found, some = EffectOfOneRow().hypotheses(problem), "the other rows have a loss of 0 up to rounding"
         if not all(bool(own.holds) for own in found):
             return found
         count = float(resolved(problem).sum())

@@ -49,9 +49,9 @@ def few_of_each(problem: Trained) -> tuple[np.ndarray, np.ndarray]:
 def _classes(problem: Trained) -> list[Hypothesis]:
     """Probabilities of classes: of values there are none."""
     if not problem.task.is_classification:
-        return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+        return [Hypothesis("the model is a classifier", 0.0, ">=", 1.0)]
     scored, why = float(problem.task.scored), "a class alone does not say how sure the model is"
-    return [Hypothesis("the model scores each class, and does not only name one", scored, ">=", 1.0, why)]
+    return [Hypothesis("the model gives a score for each class, and not only a class", scored, ">=", 1.0, why)]
 
 
 def _threshold(problem: Trained) -> tuple[float, Float[np.ndarray, " m"]]:
@@ -67,7 +67,9 @@ def _continuous(problem: Trained) -> list[Hypothesis]:
         return []
     threshold, scores = _threshold(problem)
     tied = float((scores[halves(problem)[0]] == threshold).mean() - 1 / len(halves(problem)[0]))
-    return [Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "else sets cover more")]
+    return [
+        Hypothesis("share of scores that tie with the threshold", tied, "<=", _TIES, "with ties, the sets cover more")
+    ]
 
 
 class ConformalCoverage(AbstractGauge):
@@ -85,7 +87,7 @@ class ConformalCoverage(AbstractGauge):
     level = 0.95
     ends = LIMITS
     control = Control("a coverage of nine tenths of that", lambda interval, problem: 0.9 * interval)
-    controls = "how often sets of classes hold the class of a new row"
+    controls = "how often a set of classes contains the class of a new row"
     unexplained = "coverage in groups of rows; the size of the sets"
     traced = False
     trials = 320
@@ -202,8 +204,8 @@ class CalibrationAfterTemperature(AbstractGauge):
     relation = Estimate()
     level = 0.98
     control = Control("a third of that error", lambda interval, problem: interval / 3)
-    controls = "how far confidence can be believed once one number is fitted"
-    unexplained = "confidence before it is scaled; groups of rows in which it errs either way"
+    controls = "how reliable the confidence is after one number is fitted"
+    unexplained = "confidence before it is scaled; groups of rows in which it is too high or too low"
     traced = False
     trials = 320
     trivial = 1.0  # a calibration error is at most 1
@@ -217,8 +219,8 @@ class CalibrationAfterTemperature(AbstractGauge):
             found.append(Hypothesis("its scores are logits or probabilities", 0.0, ">=", 1.0, "margins are neither"))
         if problem.held is None or not all(own.holds for own in found) or fresh_rows(problem).sum() < _FEWEST:
             return found
-        share, why = share_as_uncalibrated(problem), "one number does not repair a confidence that errs otherwise"
-        name = "share of calibrated models whose error is as large on the rows of the temperature"
+        share, why = share_as_uncalibrated(problem), "one number cannot repair other errors of the confidence"
+        name = "p-value of calibration on the rows that the temperature is fitted to"
         return [*found, Hypothesis(name, share, ">=", _UNLIKELY, why)]
 
     def predict(self, problem: Trained) -> Array:

@@ -34,8 +34,8 @@ _ARRIVED = 1e-2
 def trainable(problem: Trained) -> list[Hypothesis]:
     """That a program trains afresh, and that the model is of classes."""
     return [
-        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "refits need it"),
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis(FACTS["fit"].given, float(problem.fit is not None), ">=", 1.0, "the check trains the model again"),
+        Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0),
     ]
 
 
@@ -64,10 +64,10 @@ class ErrorAtHalfTheRows(AbstractGauge):
     stated = Kind.OWN
     population = TrainedNetworks(rows=100, decay=0.05)
     relation = Estimate()
-    ends = "least and most of the models"
+    ends = "minimum and maximum over the models"
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "how much the error of a model falls with more rows of the same law"
-    unexplained = "rows beyond those that there are; why the curve falls as it does"
+    controls = "how much the error of a model falls with more rows of the same distribution"
+    unexplained = "more rows than there are; why the curve falls in this way"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -120,8 +120,8 @@ class EffectOfOneRow(AbstractGauge):
     population = TrainedNetworks(decay=0.05)
     relation = Estimate()
     control = Control("a third of that effect", lambda interval, problem: interval / 3)
-    controls = "what a model loses at a training row when it is trained without it"
-    unexplained = "training from another start, which may end elsewhere; what the row does to others"
+    controls = "how much the loss of a training row grows when it is left out"
+    unexplained = "training from another start, which may end elsewhere; effects of the row on other rows"
     traced = False
     shared = (polished_copy, rows_left_out, row_effects)
 
@@ -132,16 +132,18 @@ class EffectOfOneRow(AbstractGauge):
         return leaving_out_bytes(problem)
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
-        found = [Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "sixteen are looked at")]
+        found = [
+            Hypothesis("training rows", float(len(problem.x)), ">=", 2.0 * SHOWN, "the check uses sixteen of them")
+        ]
         found += stationary(problem)
         if _all_hold(found) and objective_of(problem).decay > 0:
             found.append(
                 Hypothesis(
-                    "gradient where the descent ended, in units of that of the decay",
+                    "gradient at the end of descent, in units of the gradient of the decay",
                     polished_copy(problem).residual,
                     "<=",
                     _ARRIVED,
-                    "else a descent without a row goes on where this one ended, and not for its sake",
+                    "else training without a row would change the model even with the row",
                 )
             )
         return found

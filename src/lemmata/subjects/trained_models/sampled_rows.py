@@ -98,7 +98,7 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
     ends = LIMITS
     control = Control("half of that error", lambda interval, problem: interval / 2)
     controls = "the error on new rows of a model that is too large for leaving all rows out"
-    unexplained = "rows outside the sample; rows of another law; why this model has this error"
+    unexplained = "rows outside the sample; rows of another distribution; why this model has this error"
     traced = False
 
     def needed(self, problem: Trained) -> bool:
@@ -119,22 +119,31 @@ class HeldOutErrorFromSampledRows(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = [
-            Hypothesis("the decay of the weights", objective_of(problem).decay, ">", 0.0, "else nothing fixes them"),
-            Hypothesis("training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer say nothing"),
+            Hypothesis(
+                "the decay of the weights",
+                objective_of(problem).decay,
+                ">",
+                0.0,
+                "else nothing determines all of the weights",
+            ),
+            Hypothesis(
+                "training rows", float(len(problem.x)), ">=", float(_FEWEST), "fewer rows are too few for this check"
+            ),
         ]
         if not all(bool(own.holds) for own in found):
             return found
         if polishes(problem):
-            name, changed = "share of predictions that polishing changed", changed_by_polishing(problem)
-            found.append(Hypothesis(name, changed, "<=", _CHANGED, "else the copy is another model"))
+            name, changed = "share of predictions that differ in the converged copy", changed_by_polishing(problem)
+            found.append(Hypothesis(name, changed, "<=", _CHANGED, "else the copy is too different from the model"))
         own = left_out_sample(problem)
         return [
             *found,
-            Hypothesis("share of training rows that have a copy", copies_of(problem).share, "<=", 0.01,
-                       "leaving one of two copies out changes nothing"),
+            Hypothesis("share of training rows with a duplicate", copies_of(problem).share, "<=", 0.01,
+                       "leaving out one of two duplicates changes nothing"),
             Hypothesis("how far a Newton step would still move the outputs", own.movement, "<=", _MOVEMENT,
                        "leaving a row out starts from a stationary point"),
-            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL, "else the step is not known"),
+            Hypothesis("residual of conjugate gradients", own.residual, "<=", _RESIDUAL,
+                       "else the step is not accurate"),
         ]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
@@ -185,8 +194,8 @@ class SampledRowsAreTheDual(Claim[Trained]):
     population = TrainedNetworks(rows=30, steps=1, unseen=False, held=1)
     relation = Equal(block=-1)  # an output may be a small difference of f_i and its change
     control = Control("without the row's own curvature in H", lambda outputs, problem: _with_itself(problem))
-    controls = "that leaving out by conjugate gradients is leaving out"
-    unexplained = "how many steps a model takes"
+    controls = "whether leaving rows out by conjugate gradients is exact"
+    unexplained = "how many steps a model needs"
     of_data = False
     traced = False
 

@@ -43,8 +43,8 @@ class RowsInUseAreAlike(AbstractGauge):
     population = DeployedRows(hidden=0)
     relation = AtMost(delta=0.15)  # trials that show 1/20 to be below 1/10 would be many
     control = Control("a quarter as far above 1/2", lambda limit, problem: 0.5 + (limit - 0.5) / 4)
-    controls = "whether rows in use look like those that the model was judged on"
-    unexplained = "shifts of classes that inputs do not show; what a shift does to the error"
+    controls = "whether rows in use look like those that the model was tested on"
+    unexplained = "shifts of classes that inputs do not show; the effect of a shift on the error"
     traced = False
     trials = 200
     trivial = 1.0  # an area is at most 1
@@ -73,7 +73,7 @@ class MovedRowsAreSeen(Claim[Trained]):
     population = DeployedRows(moved=_MOVED, hidden=0)
     relation = AtLeast(delta=0.2)
     control = Control("three times as far above 1/2", lambda limit, problem: 0.5 + 3 * (limit - 0.5))
-    controls = "how large a shift must be to be seen"
+    controls = "how large a shift must be to be detected"
     unexplained = "shifts of few rows, or of few among many features"
     of_data = False
     traced = False
@@ -164,12 +164,12 @@ def unshifted(problem: Trained) -> list[Hypothesis]:
     held = 0 if problem.held is None else int(fresh_rows(problem).sum())
     known = isinstance(problem, Deployed) and problem.answers is not None
     return [
-        Hypothesis("the outputs are of classes", float(problem.task.is_classification), ">=", 1.0),
+        Hypothesis("the model is a classifier", float(problem.task.is_classification), ">=", 1.0),
         enough_held_out(held),
         Hypothesis("p-value of no shift", shift_in_use(problem).p_value, ">", LEVEL,
                    f"a shift is seen: {labels_needed(WITHIN)} labelled rows in use give the error to {WITHIN:g}"),
         Hypothesis(CLASSES_IN_USE, float(known), ">=", 1.0,
-                   "without them the error in use is predicted and not measured"),
+                   "without them, the error in use is predicted but not measured"),
     ]  # fmt: skip
 
 
@@ -179,7 +179,7 @@ class AbstractErrorInUse(AbstractGauge):
     stated = Kind.OWN
     relation = Estimate()
     control = Control("half of that error", lambda interval, problem: interval / 2)
-    controls = "the error on rows in use, whose classes nobody knows"
+    controls = "the error on rows in use, whose classes are unknown"
     traced = False
 
     def passes(self, problem: Trained) -> float:
@@ -213,7 +213,7 @@ class ConfidenceFallsLessThanAccuracy(Claim[Trained]):
     population = DeployedRows(moved=_FAR, hidden=0)
     relation = AtMost(delta=0.25)
     control = Control("half of that error", lambda wrong, problem: wrong / 2)
-    controls = "what confidence says of the error under a shift that is seen"
+    controls = "what confidence says about the error under a detected shift"
     unexplained = "why confidence does not fall as accuracy does; shifts of other kinds"
     of_data = False
     traced = False
@@ -239,7 +239,7 @@ class ErrorInUseByConfidence(AbstractErrorInUse):
     title = "Error in use from confidence"
     source = Source("guillory2021confidences", note="the difference of confidences, where no shift is seen")
     population = DeployedRows(hidden=0)
-    unexplained = "the error under a shift, and under one that is too small to be seen"
+    unexplained = "the error under a shift, or under one that is too small to be detected"
     trials = 320
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -259,7 +259,7 @@ class ErrorInUseByThreshold(AbstractErrorInUse):
     title = "Error in use from a threshold of confidence"
     source = Source("garg2022unlabeled", note="average thresholded confidence, where no shift is seen")
     population = DeployedRows(hidden=0)
-    unexplained = "the error under a shift, and under one that is too small to be seen"
+    unexplained = "the error under a shift, or under one that is too small to be detected"
     trials = 320
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -287,7 +287,7 @@ class SameInputsTwoErrors(Claim[Trained]):
     relation = AtLeast(resolution=0.2)
     control = Control("the whole difference", lambda bound, problem: 2 * bound)
     controls = "how far any estimate of an error without classes may be off"
-    unexplained = "which laws of classes occur"
+    unexplained = "which distributions of classes occur"
     of_data = False
     traced = False
     trivial = (0.0, 0.0, 0.0)  # a miss is at least 0
@@ -324,7 +324,7 @@ class LabelledRowsTellTheError(Claim[Trained]):
     population = DeployedRows(moved=_FAR, relabelled=0.2, hidden=0, used=labels_needed(WITHIN))
     relation = AtMost(delta=0.15)
     control = Control("half of that distance", lambda distance, problem: distance / 2)
-    controls = "how many labels replace what inputs do not tell"
+    controls = "how many labels give what inputs do not show"
     unexplained = "which rows to label first"
     of_data = False
     traced = False

@@ -63,12 +63,12 @@ class SizedModels(Population[Trained]):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         held = 0 if problem.held is None else int(fresh_rows(problem).sum())
         sizes = {len(model.theta) for model in problem.sizes if len(model.theta) < len(problem.model.theta)}
-        why = "a law has three constants; sizes() in the program, or sizes="
+        why = "the scaling law has three constants; give sizes() in the program, or sizes="
         return [
             Hypothesis("smaller models of different sizes", float(len(sizes)), ">=", 4.0, why),
             enough_held_out(held),
-            Hypothesis.unchecked("models of all sizes are trained alike, on the same rows and to the end",
-                                 "a law over sizes compares nothing else"),
+            Hypothesis.unchecked("models of all sizes were trained alike, on the same rows and until convergence",
+                                 "a scaling law compares sizes alone"),
         ]  # fmt: skip
 
 
@@ -104,8 +104,8 @@ class LossOnTheLawOfSizes(AbstractGauge):
     level = _LEVEL
     ends = LIMITS
     control = Control("half of that loss", lambda interval, problem: interval / 2)
-    controls = "what the next size buys, before it is trained"
-    unexplained = "the exponent; sizes at which the rows no longer pay; models that are not trained alike"
+    controls = "the loss of the next size, before it is trained"
+    unexplained = "the exponent; sizes for which there are too few rows; models that are not trained in the same way"
     of_losses = True
     traced = False
     trials = 160
@@ -117,11 +117,13 @@ class LossOnTheLawOfSizes(AbstractGauge):
         if problem.held is None or not fresh_rows(problem).any():
             return []
         sizes, losses = smaller_losses(problem)
-        positive = Hypothesis("least loss of the smaller models", float(losses.min()), ">", 0.0, "logarithms are taken")
+        positive = Hypothesis(
+            "smallest loss of the smaller models", float(losses.min()), ">", 0.0, "the fit takes logarithms"
+        )
         if losses.min() <= 0:
             return [positive]
         slope = float(np.polyfit(np.log(sizes), np.log(losses), 1)[0])
-        why = "a law that falls: more parameters did not help"
+        why = "the loss must fall with more parameters"
         return [
             positive,
             Hypothesis("slope of the loss against parameters, in logarithms", slope, "<", -_ROUNDING, why),

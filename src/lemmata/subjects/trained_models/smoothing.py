@@ -26,13 +26,15 @@ def one_unit(problem: Trained) -> Hypothesis:
     """That the inputs have one unit: as stated, else by their spreads, else by a range that many of them share."""
     if problem.scale is not None:
         largest = float(np.abs(problem.x).max()) / problem.scale
-        return Hypothesis("largest input over the stated scale", largest, "<=", 1.0, "`scale` of the program")
+        return Hypothesis(
+            "largest input, divided by the stated scale", largest, "<=", 1.0, "inputs must not exceed `scale`"
+        )
     spread = spread_ratio(problem.x)
     shared = 0.0 if spread <= _UNITS else shared_range(problem.x)
     if shared >= _SHARED:
-        name = "share of features whose range is that of all, from which one unit is inferred"
-        return Hypothesis(name, shared, ">=", _SHARED, "pixels, say; `scale = 255.0` in the program states it")
-    why = "distances ask for one unit: values in [-1, 1], standardised features, or a stated `scale`"
+        name = "share of features with the same range, from which one unit is inferred"
+        return Hypothesis(name, shared, ">=", _SHARED, "for pixels, state the unit with `scale = 255.0` in the program")
+    why = "distances need one unit: give values in [-1, 1], standardised features, or `scale`"
     return Hypothesis("ratio of the features' spreads", spread, "<=", _UNITS, why)
 
 
@@ -54,7 +56,7 @@ class AttacksOnSmoothedModel(AbstractGauge):
     relation = AtLeast(resolution=0.2)
     control = Control("attacks fail at twice that radius", lambda ratio, problem: 2 * ratio)
     controls = "how far an input can move before the smoothed model changes its class"
-    unexplained = "the model without noise; changes that leave an input the same for people and are not small"
+    unexplained = "the model without noise; large changes that look the same to people"
     traced = False
     predict = 1.0
     trivial = 0.0  # without a certificate a change may be as small as one likes
@@ -64,14 +66,16 @@ class AttacksOnSmoothedModel(AbstractGauge):
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         if not problem.task.is_classification:
-            return [Hypothesis("the outputs are of classes", 0.0, ">=", 1.0)]
+            return [Hypothesis("the model is a classifier", 0.0, ">=", 1.0)]
         if problem.x.dtype.kind != "f":
-            return [Hypothesis("a row can be moved a little", 0.0, ">=", 1.0, "whole numbers cannot")]
+            return [
+                Hypothesis("inputs can change by small amounts", 0.0, ">=", 1.0, "whole numbers cannot change a little")
+            ]
         unit = one_unit(problem)
         if not bool(unit.holds):
             return [unit]
         if not problem.x.std(0).any():
-            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in their units")]
+            return [Hypothesis("features that vary", 0.0, ">", 0.0, "the noise is in units of these features")]
         certain = float(len(smoothed(problem).radii))
         return [unit, Hypothesis(f"rows of {ROWS} whose class under noise is certain", certain, ">=", float(_FEWEST))]
 

@@ -40,9 +40,9 @@ def begun(problem: Trained) -> list[Hypothesis]:
     own, other = problem.start.in_double().outputs(few), before.outputs(few)
     apart = float(np.abs(own - other).max() / max(float(np.abs(own).max()), 1e-300))
     return [
-        Hypothesis("distance from the start, of its length", moved, ">", 0.0, "else nothing was trained"),
-        Hypothesis("difference of the start from the model at its parameters", apart, "<=", _ROUNDING,
-                   "what is not a parameter, running means say, has not moved"),
+        Hypothesis("relative distance of the weights from the start", moved, ">", 0.0, "else nothing was trained"),
+        Hypothesis("difference between the start and the model with its initial parameters", apart, "<=", _ROUNDING,
+                   "numbers that are not parameters, such as running means, must not change"),
     ]  # fmt: skip
 
 
@@ -100,8 +100,8 @@ class LinearFromTheStart(AbstractGauge):
     relation = Estimate()
     ends = f"{100 * _LEVEL:g} % limits"
     control = Control("a third of that residual", lambda interval, problem: interval / 3)
-    controls = "how far outputs on new rows are from those of the tangent at the start"
-    unexplained = "models that have left the tangent, and what they gain by it"
+    controls = "the distance of outputs on new rows from those of the model linearised at the start"
+    unexplained = "models that have left the linear regime, and what they gain by it"
     traced = False
     trivial = 1.0  # the residual of outputs that stay where they began
 
@@ -114,7 +114,7 @@ class LinearFromTheStart(AbstractGauge):
             return found
         value, _ = root_ratio(*squares(problem, problem.x, pushed_forward(problem, problem.x)), len(problem.x))
         return [*found, Hypothesis(RESIDUAL, value, "<=", LAZY,
-                                   "above it the model has left the tangent: training was rich")]  # fmt: skip
+                                   "above this, training left the linear regime (rich training)")]  # fmt: skip
 
     def predict(self, problem: Trained) -> Array:
         new = len(problem.x) if problem.held is None else len(problem.held[0])

@@ -58,7 +58,7 @@ class CrowdedReadouts(Population[Trained]):
         smooth, classes = problem.model.differentiable, problem.task.is_classification
         found = [
             Hypothesis("the model has derivatives", float(smooth), ">=", 1.0),
-            Hypothesis("the outputs are of classes", float(classes), ">=", 1.0),
+            Hypothesis("the model is a classifier", float(classes), ">=", 1.0),
         ]
         if not (smooth and classes):
             return found
@@ -67,8 +67,8 @@ class CrowdedReadouts(Population[Trained]):
         if own is None:
             return [*found, known]
         more = float(len(own) - own.shape[1])
-        return [*found, known, Hypothesis("directions beyond dimensions", more, ">=", 2.0,
-                                          "fewer can be at right angles or wider")]  # fmt: skip
+        return [*found, known, Hypothesis("number of directions minus dimensions", more, ">=", 2.0,
+                                          "fewer directions can all be at right angles")]  # fmt: skip
 
 
 _DRAWS = 400
@@ -126,7 +126,7 @@ class ReadoutsSpreadWiderThanChance(AbstractReadoutClaim):
     source = Source("elhage2022superposition", note="more directions than dimensions, against random ones")
     relation = AtMost(delta=0.1)
     control = Control("at most half of that", lambda cosine, problem: cosine / 2)
-    controls = "how near the two nearest directions of a crowded readout are"
+    controls = "how close the two closest directions are in a readout with more directions than dimensions"
     trivial = 1.0  # a cosine is at most 1
 
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
@@ -153,7 +153,7 @@ class MeanSquareCosine(AbstractReadoutClaim):
     source = Source("welch1974", note="the bound, for the mean square")
     relation = AtLeast()
     control = Control("at least one and a half times that", lambda bound, problem: 1.5 * bound)
-    controls = "how far directions that are more than dimensions are from right angles"
+    controls = "how far from right angles directions are if there are more of them than dimensions"
     trivial = 0.0  # a mean of squares is at least 0
 
     def predict(self, problem: Trained) -> Array:

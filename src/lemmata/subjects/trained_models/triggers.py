@@ -96,8 +96,8 @@ class TriggeredNetworks(Population[Trained]):
         found = [
             Hypothesis("the model has derivatives", float(problem.model.differentiable), ">=", 1.0),
             enough_held_out(held),
-            Hypothesis("inputs are fractions", float(fractions), ">=", 1.0, "tokens cannot be moved a little"),
-            Hypothesis("classes", classes, ">=", 6.0, "the sizes of fewer say nothing about each other"),
+            Hypothesis("inputs are not whole numbers", float(fractions), ">=", 1.0, "tokens cannot change a little"),
+            Hypothesis("classes", classes, ">=", 6.0, "with fewer classes, trigger sizes cannot be compared"),
         ]
         if problem.model.differentiable and fractions and classes >= 6:
             f, y = training_outputs(problem), problem.y
@@ -107,7 +107,10 @@ class TriggeredNetworks(Population[Trained]):
             found.append(Hypothesis("share of rows that the model gets right", right, ">=", 0.5,
                                     "a backdoor is hidden in a model that works"))  # fmt: skip
             if right >= 0.5:
-                name, why = "share of classes that no trigger reaches", "else the others' sizes cannot be compared"
+                name, why = (
+                    "share of classes that no trigger reaches",
+                    "else the sizes of the other classes cannot be compared",
+                )
                 found.append(Hypothesis(name, smallest_triggers(problem).unreached, "<=", 1 / 3, why))
         return found
 
@@ -143,7 +146,7 @@ class SuccessOfSmallestTrigger(AbstractGauge):
     ends = LIMITS
     control = Control("three quarters of that success", lambda interval, problem: 0.75 * interval)
     controls = "how often one change of a few features sends a new row to a class"
-    unexplained = "who made the class cheap to reach; triggers that are no fixed change of a few features"
+    unexplained = "why the class is cheap to reach; triggers that are not a fixed change of a few features"
     traced = False
     trials = 320
     trivial = 1.0  # all of them
@@ -178,7 +181,7 @@ class PlantedTriggerIsSmall(Claim[Trained]):
     population = TriggeredNetworks()
     relation = AtMost(delta=0.2)
     control = Control("half of that", lambda ratio, problem: ratio / 2)
-    controls = "whether a search among all classes sees a backdoor that held-out rows do not show"
+    controls = "whether a search over all classes finds a backdoor that held-out rows do not show"
     unexplained = "triggers that are spread over a whole row, or differ from row to row"
     of_data = False
     traced = False
@@ -206,7 +209,7 @@ class CleanClassesAlike(Claim[Trained]):
     relation = AtMost(delta=0.2)
     control = Control("half of that", lambda index, problem: index / 2)
     controls = "how far the cheapest class of a clean model is below the others"
-    unexplained = "clean models of which one class is cheap because its rows lie between all others"
+    unexplained = "clean models with a cheap class whose rows lie between all others"
     trivial = "an index of this form may be anything"
     of_data = False
     traced = False

@@ -32,8 +32,9 @@ def convex(problem: Trained) -> list[Hypothesis]:
     kept = 1.0 if model.decayed is None else float(model.decayed.mean())
     return [
         Hypothesis("share of parameters in which the outputs are linear", linear, ">=", 1.0,
-                   "in the others the objective is not convex: a network"),
-        Hypothesis("share of parameters that decay", kept, ">=", 1.0, "without decay nothing holds the others"),
+                   "in the other parameters the objective is not convex, as in a network"),
+        Hypothesis("share of parameters that decay", kept, ">=", 1.0,
+                   "without decay, nothing limits the other parameters"),
     ]  # fmt: skip
 
 
@@ -77,7 +78,7 @@ class ConvexModelsAreStable(AbstractGauge):
         loose="a gradient of length sqrt 2 is that of a row at which the model is sure and wrong, and other rows "
         "resist the move: factors of 5 to 15",
     )
-    controls = "the change of the loss at any row when one training row is taken away"
+    controls = "the change of the loss at any row when one training row is left out"
     losses = (LOG, SQUARED)
     unexplained = "models that are not linear in their parameters; rows that agree, whose removal changes far less"
     traced = False
@@ -91,7 +92,10 @@ class ConvexModelsAreStable(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         found = convex(problem)
         if all(bool(own.holds) for own in found) and not objective_of(problem).decay > 0:
-            found = [*found, Hypothesis("the decay of the weights", 0.0, ">", 0.0, "else nothing holds them")]
+            found = [
+                *found,
+                Hypothesis("the decay of the weights", 0.0, ">", 0.0, "without decay, nothing limits the parameters"),
+            ]
         return [*found, *stationary(problem)] if all(bool(own.holds) for own in found) else found
 
     def predict(self, problem: Trained) -> Array:

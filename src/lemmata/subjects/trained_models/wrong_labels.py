@@ -101,7 +101,7 @@ def _some(problem: Trained) -> list[Hypothesis]:
     share = float(wrong_labels(problem).mean())
     return [
         Hypothesis("share of wrong labels", share, ">", 0.0, "else there is nothing to find"),
-        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, the wrong ones are the rule"),
+        Hypothesis("share of wrong labels", share, "<", 0.5, "with more, wrong labels would be the majority"),
     ]
 
 
@@ -118,7 +118,7 @@ class WrongLabelsComeFirst(AbstractGauge):
     population = MislabelledNetworks()
     relation = AtMost(delta=0.1)
     control = Control("with probability at least 0.975", lambda share, problem: share / 4)
-    controls = "how many rows must be looked at to find the wrong labels"
+    controls = "how many rows you must check to find the wrong labels"
     unexplained = "rows between two classes, whose right label is as improbable as a wrong one"
     traced = False
     shared = (polished_copy, rows_left_out)
@@ -134,7 +134,9 @@ class WrongLabelsComeFirst(AbstractGauge):
     def hypotheses(self, problem: Trained) -> list[Hypothesis]:
         assert problem.corrected is not None
         off = float(np.mean(rows_left_out(problem).outputs.argmax(1) != problem.corrected.argmax(1)))
-        clear = Hypothesis("share of rows left out of another class than the corrected one", off, "<=", _CLEAR)
+        clear = Hypothesis(
+            "share of left-out rows predicted as another class than the corrected one", off, "<=", _CLEAR
+        )
         return [clear, *_some(problem)]
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
@@ -157,7 +159,7 @@ class ShareOfWrongLabels(AbstractGauge):
     relation = Estimate()
     control = Control("a third of that share", lambda interval, problem: interval / 3)
     controls = "how many training labels are wrong"
-    unexplained = "labels that are wrong in the same way everywhere: no row contradicts them"
+    unexplained = "labels that are wrong in the same way everywhere, so that no row contradicts them"
     traced = False
     trials = 280
     shared = (polished_copy, rows_left_out)
