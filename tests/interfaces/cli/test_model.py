@@ -77,7 +77,7 @@ def test_json_alone_on_stdout_whatever_the_program_prints(run, files):
     assert result.exit_code == 0, result.output
     record = ExaminationRecord.from_json(result.stdout)
     assert record.notes[0].startswith("No check here looks for the trigger")
-    assert record.notes[1] == "No weights were given: the model was examined as build() returned it."
+    assert record.notes[1] == "No weights were given, so lemmata examined the model as build() returned it."
     assert json.loads(result.stdout)["schema"] == record.schema
     assert "built" in result.stderr
 
@@ -109,7 +109,10 @@ def test_columns_of_held_rows_are_read_by_their_names(run, files, tmp_path):
 
 
 FAILING = {
-    "batch": (LAMBDA.replace("x @", "(x - x.mean(0)) @"), "a row gives the same whatever stands beside it"),
+    "batch": (
+        LAMBDA.replace("x @", "(x - x.mean(0)) @"),
+        "the output for a row does not depend on the other rows of its batch",
+    ),
     "infinite": (LAMBDA.replace('own["b"]', 'own["b"] / 0'), "outputs are finite"),
     "order": ('(lambda own, x: (x @ own["w"] + own["b"])[:, jnp.array([1, 2, 0])])', "classes are in the order"),
 }
@@ -167,7 +170,7 @@ PROGRAMS = {
     PROGRAM + "\ndecay = -1": "rule: a finite number, at least 0",
     PROGRAM + "\nfit = 3": "rule: a function fit(x, y, seed, start=None)",
     PROGRAM.replace(LAMBDA, '(lambda own, x: (x @ own["w"])[:, :2])'): "class 2 in row",
-    PROGRAM.replace(LAMBDA, '(lambda own, x: x @ own["w"].T)'): "rule: what the model takes: ",
+    PROGRAM.replace(LAMBDA, '(lambda own, x: x @ own["w"].T)'): "rule: rows that the model accepts; it raised ",
 }
 
 
@@ -209,7 +212,7 @@ def column(**columns):
 
 N = model_files.N
 TABLES = {
-    "words": (column(x1=["a"] * N), [], "column 'x1'\n  found: words, 'a' for example"),
+    "words": (column(x1=["a"] * N), [], "column 'x1'\n  found: words, for example 'a'"),
     "an empty cell": (
         column(x1=[1.0, None] + [1.0] * (N - 2)),
         [],

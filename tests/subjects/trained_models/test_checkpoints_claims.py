@@ -81,12 +81,14 @@ def test_one_that_never_groks_is_told_so_too():
 
 
 def test_what_is_asked_of_a_history(groks):
-    assert said(LATER, groks, checkpoints=()) == ("inapplicable", "checkpoints 0, asked >= 2")
+    assert said(LATER, groks, checkpoints=()) == ("inapplicable", "checkpoints = 0, required >= 2")
     assert said(LATER, groks, checkpoints=groks.checkpoints[:1])[0] == "inapplicable"
     early = groks.checkpoints[:1] * 2
-    assert said(LATER, groks, checkpoints=early)[1] == "it is not so that a checkpoint gets every training row right"
+    assert (
+        said(LATER, groks, checkpoints=early)[1] == "not true here: a checkpoint predicts every training row correctly"
+    )
     back = dataclasses.replace(memorised(groks), checkpoints=(groks.model, groks.model))
-    assert gauge(LATER, back, 0).reason.startswith("length of the weights over that at the checkpoint")
+    assert gauge(LATER, back, 0).reason.startswith("length of the weights, divided by their length at the checkpoint")
     own = gauge(LATER, dataclasses.replace(groks, held=None), 0)
     assert (own.status, own.measured) == ("unscored", None)
     stopped = dataclasses.replace(groks, model=groks.checkpoints[-1], checkpoints=(groks.checkpoints[-1],) * 2)
@@ -140,10 +142,15 @@ def test_the_law_of_checkpoints(falling):
 
 def test_what_is_asked_of_a_law(falling):
     claim = LossOnTheLawOfCheckpoints()
-    assert said(claim, falling, checkpoints=falling.checkpoints[:3]) == ("inapplicable", "checkpoints 3, asked >= 4")
-    assert said(claim, falling, checkpoints=falling.checkpoints[::-1])[1].startswith("slope of the loss in logarithms")
+    assert said(claim, falling, checkpoints=falling.checkpoints[:3]) == (
+        "inapplicable",
+        "checkpoints = 3, required >= 4",
+    )
+    assert said(claim, falling, checkpoints=falling.checkpoints[::-1])[1].startswith(
+        "slope of log(loss) against log(time)"
+    )
     assert said(claim, falling, held=None)[0] == "unscored"
-    assert said(claim, falling, checkpoints=(falling.model,) * 6)[1].startswith("slope of the loss in logarithms")
+    assert said(claim, falling, checkpoints=(falling.model,) * 6)[1].startswith("slope of log(loss) against log(time)")
 
 
 def test_cosines_and_their_bound():
@@ -179,10 +186,10 @@ def test_no_readout_is_believed_that_is_none():
     trained = read_trained(bent, x, y)
     assert readout_of(trained) is None
     found = gauge(MeanSquareCosine(), trained, 0)
-    assert found.reason == "it is not so that a last matrix gives each output a direction of its own"
+    assert found.reason == "not true here: a last matrix gives each output a direction of its own"
     straight = read_trained((lambda w, rows: rows @ w, bent[1]), x, y)
     np.testing.assert_allclose(readout_of(straight), np.asarray(bent[1]).T)
-    assert gauge(MeanSquareCosine(), straight, 0).reason == "directions beyond dimensions 0, asked >= 2"
+    assert gauge(MeanSquareCosine(), straight, 0).reason == "number of directions minus dimensions = 0, required >= 2"
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +213,7 @@ def test_wrong_labels_are_ranked_and_counted(mislabelled):
 
 def test_what_is_asked_of_corrected_labels(mislabelled):
     claim = ShareOfWrongLabels()
-    assert said(claim, mislabelled, corrected=None)[1] == "it is not so that corrected labels are given"
+    assert said(claim, mislabelled, corrected=None)[1] == "not true here: corrected labels are given"
     assert said(claim, mislabelled, corrected=mislabelled.y)[1] == "share of wrong labels 0, asked > 0"
     turned = mislabelled.y[:, [1, 2, 0]]
     assert said(claim, mislabelled, corrected=turned)[1] == "share of wrong labels 1, asked < 0.5"

@@ -244,7 +244,7 @@ def test_whatever_the_users_own_function_raises_is_told():
     def fails(own, x):
         raise KeyError("missing")
 
-    with pytest.raises(ShapeError, match=r"what the model takes: KeyError: 'missing'"):
+    with pytest.raises(ShapeError, match=r"rows that the model accepts; it raised KeyError: 'missing'"):
         read_model((fails, jnp.ones(3))).outputs(X)
     both = read_model((lambda own, x: (x @ own, x), jnp.ones((D, 2))))
     with pytest.raises(ShapeError, match=r"a tuple; rule: one array; remedy: a function or module around it"):

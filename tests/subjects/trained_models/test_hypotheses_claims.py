@@ -26,7 +26,7 @@ def test_a_minimum_is_asked_for_where_the_objective_is_smooth(unit, speaks):
     model = (lambda own, x: unit(x @ own["v"]) @ own["w"], start)
     found = gauge(DecayOutweighsNegativeCurvature(), read_trained(model, X, CLASSES(X), decay=0.02), 0)
     assert found.status == ("agrees" if speaks else "inapplicable")
-    assert speaks or found.reason.startswith("residual of the polished copy")
+    assert speaks or found.reason.startswith("residual of the converged copy")
 
 
 def test_a_copy_of_values_differs_in_units_of_the_errors():

@@ -99,20 +99,20 @@ def test_rows_that_are_there_twice_are_left_out():
 def test_what_the_page_says_where_something_is_missing():
     trained = released()
     for change, said in (
-        ({"claimed": None}, "it is not so that a privacy of the training is claimed"),
-        ({"claimed": (50.0, 1e-6)}, "claimed eps over the largest that these rows could show"),
-        ({"claimed": (1.0, 0.9)}, "claimed eps over the largest that these rows could show"),
+        ({"claimed": None}, "not true here: a differential privacy of the training is claimed"),
+        ({"claimed": (50.0, 1e-6)}, "claimed epsilon, divided by the largest that these rows can show"),
+        ({"claimed": (1.0, 0.9)}, "claimed epsilon, divided by the largest that these rows can show"),
     ):
         own, _ = status(dataclasses.replace(trained, **change))
         assert own.status == "inapplicable", change
         assert own.reason.startswith(said), own.reason
     own, _ = status(dataclasses.replace(trained, held=None))
-    assert (own.status, own.reason) == ("unscored", "no held-out rows: nothing was measured")
+    assert (own.status, own.reason) == ("unscored", "nothing was measured, because there are no held-out rows")
     assert own.predicted.value == 2.0
     own, found = status(dataclasses.replace(trained, claimed=(2.0, 0.0)))
     assert own.status == "agrees"
     unchecked = [one for one in own.hypotheses if one.holds is None]
-    assert [one.name for one in unchecked] == ["chance alone parted training rows and held-out ones"]
+    assert [one.name for one in unchecked] == ["training rows and held-out rows were split at random"]
     assert not any("privacy" in finding.text for finding in found)
 
 
@@ -128,7 +128,7 @@ def test_the_steps_are_counted_by_an_accountant():
     own, found = status(less, STEPS)
     assert own.status == "disagrees"
     assert "do not give the claimed privacy" in " ".join(finding.text for finding in found)
-    for change, said in (({"noised": None}, "it is not so that the program states its noisy steps"),
+    for change, said in (({"noised": None}, "not true here: the program states its noisy steps"),
                          ({"claimed": (1.0, 0.0)}, "delta of the claim 0, asked > 0")):  # fmt: skip
         own, _ = status(dataclasses.replace(trained, **change), STEPS)
         assert (own.status, own.reason) == ("inapplicable", said)
@@ -140,7 +140,7 @@ def test_sampled_rows_ask_for_the_accountants_package(monkeypatch):
     monkeypatch.setattr("lemmata.subjects.trained_models.claimed_privacy.importlib.util.find_spec", lambda name: None)
     own, _ = status(sampled, STEPS)
     assert own.status == "inapplicable"
-    assert own.reason == "it is not so that dp-accounting is installed (pip install 'lemmata[privacy]')"
+    assert own.reason == "not true here: dp-accounting is installed (pip install 'lemmata[privacy]')"
     monkeypatch.undo()
     pytest.importorskip("dp_accounting")
     own, _ = status(sampled, STEPS)

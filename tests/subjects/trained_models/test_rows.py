@@ -55,7 +55,8 @@ def test_images():
     assert training_outputs(trained).shape == (60, 3)
     assert trained.model.input_vjp(np.ones((2, 3)), images[:2]).shape == (2, 1, 6, 6)
     with pytest.raises(
-        ShapeError, match=r"rows; found shape \(36,\) each; rule: what the model takes: RuntimeError: Expected"
+        ShapeError,
+        match=r"rows; found shape \(36,\) each; rule: rows that the model accepts; it raised RuntimeError: Expected",
     ):
         read_trained(net, images.reshape(60, 36), Y)
 
@@ -86,8 +87,8 @@ def test_probabilities_are_read_as_such_without_derivatives():
 BAD = {
     "a vector": (X[:, 0], Y, {}, r"x; found shape \(60,\)"),
     "no rows": (X[:0], Y[:0], {}, r"x; found shape \(0, 4\)"),
-    "words": (X.astype(str), Y, {}, "cells of the kind <U32; rule: numbers"),
-    "complex": (X + 1j, Y, {}, "cells of the kind complex128"),
+    "words": (X.astype(str), Y, {}, "cells of type <U32; rule: numbers"),
+    "complex": (X + 1j, Y, {}, "cells of type complex128"),
     "nan": (np.where(X[7, 2] == X, np.nan, X), Y, {}, "not finite in row 7, counted from 0"),
     "ragged": ([[1.0], [1.0, 2.0]], Y, {}, "x; found a list"),
     "fewer targets": (X, Y[:-1], {}, "found 59 targets; rule: one for each of the 60 rows"),
@@ -96,7 +97,7 @@ BAD = {
     "target None": (X, [None, *Y[1:].tolist()], {}, "target in row 0, counted from 0; found None"),
     "mixed": (X, np.array(["a", *Y[1:].tolist()], object), {}, "words and numbers"),
     "fractions": (X, X[:, 0], {}, "3 outputs for 1 values a row"),
-    "dates": (X, np.zeros(60, "M8[D]"), {}, "of the kind datetime64"),
+    "dates": (X, np.zeros(60, "M8[D]"), {}, "type datetime64"),
     "five classes": (
         X,
         np.arange(60) % 5,
@@ -142,7 +143,7 @@ def test_columns_of_targets_are_values_or_one_class_a_row():
     assert read_trained(two, X, np.eye(2, dtype=int)[Y % 2]).task.is_classification
     with pytest.raises(DataError, match="found rows with several classes or none; rule: one class a row"):
         read_trained(two, X, np.stack([Y % 2, Y > 0], axis=1).astype(int))
-    with pytest.raises(DataError, match=r"found shares of classes; rule: one class a row; remedy: y.argmax\(1\)"):
+    with pytest.raises(DataError, match=r"found shares of classes; rule: one class a row; remedy: pass y.argmax\(1\)"):
         read_trained(two, X, 0.8 * np.eye(2)[Y % 2] + 0.1)
     with pytest.raises(DataError, match="targets of held rows"):
         read_trained(two, X, np.eye(2)[Y % 2], held=(X, np.ones((60, 2))))

@@ -34,7 +34,7 @@ def test_pixels_of_any_range_have_one_unit_and_columns_of_a_table_do_not():
 @pytest.mark.parametrize(("scale", "holds"), [(255.0, True), (16.0, False)])
 def test_a_stated_scale_is_held_against_the_rows(scale, holds):
     found = one_unit(posed(pixels(), scale))
-    assert found.name == "largest input over the stated scale"
+    assert found.name == "largest input, divided by the stated scale"
     assert bool(found.holds) is holds
 
 

@@ -234,7 +234,7 @@ def test_what_is_no_chain_has_no_norms(small):
         assert found.status == "inapplicable"
         assert "chain of affine maps" in found.reason
     found = _gauges.gauge(norms.LinearRademacherBound(), small, 0)
-    assert found.reason == "affine maps in a row 2, asked <= 1"
+    assert found.reason == "affine maps in a row = 2, required <= 1"
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):
     assert found.status == "agrees"
     assert found.rows_factor is None
     limit = bounds.held_out_limit(linear)
-    assert found.reason == f"the bound holds what was measured; held-out rows alone say at most {limit:.3g}"
+    assert found.reason == f"the bound holds for the measured value; held-out rows alone give the bound {limit:.3g}"
     assert found.measured.value <= found.predicted.value < found.trivial
 
 

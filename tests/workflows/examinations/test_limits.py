@@ -101,9 +101,12 @@ def test_no_gauge_predicts_from_a_handful_of_held_out_rows(rows):
         assert (own.predicted is None) == (alone.predicted is None), own.title
         if own.predicted is not None:
             assert own.predicted == alone.predicted, own.title
-            assert own.reason == f"{rows} held-out rows, where a measurement takes 100: nothing was measured"
+            assert (
+                own.reason
+                == f"nothing was measured, because there are {rows} held-out rows, and a measurement needs 100"
+            )
         else:
-            assert own.reason == "it predicts from held-out rows, and there are too few"
+            assert own.reason == "its prediction needs held-out rows, and there are too few"
     assert few.held_error is not None
 
 
@@ -112,7 +115,7 @@ def test_a_minute_is_the_limit_where_none_is_stated_and_the_answer_says_what_it_
     monkeypatch.setattr("lemmata.workflows.examinations._run._gradient_seconds", slow)
     cut = lemmata.study_model(linear, *TRAIN, held=HELD, decay=0.02)
     assert statuses(cut.record)[STEP] == "unaffordable"
-    assert "not asked, to save time" in cut.answer
+    assert "skipped to save time" in cut.answer
     left = [own for own in cut.record.gauges if own.status == "unaffordable"]
     told = int(re.search(r"A time limit of ([\d,]+) s", cut.answer)[1].replace(",", ""))  # pyright: ignore
     assert told >= sum(own.price or 0 for own in left) > 60

@@ -71,10 +71,8 @@ def test_a_theory_of_other_losses_names_the_loss():
     assert own.status == "inapplicable"
     assert "decay" not in own.reason
     assert own.reason.startswith("its loss is Huber's loss of width 0.")
-    assert own.reason.endswith("; this theory speaks of log loss and squared loss")
-    assert [(condition.name, condition.holds) for condition in own.hypotheses] == [
-        ("the loss that was trained with", False)
-    ]
+    assert own.reason.endswith(", but this theory holds only for log loss and squared loss")
+    assert [(condition.name, condition.holds) for condition in own.hypotheses] == [("the training loss", False)]
     assert found.record.left_out.predicted is not None
 
 
@@ -113,7 +111,7 @@ def test_a_model_seen_by_its_outputs_says_what_is_not_asked(model, y, tmp_path):
     assert "the error that training rows alone predict" in note
     assert ("which training labels are wrong" in note) == (y is Y)
     asked = model.__class__.__name__ == "CalibratedClassifierCV"
-    assert found.record.model.loss.startswith("none is asked for" if asked else "the pinball loss")
+    assert found.record.model.loss.startswith("none is needed" if asked else "the pinball loss")
     assert "lemmata sees the outputs of this" in found.report(tmp_path).read_text()
     assert not any("lemmata sees the outputs" in own for own in studied(SINGLE, Y, decay=0.01).record.notes)
 

@@ -84,7 +84,7 @@ def test_training_rows_tell_where_the_model_knows_better(seed):
     assert low <= 15 <= high
     assert abs(share - 15) < 6
     assert "training labels look wrong" in found.text
-    assert "Of the held-out labels it is about" in found.text
+    assert "Of the held-out labels, about" in found.text
     rows = named(found.text, "look at training rows")
     assert max(rows) < 45  # the first 45 rows have wrong labels, and all that are named are among them
 
@@ -104,7 +104,7 @@ def test_held_out_rows_tell_where_wrong_labels_are_learned_by_heart(seed):
     silent = spoke("inapplicable")
     again = wrong_labels(model, silent)
     assert again is not None
-    assert "puts training rows" not in again.text
+    assert "the first rows to look at" not in again.text
     assert of_training_rows(model, silent) is None
 
 

@@ -31,7 +31,7 @@ def model_card(final: Any, record: StudyRecord, file: str, trusted: Sequence[str
         "## Load it",
         *_loading(final, file, trusted),
         "## Make it without lemmata" if "lemmata" not in final.code else "## Make it again",
-        "This program fits the same model. Run it where the table is.",
+        "This program fits the same model. Run it in the folder of the table.",
         f"```python\n{final.code.rstrip()}\n```",
         "## Versions",
         f"Made by lemmata {__version__} with {_versions()}.",
@@ -51,10 +51,10 @@ def _predicts(final: Any, record: StudyRecord, model: ModelResult) -> list[str]:
     rows = [f"| `{name}` | {kinds[name].kind} | {kinds[name].range} |" for name in final.inputs if name in kinds]
     named = "the model that the study recommends" if record.answers.best == final.name else "one of the study's models"
     takes = (
-        "It takes an array with the columns of x in their order. Cells may be missing."
+        "It takes an array with the columns of x in the same order. Cells may be missing."
         if final.positional
-        else "It takes a data frame with these columns as they stand in the table. Other columns are ignored, and "
-        "cells may be missing."
+        else "It takes a data frame with these columns, unchanged from the table. It ignores other columns, and cells "
+        "may be missing."
     )
     return [
         f"It predicts {what}. It is {named} for {data.name or 'a table'} ({model.formula}), fitted to {final.rows:,} "
@@ -67,7 +67,8 @@ def _error(record: StudyRecord, model: ModelResult) -> list[str]:
     unit = record.unit
     lines = [
         f"On new rows like these its {unit.name} is expected to be **{told_interval(model.now, unit)}** "
-        f"({unit.words}). In brackets is a 90 % interval. Guessing without any column has {told(unit.guessing, unit)}.",
+        f"({unit.words}). The brackets hold a 90 % interval. Guessing without any column has "
+        f"{told(unit.guessing, unit)}.",
         *record.answers.sentences[:1],
     ]
     if not model.learns:
@@ -85,14 +86,15 @@ def _loading(final: Any, file: str, trusted: Sequence[str]) -> list[str]:
     code = f"import skops.io\n\nmodel = skops.io.load({file!r}, trusted=[{names}\n])\nmodel.predict(table)"
     lemmata = any(name.startswith("lemmata") for name in trusted)
     needs = "scikit-learn, skops" + (" and lemmata" if lemmata else "")
-    lines = [f"It takes {needs}.", f"```python\n{code}\n```"]
+    lines = [f"You need {needs}.", f"```python\n{code}\n```"]
     if final.why:
         each: dict[str, list[str]] = {}
         for name, reason in final.why.items():
             each.setdefault(reason, []).append(f"`{name}`")
         reasons = "; ".join(f"{reason} ({', '.join(names)})" for reason, names in each.items())
         lines.append(
-            f"scikit-learn has no part for some columns, which `lemmata.estimators.PlainTable` reads: {reasons}."
+            "scikit-learn has no transformer for some columns. `lemmata.estimators.PlainTable` reads these columns: "
+            f"{reasons}."
         )
     if not hasattr(final.model, "predict_proba"):
         lines.append("The model has no `predict_proba`." if final.labels is not None else "")

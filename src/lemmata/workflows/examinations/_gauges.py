@@ -29,7 +29,7 @@ from lemmata.subjects.trained_models import (
 from lemmata.workflows.records.examinations import Condition, Gauge, GaugeInterval
 
 _CHAPTER = "trained_models"
-_LOSS, _ITS_LOSS = "the loss that was trained with", "its loss is"
+_LOSS, _ITS_LOSS = "the training loss", "its loss is"
 _WORDS = {"estimate": "the interval", "upper": "the bound", "lower": "the bound"}
 _AGREES = {"the interval": "contains the measured value", "the bound": "holds for the measured value"}
 _MISSES = {"the interval": "does not contain the measured value", "the bound": "fails for the measured value"}
