@@ -98,7 +98,7 @@ def test_one_small_page_without_scripts_and_without_other_files(tmp_path):
 def test_the_first_screen_says_what_was_found(tmp_path):
     words = Page(text_of(example(), tmp_path)).unfolded
     for part in ("Error on held-out rows: 6 %, 95 % interval 4 % to 8 %", "Two rows of three are copies", "A note",
-                 "1 of 2 predicted intervals hold", "Gauge number 1 of a trained model", "why",
+                 "1 of 2 predicted intervals contain", "Gauge number 1 of a trained model", "why",
                  "predicted 0.200 (97 %: 0.100 to 0.300), measured 0.190"):  # fmt: skip
         assert part in words, part
     interrupted = Page(text_of(example(interrupted=True), tmp_path)).unfolded
