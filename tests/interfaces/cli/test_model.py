@@ -125,7 +125,7 @@ def test_no_function_of_a_row_ends_with_3(run, files, tmp_path, case):
     program(files, f"{case}.py", PROGRAM.replace(LAMBDA, text))
     result = run(*with_weights(files, "--require", "largest_stable_step.measured>0.1"), net=f"{case}.py")
     assert result.exit_code == 3, result.output
-    assert f"since this does not hold: {said}" in " ".join(result.stdout.split())
+    assert f"because this condition does not hold: {said}" in " ".join(result.stdout.split())
     record = ExaminationRecord.load(tmp_path / "model.json")
     assert (record.held_error is None) == (case == "infinite")
     assert record.findings == []

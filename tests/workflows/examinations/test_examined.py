@@ -159,7 +159,7 @@ def test_held_rows_that_are_training_rows_are_found(linear):
     findings = lemmata.study_model(linear, *TRAIN, held=some, decay=0.02).record.findings
     assert findings[0].text.startswith("40 of 160 held-out rows are duplicates of training rows (40 of them exact)")
     findings = lemmata.study_model(linear, *TRAIN, held=TRAIN, decay=0.02).record.findings
-    assert findings[0].text.endswith("Without these copies no row is left.")
+    assert findings[0].text.endswith("Without these duplicates no row is left.")
 
 
 def test_without_derivatives_only_what_needs_none_speaks():

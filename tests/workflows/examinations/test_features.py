@@ -89,7 +89,9 @@ def test_a_lazy_model_that_equals_its_start_is_explained(problem, gauges):
     keep(start_kernel, other, types.SimpleNamespace(outputs=held_outputs(problem)))
     assert beside_its_kernels(other, known) == []
     keep(held_outputs, other, np.where(problem.held[1] > 0, 5.0, 0.0))
-    assert beside_its_kernels(other, known)[0].startswith("The network beats the tangent kernel of its start (0 % against")
+    assert beside_its_kernels(other, known)[0].startswith(
+        "The network beats the tangent kernel of its start (0 % against"
+    )
 
 
 def test_nothing_is_said_of_kernels_that_were_not_judged(problem, gauges):

@@ -33,7 +33,7 @@ def test_a_function_passes():
     ("f", "name", "remedy"),
     [
         (lambda w, x: (x - x.mean(0)) @ w, "the other rows of its batch", "batch normalisation"),
-        (lambda w, x: x @ w + jnp.where(x[:, :1] > 1e9, 1.0, jnp.nan), "finite", "scaled"),
+        (lambda w, x: x @ w + jnp.where(x[:, :1] > 1e9, 1.0, jnp.nan), "finite", "scale"),
         (lambda w, x: jnp.round(x @ w), "derivatives", "rounds"),
     ],
 )
@@ -66,9 +66,9 @@ def test_what_stands_behind_stop_gradient_is_named():
     (check,) = failing(model)
     assert (check.name, check.found) == (
         "derivatives match differences of the outputs",
-        "0 in scale, which move the outputs",
+        "0 for scale, which change the outputs",
     )
-    assert "belongs in the function" in check.remedy
+    assert "into the function" in check.remedy
 
 
 def test_words_are_quoted_in_the_order_of_the_classes():

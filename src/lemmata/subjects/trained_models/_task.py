@@ -168,7 +168,7 @@ class Task:
             if not _one_hot(y):
                 raise DataError(
                     f"targets of {row_name}s",
-                    found="several columns",
+                    found="columns",
                     rule="a 1 in one column of each row, and 0 in the others",
                 )
             return np.asarray(y, float)
@@ -234,8 +234,9 @@ def read_task(
         )
     if len(labels) != f.shape[1]:
         remedy = "if some classes do not occur in y, pass labels=(...), the class of each output in order"
-        found = f"{f.shape[1]} for {len(labels)} classes"
-        raise ShapeError("outputs", found=found, rule="one for each class", remedy=remedy)
+        raise ShapeError(
+            "outputs", found=f"{f.shape[1]} for {len(labels)} classes", rule="one for each class", remedy=remedy
+        )
     with np.errstate(invalid="ignore"):  # what is not finite, the examination names
         sums = np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0
     outputs = "logits" if model.tells == "probabilities" else model.tells
@@ -248,7 +249,7 @@ def _of_values(model: AbstractModel, y: np.ndarray, stated: StatedLoss | None) -
     if stated is None:
         return Task("squared", "values", why="as the targets are values")
     if stated.kind == "log":
-        raise DataError("targets", found="values", rule="classes, under log loss", remedy='pass loss="squared"')
+        raise DataError("targets", found="values", rule="classes, under log loss", remedy='loss="squared"')
     loss = stated.of_task(())
     if stated.kind != "poisson":
         return Task(loss, "values", why=stated.origin)
@@ -293,7 +294,7 @@ def _check_columns(y: np.ndarray, f: Float[np.ndarray, "n C"]) -> None:
         raise DataError("targets", found="rows with several classes or none", rule="one class a row", remedy=remedy)
     shares = bool((y >= 0).all() and np.abs(y.sum(1) - 1).max() < _ROUNDING)
     if shares and not (np.abs(f.sum(1) - 1).max() < _ROUNDING and f.min() >= 0):
-        remedy = "pass y.argmax(1)"
+        remedy = "y.argmax(1)"
         raise DataError("targets", found="shares of classes", rule="one class a row", remedy=remedy)
 
 

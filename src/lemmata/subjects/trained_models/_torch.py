@@ -82,10 +82,7 @@ class TorchModel(AbstractModel):
         with torch.no_grad():
             found = self.module(torch.from_numpy(np.where(x < 0, -1 - x, x)))
         if not hasattr(found, "shape"):
-            kind = type(found).__name__
-            raise TypeError(
-                f"the module returns a {kind}, not logits; only JAX functions may return features and a readout"
-            )
+            raise TypeError(f"logits are needed, not a {type(found).__name__}; only JAX functions return features")
         return tuple(found.shape)
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:

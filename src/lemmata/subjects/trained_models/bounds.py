@@ -217,7 +217,7 @@ class ShortDescription(AbstractGauge):
         return jnp.asarray(described(problem)[0].occam.bound)
 
     def measure(self, problem: Trained, key: Key[Array, ""]) -> Array:
-        """The smaller model on held-out rows that are no copies."""
+        """The smaller model on held-out rows that are not duplicates."""
         x, y = (part[fresh_rows(problem)] for part in held_rows(problem))
         return jnp.asarray(problem.task.errors(described(problem)[0].model.outputs(x), y).mean())
 
