@@ -58,7 +58,7 @@ def test_the_files_and_what_is_printed(run, files, tmp_path):
     assert again.exit_code == 0, again.output
     elsewhere = page.replace(  # where the file of all rows does not stand beside the page
         '<a href="rows.csv">rows.csv</a> has all rows.',
-        "In Python all rows are in <code>.rows</code>; <code>lemmata model</code> writes them to rows.csv.",
+        "In Python, all rows are in <code>.rows</code>; <code>lemmata model</code> writes them to rows.csv.",
     )
     assert elsewhere != page
     assert (tmp_path / "again" / "index.html").read_text() == elsewhere

@@ -104,7 +104,12 @@ BAD = {
         {},
         r"class 3 in row 3, counted from 0.*its 3 outputs are read as 0, 1, 2.*labels=",
     ),
-    "two words": (X, np.array(["a", "b"])[Y % 2], {}, "found 3 for 2 classes; rule: one a class; remedy: labels="),
+    "two words": (
+        X,
+        np.array(["a", "b"])[Y % 2],
+        {},
+        "found 3 for 2 classes; rule: one for each class; remedy: .*labels=",
+    ),
     "held of another width": (X, Y, {"held": (X[:, :3], Y)}, r"held rows; found shape \(3,\)"),
     "held targets short": (X, Y, {"held": (X, Y[:5])}, r"held targets; found shape \(5,\)"),
     "held alone": (X, Y, {"held": X}, "held; found a ndarray; rule: two arrays"),
@@ -131,7 +136,7 @@ def test_one_output_for_two_classes_is_a_logit_unless_it_is_a_value():
     far = X.sum(1)
     assert np.abs(far).max() > 2
     assert read_trained(one, X, (far > 0).astype(float)).task.is_classification
-    with pytest.raises(ShapeError, match=r"1 for 2 classes.*half of the one, with either sign"):
+    with pytest.raises(ShapeError, match=r"1 for 2 classes.*plus and minus half of the one"):
         read_task(read_model(one), X, Y % 2)  # which is not told that the output is a logit
     shrunk = (lambda own, x: 0.5 + x @ own, jnp.full((4, 1), 0.5 / np.abs(far).max()))
     assert read_trained(shrunk, X, (Y % 2).astype(float)).task.loss == "squared"

@@ -271,7 +271,7 @@ def test_a_bound_that_no_rows_help_says_so(small):
     wrong = dataclasses.replace(small, y=np.roll(small.y, 1, axis=1), targets=(small.targets + 1) % 3)
     found = _gauges.gauge(noisy_weights.PacBayesFromTheStart(), wrong, 0)
     assert (found.status, found.rows_factor) == ("vacuous", None)
-    assert found.reason.endswith("; no number of rows would change that")
+    assert found.reason.endswith("; more rows would not change that")
 
 
 def test_a_bound_that_speaks_is_set_beside_held_out_rows(linear):

@@ -31,7 +31,7 @@ def test_what_time_does_not_allow_is_named_with_its_price(linear, monkeypatch):
     record = run_examination(trained, time_limit=150.0)
     by_name = statuses(record)
     assert by_name[STEP] == by_name[LEFT_OUT] == "unaffordable"
-    assert record.gauge(STEP).reason == "1,520 s are more than the time limit leaves"
+    assert record.gauge(STEP).reason == "it takes 1,520 s, and the time limit leaves less time"
     assert by_name["conformal_coverage"] == "unaffordable"
     assert by_name["calibration_after_temperature"] in SPOKE
     assert "Largest stable step of gradient descent: 1,520 s" in record.plan

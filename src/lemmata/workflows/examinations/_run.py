@@ -197,7 +197,7 @@ def _too_much(claim: AbstractGauge, trained: Trained, seconds: float, deadline: 
     if size > left:
         return f"it needs {size / 2**30:.2g} GiB of memory, and {left / 2**30:.2g} GiB are free"
     if time.monotonic() + seconds > deadline:
-        return f"{_seconds(seconds)} {TOO_LATE}"
+        return f"it takes {_seconds(seconds)}, {TOO_LATE}"
     return None
 
 
