@@ -69,7 +69,7 @@ def test_the_programs_for_newcomers_run_and_draw(path, tmp_path, monkeypatch, ca
     monkeypatch.chdir(tmp_path)
     with started_in_float32():
         runpy.run_path(str(path))
-    assert capsys.readouterr().out
+    assert capsys.readouterr().out == path.with_suffix(".txt").read_text()
     assert (tmp_path / f"{path.stem}.svg").read_text().startswith("<svg")
 
 

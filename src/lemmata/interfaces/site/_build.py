@@ -16,6 +16,7 @@ from ._claims import claim_page, withdrawn_page
 from ._documents import document_pages
 from ._download import download_files
 from ._front import front_page
+from ._gallery import gallery_pages
 from ._house import house_page
 from ._pages import claim_address, subject_address
 from ._published import Published, finished
@@ -136,7 +137,8 @@ def site(
     pages |= {"claims.html": table_page(known), "house.html": house_page(known, addresses)}
     for others in (subject_pages, source_pages):
         pages |= others(known, addresses)
-    pages |= reference_pages(addresses) | document_pages(addresses) | search_pages(known) | download_files(known)
+    pages |= reference_pages(addresses) | document_pages(addresses) | gallery_pages(addresses)
+    pages |= search_pages(known) | download_files(known)
     for done, row in enumerate(known):
         progress("claims", done, len(known))
         pages[claim_address(row)] = claim_page(row, by_name, addresses, where)

@@ -1,29 +1,52 @@
-"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, beside the catalogue."""
+"""The documentation: the pages of `docs/` as HTML, with their pictures and programs, beside the catalogue.
+
+A long page becomes one page for each of its sections, with a list of them at its own address.
+"""
 
 import dataclasses
 import functools
 import pathlib
 import posixpath
 import re
-from collections.abc import Callable
-from typing import Any
+from typing import NamedTuple
 
-from markdown_it import MarkdownIt
-from markupsafe import Markup, escape
-
-from lemmata.interfaces.report import typeset
+from markupsafe import Markup
 
 from ._code import ROOT
+from ._markdown import Link, anchor, rendered, without_marks
 from ._pages import page
 
+GALLERY = "examples/README"
+"""The page that lists programs; `_gallery` shows it."""
 GROUPS = {
     "Learn": ("tour", "tutorial", "glossary"),
-    "How to": ("examples/README", "claims", "empirical", "solvers"),
+    "How to": (GALLERY, "claims", "empirical", "solvers"),
     "Explained": ("study", "model", "kernels", "trust", "design"),
 }
 """The pages in the order in which they are offered; those that no group names stand under "In full"."""
 _OTHERS = "In full"
-_COPIED = (".svg", ".py", ".png")
+_COPIED = (".svg", ".py", ".png", ".ipynb")
+_LONG = 2600
+"""Words of a page beyond which each section becomes a page of its own."""
+
+
+class Section(NamedTuple):
+    """A part of a page.
+
+    Args:
+        anchor: of its heading; empty at the start of the page.
+        title: its heading without marks; empty at the start of the page.
+        text: what stands below the heading.
+    """
+
+    anchor: str
+    title: str
+    text: str
+
+    @property
+    def lead(self) -> str:
+        """The first sentence below the heading, as plain text."""
+        return _first_sentence(self.text)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +65,45 @@ class Document:
 
     @property
     def lead(self) -> str:
-        """The first paragraph below the title, as plain text, at most to the end of its first sentence."""
-        parts = [part for part in self.text.split("\n\n")[1:] if part[:1].isalnum() or part[:1] in "`*["]
-        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(parts[0].split())) if parts else ""
-        return re.split(r"(?<=[.?!]) ", plain.replace("`", "").replace("*", ""))[0]
+        """The first sentence below the title, as plain text."""
+        return _first_sentence(self.text.partition("\n")[2])
+
+    @functools.cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """The start of the page, and its sections of the second level."""
+        hidden = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), self.text, flags=re.M | re.S)
+        lines, plain = self.text.split("\n"), hidden.split("\n")
+        starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
+        found = [Section("", "", "\n".join(lines[: (*starts, len(lines))[0]]))]
+        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+            title = lines[start].removeprefix("## ")
+            found.append(Section(anchor(title), without_marks(title), "\n".join(lines[start + 1 : end])))
+        return tuple(found)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether each section is a page of its own."""
+        return len(self.text.split()) > _LONG and len(self.sections) > 2
+
+    def address_of(self, place: str) -> str:
+        """The address of a heading, by its anchor."""
+        if not place or not self.in_parts:
+            return self.address + (f"#{place}" if place else "")
+        folder = self.address.removesuffix(".html")
+        for section in self.sections[1:]:
+            if section.anchor == place:
+                return f"{folder}/{place}.html"
+            if place in [anchor(title) for title in re.findall(r"^#{3,} (.+)$", section.text, re.M)]:
+                return f"{folder}/{section.anchor}.html#{place}"
+        return self.address
+
+
+def _first_sentence(text: str) -> str:
+    """Of the first paragraph that is prose, without marks."""
+    parts = [part.strip("\n") for part in text.split("\n\n")]
+    parts = [part for part in parts if part[:1].isalnum() or (part[:1] in ("`", "*", "[") and part[:2] != "* ")]
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(parts[0].split())) if parts else ""
+    return re.split(r"(?<=[.?!]) ", plain.replace("`", "").replace("*", ""))[0]
 
 
 def folder() -> pathlib.Path | None:
@@ -83,108 +141,91 @@ def document_pages(addresses: dict[str, str]) -> dict[str, str | bytes]:
     Args:
         addresses: of pages that code in backticks names, by those names.
     """
-    known = {document.name: document for document in documents()}
-    groups = [(title, [known[name] for name in names if name in known]) for title, names in GROUPS.items()]
-    named = {name for names in GROUPS.values() for name in names}
-    groups.append((_OTHERS, [document for document in documents() if document.name not in named]))
-    groups = [(title, own) for title, own in groups if own]
     pages: dict[str, str | bytes] = {f"docs/{name}": picture for name, picture in pictures().items()}
     for document in documents():
-        depth = "../" * document.address.count("/")
-        link = lambda name, depth=depth: depth + addresses[name] if name in addresses else None
-        body, copied = _rendered(document, link)
-        pages[document.address] = page(
-            "document.html", document.address, "docs/index.html", document.title,
-            body=body, groups=groups, here=document, headings=[each[:2] for each in sections_of(document) if each[1]],
-            about=document.lead,
-        )  # fmt: skip
-        pages |= copied
+        if document.name == GALLERY:
+            continue
+        pages |= _page_of(document, None, addresses)
+        for section in document.sections[1:] if document.in_parts else ():
+            pages |= _page_of(document, section, addresses)
     pages["docs/index.html"] = page(
-        "documents.html", "docs/index.html", "docs/index.html", "Documentation", groups=groups
+        "documents.html", "docs/index.html", "docs/index.html", "Documentation", groups=page_groups()
     )
     return pages
 
 
-def sections_of(document: Document) -> list[tuple[str, str, str]]:
-    """The parts of a page: anchor, heading and text of each section of the second level; the start has no heading."""
-    hidden = re.sub(r"^```.*?^```", lambda match: "\n" * match[0].count("\n"), document.text, flags=re.M | re.S)
-    lines, plain = document.text.split("\n"), hidden.split("\n")
-    starts = [place for place, line in enumerate(plain) if line.startswith("## ")]
-    found = [("", "", "\n".join(lines[: (*starts, len(lines))[0]]))]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        title = lines[start].removeprefix("## ")
-        found.append((_anchor(title), _shown(title), "\n".join(lines[start + 1 : end])))
-    return found
-
-
-def _shown(title: str) -> str:
-    """A heading without its marks."""
-    return re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", title)
-
-
-def _anchor(title: str) -> str:
-    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
-    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
-
-
-def _rendered(document: Document, link: Callable[[str], str | None]) -> tuple[Markup, dict[str, str | bytes]]:
-    """The body of a page, and the files that it shows or names, by their addresses."""
-    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+def _page_of(document: Document, section: Section | None, addresses: dict[str, str]) -> dict[str, str | bytes]:
+    """The page of a document or of one of its sections, and the files that it shows or names, by their addresses."""
+    address = document.address if section is None else document.address_of(section.anchor)
+    if section is None:
+        text = document.sections[0].text if document.in_parts else document.text
+    else:
+        text = f"## {section.title}\n{section.text}"
     copied: dict[str, str | bytes] = {}
-    tokens = markdown.parse(document.text)
-    for place, token in enumerate(tokens):
-        if token.type == "heading_open" and token.tag != "h1":
-            token.attrSet("id", _anchor(tokens[place + 1].content))
-        for child in token.children or []:
-            for name in ("href", "src"):
-                target = child.attrGet(name)
-                if isinstance(target, str):
-                    child.attrSet(name, _target(document, target, copied))
-    markdown.add_render_rule("table_open", lambda *_: '<div class="scroll"><table>')
-    markdown.add_render_rule("table_close", lambda *_: "</table></div>")
-    markdown.add_render_rule("code_block", lambda self, tokens, place, *_: _indented(tokens[place].content))
-    markdown.add_render_rule("code_inline", lambda self, tokens, place, *_: _inline(tokens, place, link))
-    body = markdown.renderer.render(tokens, markdown.options, {})
-    return Markup(_column_heads(body)), copied
+    body = words_of(document, text, address, addresses, copied, raised=section is not None)
+    parts = document.sections[1:] if document.in_parts else ()
+    place = parts.index(section) if section else -1
+    title = f"{section.title}: {document.title}" if section else document.title
+    made = page(
+        "document.html", address, "docs/index.html", title,
+        body=body, groups=page_groups(), here=document, section=section,
+        before=parts[place - 1] if place > 0 else None, after=parts[place + 1] if place + 1 < len(parts) else None,
+        about=section.lead if section else document.lead,
+    )  # fmt: skip
+    return {address: made, **copied}
 
 
-def _column_heads(body: str) -> str:
-    """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
-    return re.sub(
-        r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
-    )
+def words_of(
+    document: Document,
+    text: str,
+    address: str,
+    addresses: dict[str, str],
+    copied: dict[str, str | bytes] | None = None,
+    raised: int = 0,
+) -> Markup:
+    """A text as HTML.
+
+    Args:
+        document: the page of the documentation that it stands on.
+        text: Markdown.
+        address: of the page on the site that shows it.
+        addresses: of pages that code in backticks names, by those names.
+        copied: receives the files that it shows or names, by their addresses.
+        raised: levels by which headings are raised.
+    """  # fmt: skip
+    titles = {f"{other.name}.md": other.title for other in documents()}
+    text = re.sub(r"\[([\w/]+\.md)\]", lambda found: f"[{titles.get(found[1], found[1])}]", text)
+    depth, files = "../" * address.count("/"), {} if copied is None else copied
+    link: Link = lambda name: depth + addresses[name] if name in addresses else None
+    return rendered(text, link, lambda target: _target(document, address, target, files), raised)
 
 
-def _indented(text: str) -> str:
-    """A formula where the text is one, else the text as it is."""
-    ((kind, inside),) = typeset(
-        "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
-    )
-    return f'<p class="formula">{inside}</p>\n' if kind == "formula" else f"<pre><code>{escape(text)}</code></pre>\n"
+@functools.cache
+def page_groups() -> list[tuple[str, list[Document]]]:
+    """The groups of pages, each with its title."""
+    known = {document.name: document for document in documents()}
+    groups = [(title, [known[name] for name in names if name in known]) for title, names in GROUPS.items()]
+    named = {name for names in GROUPS.values() for name in names}
+    groups.append((_OTHERS, [document for document in documents() if document.name not in named]))
+    return [(title, own) for title, own in groups if own]
 
 
-def _inline(tokens: Any, place: int, link: Callable[[str], str | None]) -> str:
-    name = tokens[place].content
-    inside = f"<code>{escape(name)}</code>"
-    within = sum({"link_open": 1, "link_close": -1}.get(token.type, 0) for token in tokens[:place])
-    address = None if within else link(name)
-    return inside if address is None else f'<a href="{escape(address)}">{inside}</a>'
-
-
-def _target(document: Document, target: str, copied: dict[str, str | bytes]) -> str:
+def _target(document: Document, address: str, target: str, copied: dict[str, str | bytes]) -> str:
     """Where a link of a page leads on the site: to pages by their new names, to copies of pictures and programs."""
     place = folder()
-    if place is None or re.match(r"[a-z]+:|#", target):
+    if place is None or re.match(r"[a-z]+:", target):
         return target
-    path, _, anchor = target.partition("#")
-    name = posixpath.normpath(posixpath.join(posixpath.dirname(document.name), path))
+    start, (path, _, heading) = posixpath.dirname(address), target.partition("#")
+    name = posixpath.normpath(posixpath.join(posixpath.dirname(document.name), path)) if path else f"{document.name}.md"
     if name.endswith(".md"):
-        found = next((other for other in documents() if f"{other.name}.md" == name), None)
-        if found is None:
+        other = next((other for other in documents() if f"{other.name}.md" == name), None)
+        if other is None:
             return "#"
-        start = posixpath.dirname(document.address)
-        return posixpath.relpath(found.address, start) + (f"#{anchor}" if anchor else "")
+        found = other.address_of(heading)
+        same = found.partition("#")[0] == address
+        return f"#{heading}" if same and heading in found else posixpath.relpath(found, start)
     file = place / name
     if file.suffix in _COPIED and file.is_file() and not name.startswith(".."):
         copied[f"docs/{name}"] = file.read_bytes() if file.suffix == ".png" else file.read_text(encoding="utf-8")
+        return posixpath.relpath(f"docs/{name}", start)
     return target

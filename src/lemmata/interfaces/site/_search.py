@@ -6,7 +6,7 @@ from typing import Any
 from lemmata.interfaces.search import Item, Shelf, claim_shelf, shelf, written
 
 from ._code import module_words
-from ._documents import Document, documents, sections_of
+from ._documents import Document, documents
 from ._front import questions
 from ._house import public_rooms
 from ._pages import claim_address, page, script, source_address
@@ -50,9 +50,9 @@ def _of_document(document: Document) -> list[Item]:
     """A thing for each section of a page."""
     found = []
     asked = " ".join(each["asked"] for each in questions() if each["page"] == document.address)
-    for anchor, heading, text in sections_of(document):
+    for anchor, heading, text in document.sections:
         title = f"{document.title}: {heading}" if heading else document.title
-        address = document.address + (f"#{anchor}" if anchor else "")
+        address = document.address_of(anchor)
         plain = _HIDDEN.sub(" ", text)
         fields = ((6.0, heading or f"{document.title} {asked}"), (3.0, document.title), (1.0, plain))
         found.append(Item(f"doc:{document.name}", title, address, "documentation", document.name, fields))

@@ -70,7 +70,7 @@ class CosineRamps(eqx.Module):
 
 
 class CosineClasses(Population[CosineRamps]):
-    """Functions of the largest amplitudes of a class, at 16 points.
+    """Functions with the largest amplitudes of a class, at 16 points.
 
     Attributes:
         longest: the length of the longest frequencies; None is 7 tau.
@@ -96,5 +96,5 @@ class CosineClasses(Population[CosineRamps]):
         return CosineRamps(functions, function, jnp.asarray(tau), self.radius * points_in_ball(x))
 
     def hypotheses(self, problem: CosineRamps) -> list[Hypothesis]:
-        sharp = Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "delta_tau is 1/tau")
+        sharp = Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "delta_tau equals 1/tau only then")
         return [sharp, in_unit_ball(problem.x, "points")]

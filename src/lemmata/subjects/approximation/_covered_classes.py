@@ -60,7 +60,7 @@ class AmplitudeLadder(eqx.Module):
 
 
 class AmplitudeLadders(Population[AmplitudeLadder]):
-    """Frequencies near 4, epsilon = 1e-4, the tau for which the bound of Lemma 1's proof is least."""
+    """Frequencies near 4, with epsilon = 1e-4 and the tau for which the bound in the proof of Lemma 1 is least."""
 
     settings = Space()
 
@@ -71,8 +71,14 @@ class AmplitudeLadders(Population[AmplitudeLadder]):
 
     def hypotheses(self, problem: AmplitudeLadder) -> list[Hypothesis]:
         return [
-            Hypothesis("the cover covers", problem.uncovered(), "<=", problem.epsilon, "definition (23)"),
-            Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1"),
+            Hypothesis(
+                "largest distance of a pair from the cover",
+                problem.uncovered(),
+                "<=",
+                problem.epsilon,
+                "the cover satisfies definition (23)",
+            ),
+            Hypothesis("tau is more than 4", problem.sharpness, ">", 4.0, "Lemma 1 assumes it"),
         ]
 
 
@@ -114,7 +120,7 @@ class Covered(eqx.Module):
 
 
 class CoveredCosines(Population[Covered]):
-    """Frequencies near 6 long, 16 functions, 32 points."""
+    """Frequencies of length near 6, with 16 functions and 32 points."""
 
     settings = Space(
         d=Integer(2, 1, 20, "dimension"),
@@ -137,9 +143,15 @@ class CoveredCosines(Population[Covered]):
         apart = jnp.hypot(*jnp.moveaxis(problem.parameters - problem.nearby(), 1, 0)) / problem.functions.sizes
         used = jnp.hypot(*jnp.moveaxis(problem.parameters, 1, 0)) / problem.functions.sizes
         return [
-            Hypothesis("f-hat is close to f", apart.max(), "<=", problem.epsilon, "at each frequency, over its size"),
-            Hypothesis("f is in the class", used.max(), "<=", 1.0, "amplitudes, over their largest"),
-            Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
+            Hypothesis(
+                "f-hat is close to f",
+                apart.max(),
+                "<=",
+                problem.epsilon,
+                "largest difference at a frequency, relative to its size",
+            ),
+            Hypothesis("f is in the class", used.max(), "<=", 1.0, "largest amplitude, relative to its bound"),
+            Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1 assumes it"),
             in_unit_ball(problem.x, "points"),
         ]
 
@@ -161,9 +173,9 @@ class FunctionsAtPoints(eqx.Module):
 
 
 class SinesAtPoints(Population[FunctionsAtPoints]):
-    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them with the steepest phase.
+    """Sines b sin(<k, x> + phase)/|k|, |b| <= 1, at 256 points; half of them have the steepest phase.
 
-    Each has a first moment of at most 1, and C_F = 1 for all asks most of the cover.
+    Each sine has a first moment of at most 1. C_F = 1 for all of them is the hardest case for the cover.
     """
 
     settings = Space(d=Integer(1, 1, 3, "dimension"), epsilon=Real(0.5, 0.05, 2.0, "precision"))
@@ -237,4 +249,6 @@ class RichClasses(Population[ClassesOfCosines]):
 
 
 def _normalised(values: Float[Array, "*s"]) -> Hypothesis:
-    return Hypothesis("|f(x) - f(0)| is at most C_F", jnp.abs(values).max(), "<=", 1.0, "the first moment")
+    return Hypothesis(
+        "|f(x) - f(0)| is at most C_F", jnp.abs(values).max(), "<=", 1.0, "the first moment of the class is C_F"
+    )

@@ -85,4 +85,7 @@ class FeaturePools(Population[FeaturePool]):
 
     def hypotheses(self, problem: FeaturePool) -> list[Hypothesis]:
         far = jnp.maximum(problem.thresholds - 1, -2 - problem.thresholds).max()
-        return [in_unit_ball(problem.x, "points"), Hypothesis("thresholds lie in [-2, 1]", far, "<=", 0.0, "Lemma 5")]
+        return [
+            in_unit_ball(problem.x, "points"),
+            Hypothesis("thresholds lie in [-2, 1]", far, "<=", 0.0, "Lemma 5 assumes it"),
+        ]

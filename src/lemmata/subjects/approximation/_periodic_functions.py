@@ -79,7 +79,7 @@ class Combined(eqx.Module):
 
 
 class CombinedClasses(Population[Combined]):
-    """Eight functions with eight frequencies, each with one that it has nearly for itself."""
+    """Eight functions of eight frequencies. Each function has one frequency nearly to itself."""
 
     # None: the lattice of the measurement fixes the sizes.
     settings = Space()

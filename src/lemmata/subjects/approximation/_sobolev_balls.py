@@ -35,7 +35,7 @@ class BudgetedBall(eqx.Module):
 
 
 class BudgetedBalls(Population[BudgetedBall]):
-    """Balls of H^s on the torus, s/d uniform between 1/2 and 5/4; n evenly on a logarithmic scale."""
+    """Balls of H^s on the torus, with s/d uniform between 1/2 and 5/4, and n log-uniform."""
 
     free = ("n",)
 
@@ -50,7 +50,9 @@ class BudgetedBalls(Population[BudgetedBall]):
         return BudgetedBall(ball, 100 * (setting["largest"] / 100) ** count)
 
     def hypotheses(self, problem: BudgetedBall) -> list[Hypothesis]:
-        enough = Hypothesis("n is at least 100", problem.n, ">=", 100.0, "log(n) is a number of dimensions")
+        enough = Hypothesis(
+            "n is at least 100", problem.n, ">=", 100.0, "floor(log n) is used as a number of dimensions"
+        )
         return [_smooth(problem.ball), enough]
 
 
@@ -84,9 +86,9 @@ class KernelSections(eqx.Module):
 
 
 class SectionsOnCircle(Population[KernelSections]):
-    """2m + 1 sections of exp(beta cos), beta uniform in [1/2, 8], in half of the problems with random phases.
+    """2m + 1 sections of exp(beta cos), with beta uniform in [1/2, 8]. Half of the problems have random phases.
 
-    The centres are equispaced in half of the problems, and uniform in the other.
+    The centres are equispaced in half of the problems, and uniformly random in the others.
     """
 
     free = ("centres",)
@@ -109,6 +111,10 @@ class SectionsOnCircle(Population[KernelSections]):
 
     def hypotheses(self, problem: KernelSections) -> list[Hypothesis]:
         many = Hypothesis(
-            "sections", len(problem.centres), "<", 2 * len(problem.amplitudes) - 1, "else nothing is left"
+            "sections",
+            len(problem.centres),
+            "<",
+            2 * len(problem.amplitudes) - 1,
+            "otherwise the sections span the whole space",
         )
         return [_smooth(problem.ball), many]

@@ -1,8 +1,9 @@
-"""Linear functions, and combinations of classes: two examples of section 2.3.
+"""Barron parameters of linear functions and of combinations of classes: two examples of section 2.3.
 
-This theory controls their Barron parameters in closed form. It assumes spectra without an atom at 0, which linear
-functions on the whole space have, and adds spectra of different classes, where the source takes the largest; it leaves
-unexplained which other classes have finite parameters.
+This theory gives the Barron parameters of these examples in closed form. For linear functions it assumes spectra
+without an atom at 0, as linear functions on the whole space have them. For combinations it adds the spectra of
+different classes, whereas the source takes the largest. The theory leaves unexplained which other classes have finite
+parameters.
 """
 
 import equinox as eqx
@@ -76,8 +77,14 @@ class Slopes(Population[Slope]):
 
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
         return [
-            Hypothesis("|a| is at most C_a", jnp.linalg.norm(problem.a), "<=", problem.functions.slope, "the class"),
-            Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5"),
+            Hypothesis(
+                "|a| is at most C_a",
+                jnp.linalg.norm(problem.a),
+                "<=",
+                problem.functions.slope,
+                "the function belongs to the class",
+            ),
+            Hypothesis("tau is more than 2", problem.sharpness, ">", 2.0, "Lemma 5 assumes it"),
         ]
 
 
@@ -125,23 +132,25 @@ def residuals_of_steps(
 
 
 class LinearFloor(Claim[Slope]):
-    """Whatever the law of features (u, t), the constants c_a and the weights |rho_a| <= C_a are, some linear function
-    of d variables with |a| = C_a is far from f_a = c_a + E rho_a phi(tau (<u, x> - t)), phi a ramp from 0 to 1:
+    """Let features be ramps phi(tau (<u, x> - t)) of slope tau, where phi rises from 0 to 1 and (u, t) has any
+    distribution. Let c_a be any constants and rho_a any weights with |rho_a| <= C_a, and let f_a = c_a + E rho_a
+    phi(tau (<u, x> - t)). Some linear function <a, x> of d variables with |a| = C_a is far from f_a:
 
         sup over |x| = 1 and |a| = C_a of |<a, x> - f_a(x)| >= C_a (1/d - E²/2) / E,     E = E|u_1|,
 
-    u uniform on the sphere; with weights of at most K C_a, 1/d - K E²/2 takes the place of 1/d - E²/2, which for K = 3
-    is positive from d = 11 on. For x and a at random and v = a/|a|, <a, x> <v, x> has the mean C_a/d; the mean over x
-    of phi <v, x> is <u, v> times a number between 0 and E/2, as phi rises from 0 to 1; |<v, x>| has the mean E. Judged
-    for the best of four laws of 400 steps, with weights of least squares.
+    where u in E|u_1| is uniform on the sphere. If the weights may be up to K C_a, replace 1/d - E²/2 by 1/d - K E²/2.
+    For K = 3, this is positive from d = 11 on. The proof draws x and a at random, with v = a/|a|. Then <a, x> <v, x>
+    has the mean C_a/d. The mean over x of phi <v, x> is <u, v> times a number between 0 and E/2, since phi rises from 0
+    to 1, and |<v, x>| has the mean E. The test uses the best of four distributions of 400 steps, with least squares
+    weights.
     """
 
-    title = "Linear functions need large weights"
+    title = "Random features with small weights miss some linear function"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="a lower bound, not in the source")
     stated = Kind.OWN
     population = Slopes()
     relation = AtLeast()
-    control = Control("twice as far", lambda bound, problem: 2 * bound)
+    control = Control("twice the bound", lambda bound, problem: 2 * bound)
     controls = "the distance of linear functions from sums of features with small weights"
     unexplained = "the least weights that serve all linear functions"
     trivial = 0.0
@@ -149,7 +158,15 @@ class LinearFloor(Claim[Slope]):
     def hypotheses(self, problem: Slope) -> list[Hypothesis]:
         """A slope of the largest size: a flatter function is nearer."""
         size, largest = jnp.linalg.norm(problem.a), problem.functions.slope
-        return [Hypothesis("|a| is C_a, to rounding", size, ">=", (1 - 1e-12) * largest, "the functions judged")]
+        return [
+            Hypothesis(
+                "|a| is C_a, to rounding",
+                size,
+                ">=",
+                (1 - 1e-12) * largest,
+                "the claim is about functions of the largest slope",
+            )
+        ]
 
     def predict(self, problem: Slope) -> Array:
         d, mean = problem.functions.dimension, mean_projection(problem.functions.dimension)
@@ -165,16 +182,18 @@ class LinearFloor(Claim[Slope]):
 
 
 class LinearLimit(Claim[Slope]):
-    """One linear function is a limit of moment |a|: for e > 0, sin(e <a, x>)/e is within e² |a|³ / 6 of <a, x> on the
-    unit ball, and its spectrum, at the frequencies e a and -e a, has the first moment |a|.
+    """Let <a, x> be a linear function on the unit ball, and let e > 0. The function sin(e <a, x>)/e is within e² |a|³ /
+    6 of <a, x>. Its spectrum lies at the frequencies e a and -e a, and has the first moment |a|.
     """
 
-    title = "One linear function as a limit"
+    title = "A single linear function is a limit of functions with first moment |a|"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="one at a time, as a limit")
     stated = Kind.OWN
     population = Slopes()
     relation = AtMost()
-    control = Control("a hundredth less", lambda bounds, problem: 0.99 * bounds)  # both are attained, to e²/20
+    control = Control(
+        "both values are smaller by a hundredth", lambda bounds, problem: 0.99 * bounds
+    )  # both are attained, to e²/20
     controls = _LINEAR
     unexplained = _GROWTH
 
@@ -203,24 +222,24 @@ class LinearLimit(Claim[Slope]):
 
 
 class LinearParameter(Claim[Slope]):
-    """All linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b at once, by spectra without mass at
-    the frequency 0, need frequencies in all directions u, and have the Barron parameter
+    """Consider all linear functions <a, x> + b of d variables with |a| <= C_a and |b| <= C_b, represented by spectra
+    without mass at the frequency 0. They need frequencies in all directions u. Their Barron parameter is
 
         C_F = C_b + C_a / E|u_1| = C_b + C_a sqrt(pi) Gamma((d+1)/2) / Gamma(d/2),
 
-    u uniform on the sphere. It serves: <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. Nothing less does, since
-    |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean over |a| = C_a is
-    C_a E|u_1| integral of |omega| F_sup. With a point mass at 0, as equation (20) allows, the parameter is C_a + C_b;
-    the integral of ramps leaves the frequency 0 out.
+    where u is uniform on the sphere. This value is sufficient, since <a, x> = (|a| / E|u_1|) E sign(<u, a>) <u, x>. It
+    is also necessary, since |a|² = integral of <i omega, a> F_f <= integral of |<omega, a>| F_sup, whose mean over |a|
+    = C_a is C_a E|u_1| integral of |omega| F_sup. With a point mass at 0, which equation (20) allows, the parameter is
+    C_a + C_b. The integral of ramps leaves the frequency 0 out.
     """
 
-    title = "The Barron parameter of linear functions"
+    title = "The Barron parameter of all linear functions grows like sqrt(d)"
     source = Source("li2025incontext", "Section 2.3, linear functions", note="without mass at the frequency 0")
     stated = Kind.REPAIR
     population = Slopes()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the moment C_a is enough", lambda value, problem: value * mean_projection(problem.functions.dimension)
+        "the moment C_a suffices", lambda value, problem: value * mean_projection(problem.functions.dimension)
     )
     controls = _LINEAR
     unexplained = _GROWTH
@@ -266,20 +285,20 @@ def sum_of_parameters(problem: Combined) -> Float[Array, ""]:
 
 
 class CombinationAsPrinted(Claim[Combined]):
-    """As printed: the combinations <a, f> + b, |a|_1 <= C_a and |b| <= C_b, of functions f_i of classes with the Barron
-    parameters C_i have
+    """The source says, as printed: let functions f_i belong to classes with the Barron parameters C_i. The combinations
+    <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
 
         C <= 2 C_a max_i C_i + C_b.
 
-    The proof takes the integral of the largest of several spectra for the largest of their integrals. Spectra that do
-    not overlap add up. Two classes obey the bound; here there are eight of one function each.
+    The proof confuses the integral of the largest of several spectra with the largest of their integrals. The moments
+    of spectra that do not overlap add up. Two classes obey the bound. The test uses eight classes of one function each.
     """
 
-    title = "The Barron parameter of combinations, as printed"
+    title = "As printed, combinations have at most twice the largest Barron parameter"
     source = Source("li2025incontext", "Section 2.3, linear combinations")
     population = CombinedClasses()
     relation = AtMost()
-    control = Control("without the factor 2", lambda bound, problem: (bound + problem.shift) / 2)
+    control = Control("the bound without the factor 2", lambda bound, problem: (bound + problem.shift) / 2)
     controls = _COMBINATIONS
     unexplained = _OVERLAP
     passage = Passage(
@@ -304,21 +323,21 @@ class CombinationAsPrinted(Claim[Combined]):
 
 
 class Combination(Claim[Combined]):
-    """The combinations <a, f> + b, |a|_1 <= C_a and |b| <= C_b, of functions f_i of classes whose spectra have the
-    largest moduli F_i^sup have the Barron parameter
+    """Let functions f_i belong to classes, and let F_i^sup be the largest modulus of the spectra of class i. The
+    combinations <a, f> + b with |a|_1 <= C_a and |b| <= C_b have the Barron parameter
 
         C = C_b + C_a (max_i sup |f_i(0)| + integral of |omega| max_i F_i^sup)
          <= C_b + C_a (max_i sup |f_i(0)| + sum_i integral of |omega| F_i^sup),
 
-    the two being equal where the spectra do not overlap.
+    with equality if the spectra do not overlap.
     """
 
-    title = "The Barron parameter of combinations"
+    title = "The Barron parameter of combinations of classes"
     source = Source("li2025incontext", "Section 2.3, linear combinations", note="corrected")
     population = CombinedClasses()
     corrects = CombinationAsPrinted
     relation = AtMost()
-    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    control = Control("three quarters of the bound", lambda bound, problem: 0.75 * bound)
     controls = _COMBINATIONS
     unexplained = _OVERLAP
 

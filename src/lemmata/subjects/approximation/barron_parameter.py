@@ -1,10 +1,10 @@
-"""The Barron parameter: the first moment of a spectrum, by closed forms and by numbers.
+"""The Barron parameter: the first moment of a spectrum, by closed forms and by numerical integration.
 
-This theory controls what a function, or a class, costs by sup |f(0)| + integral of |omega| F_sup(omega). It assumes a
-Fourier representation on the unit ball, by the function itself or by an extension; it leaves unexplained which
-extension is the cheapest.
+This theory controls the Barron parameter sup |f(0)| + integral of |omega| F_sup(omega) of a function or a class. It
+assumes a Fourier representation on the unit ball, of the function itself or of an extension. It leaves unexplained
+which extension has the smallest parameter.
 
-`lemmata.functions` computes it: of a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
+`lemmata.functions` computes it: for a class (`barron_parameter`), from a Fourier transform (`spectral_moment`), from
 values (`moment_from_grid` and `moment_from_samples`), and by closed forms and bounds (`gaussian_moment`,
 `ridge_moment`, `logistic_moment`, `radial_moment`, `positive_definite_bound`, `combination_moment`, `product_moment`,
 `polynomial_bound`).
@@ -50,7 +50,7 @@ class Bump(eqx.Module):
 
 
 class BumpClasses(Population[Bump]):
-    """Bumps of lognormal scales."""
+    """Gaussian bumps with lognormal scales."""
 
     settings = Space(d=Integer(3, 1, 20, "dimension"))
 
@@ -98,7 +98,7 @@ class RidgePolynomials(Population[RidgePolynomial]):
     """Polynomials with normal coefficients."""
 
     free = ("coefficients", "period")
-    settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "of the extension"))
+    settings = Space(degree=Integer(3, 1, 12, "degree"), period=Real(4.0, 2.1, 20.0, "period of the extension"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RidgePolynomial:
         coefficients = jax.random.normal(key, (setting["degree"] + 1,))
@@ -108,8 +108,8 @@ class RidgePolynomials(Population[RidgePolynomial]):
         return [Hypothesis("the period is more than 2", problem.period, ">", 2.0, "the length of [-1, 1]")]
 
 
-_NO_BOUND = "a first moment has no bound of its own"
-NINE_TENTHS = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+_NO_BOUND = "a first moment has no trivial bound"
+NINE_TENTHS = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
 
 
 def lattice(side: int = 16) -> tuple[Float[Array, "n two"], Float[Array, "n two"]]:
@@ -148,21 +148,23 @@ def parameter_by_functions(problem: Periodic, order: int) -> Float[Array, ""]:
 
 
 class GradientParameter(Claim[Periodic]):
-    """The Barron parameter by spectra of gradients is the one by spectra of functions: with sup over the class and
-    Fourier coefficients F(k) at the frequencies k,
+    """Let F(k) be Fourier coefficients at the frequencies k, and take the supremum over a class of functions. The
+    Barron parameter from the spectra of gradients equals that from the spectra of the functions:
 
-        sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|,
+        sup |f(0)| + sum_k sup |F_{grad f}(k)|_2 = sup |f(0)| + sum_k |k|_2 sup |F_f(k)|.
 
-    here for finite classes of periodic functions, where integrals are sums.
+    The test uses finite classes of periodic functions, for which integrals are sums.
     """
 
-    title = "The Barron parameter by gradients"
+    title = "The Barron parameter from spectra of gradients equals that from spectra of functions"
     source = Source("li2025incontext", "(20)")
     population = PeriodicFunctions()
     relation = Equal()
-    control = Control("the l_1 norm of omega", lambda value, problem: parameter_by_functions(problem, 1))
+    control = Control(
+        "the l_1 norm of omega replaces the l_2 norm", lambda value, problem: parameter_by_functions(problem, 1)
+    )
     controls = "the Barron parameter of a class"
-    unexplained = "functions whose gradient has a spectrum at 0, as linear ones have"
+    unexplained = "functions whose gradient has mass at the frequency 0, as linear functions do"
     condition = 16.0  # rounding in each of 256 coefficients
 
     def predict(self, problem: Periodic) -> Array:
@@ -180,15 +182,16 @@ class GradientParameter(Claim[Periodic]):
 
 
 class GaussianParameter(Claim[Bump]):
-    """The sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables, sum |q_k| <= 1, have, with F_sup
-    the largest modulus of their spectra,
+    """Consider the sums of Gaussian bumps sum_k q_k exp(-scale² |x - c_k|²/2) of d variables with sum |q_k| <= 1. Let
+    F_sup be the largest modulus of their spectra. Then
 
-        integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d):
+        integral of |omega| F_sup(omega) = scale sqrt(2) Gamma((d+1)/2) / Gamma(d/2) <= scale sqrt(d).
 
-    the mean length of a normal vector, here by integration over random frequencies of another law.
+    The middle is scale times the mean length of a standard normal vector. The test integrates over random frequencies
+    of another distribution.
     """
 
-    title = "The Barron parameter of Gaussians"
+    title = "The Barron parameter of sums of Gaussian bumps"
     source = Source("barron1993", "Section IX", note="Gaussian functions, with the constant")
     population = BumpClasses()
     relation = EqualInMean(resolution=0.02)
@@ -211,14 +214,15 @@ class GaussianParameter(Claim[Bump]):
 
 
 class PositiveDefiniteBound(Claim[Mixture]):
-    """A positive definite f, whose spectrum F is not negative, has
+    """Let f be a positive definite function, so that its spectrum F is not negative. Then
 
-        C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0):
+        C_f = integral of |omega| F(omega) <= sqrt(-f(0) times the Laplacian of f at 0).
 
-    the integrals of F and |omega|² F are f(0) and minus the Laplacian, and Cauchy's inequality gives what lies between.
+    The integrals of F and |omega|² F are f(0) and minus the Laplacian. Cauchy's inequality bounds the integral of
+    |omega| F between them.
     """
 
-    title = "The Barron parameter of positive definite functions"
+    title = "An upper bound on the Barron parameter of positive definite functions"
     source = Source("barron1993", "Section IX", note="positive definite functions")
     population = PositiveMixtures()
     relation = AtMost()
@@ -237,22 +241,23 @@ class PositiveDefiniteBound(Claim[Mixture]):
 
 
 class PolynomialBound(Claim[RidgePolynomial]):
-    """A polynomial p(<u, x>), |u| = 1, agrees on the unit ball with a function of <u, x> of any period P > 2 that has
-    Fourier coefficients c_m at the frequencies omega_m = 2 pi m / P with
+    """Let p(<u, x>) with |u| = 1 be a polynomial on the unit ball, and let P > 2 be a period. The polynomial agrees on
+    the ball with a function g of <u, x> of period P, which has Fourier coefficients c_m at the frequencies omega_m = 2
+    pi m / P with
 
         sum_m |omega_m| |c_m| <= (P / sqrt(12)) times the root mean square of g'' over a period,
 
-    g being p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
-    sense of the theory: it leaves out 0, and has a finite moment.
+    where g is p on [-1, 1], continued by a cubic with continuous slopes. The atoms at omega_m u are a spectrum in the
+    sense of the theory, which leaves out 0 and has a finite moment.
     """
 
-    title = "The Barron parameter of polynomials on the ball"
+    title = "A bound on the Barron parameter of a polynomial on the unit ball"
     source = Source("barron1993", "Section IX", note="polynomials, by a periodic extension")
     population = RidgePolynomials()
     relation = AtMost()
     control = NINE_TENTHS
     controls = "the first moment of an extension of a polynomial"
-    unexplained = "the cheapest extension"
+    unexplained = "the extension with the smallest moment"
     trivial = _NO_BOUND
 
     def predict(self, problem: RidgePolynomial) -> Array:

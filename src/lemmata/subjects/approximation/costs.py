@@ -1,8 +1,8 @@
-"""What layers on sequences cost: orders in the length of the sequence and in the number of parameters.
+"""The cost of layers on sequences: orders in the length of the sequence and in the number of parameters.
 
-This theory controls the number of floating-point operations, as the compiler counts them in the program before its
-optimisation, and the working memory of the compiled program. It leaves unexplained times, which caches and threads
-decide, and the cost of training.
+This theory controls the number of floating-point operations, as the compiler counts them in the program before
+optimisation, and the working memory of the compiled program. It leaves unexplained running times, which depend on
+caches and threads, and the cost of training.
 """
 
 import functools
@@ -27,7 +27,7 @@ class SequenceLayer(eqx.Module):
 
 
 class SequenceLayers(Population[SequenceLayer]):
-    """The largest number of channels or half of it, by a fair coin. Not for compiled trials."""
+    """Layers with the largest number of channels or half of it, with equal probability. Trials are not compiled."""
 
     def settings(self) -> Space:
         width = Integer(64, 16, 128, "the largest number of channels", step=16, corners=(32, 64))
@@ -39,8 +39,8 @@ class SequenceLayers(Population[SequenceLayer]):
 
     def hypotheses(self, problem: SequenceLayer) -> list[Hypothesis]:
         return [
-            Hypothesis("channels", problem.width, ">=", 1, "sizes"),
-            Hypothesis("positions", problem.length, ">=", 1, "sizes"),
+            Hypothesis("channels", problem.width, ">=", 1, "the layer is not empty"),
+            Hypothesis("positions", problem.length, ">=", 1, "the layer is not empty"),
         ]
 
 
@@ -102,17 +102,17 @@ def working_memory(mixer: Callable, length: int, width: int) -> float:
 
 
 class AttentionOperationsInLength(Claim[SequenceLayer]):
-    """The operations of softmax attention on T positions grow like T². Counted are scores, softmax and weighted means,
-    without projections, at 8 to 128 channels and T from 512 on.
+    """Let a sequence have T positions and 8 to 128 channels, with T from 512 on. The number of operations of softmax
+    attention grows like T². The count includes scores, softmax and weighted means, without projections.
     """
 
-    title = "Attention costs the square of the length"
+    title = "The operations of softmax attention grow like the square of the length"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS)
     control = Control("T^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "floating-point operations"
-    unexplained = "times"
+    unexplained = "running times"
     traced = False
     trials = 8
     predict = 2.0
@@ -122,15 +122,17 @@ class AttentionOperationsInLength(Claim[SequenceLayer]):
 
 
 class RecurrenceOperationsInLength(Claim[SequenceLayer]):
-    """The operations of a diagonal linear recurrence on T positions, computed by an associative scan, grow like T."""
+    """Compute a diagonal linear recurrence on T positions by an associative scan. The number of operations grows like
+    T.
+    """
 
-    title = "A linear recurrence costs the length"
+    title = "The operations of a diagonal linear recurrence grow like the length"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS)
     control = Control("T^(3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "floating-point operations"
-    unexplained = "times; recurrences whose states are mixed by a full matrix"
+    unexplained = "running times; recurrences whose states are mixed by a full matrix"
     traced = False
     trials = 8
     predict = 1.0
@@ -140,17 +142,17 @@ class RecurrenceOperationsInLength(Claim[SequenceLayer]):
 
 
 class ConvolutionOperationsInLength(Claim[SequenceLayer]):
-    """The operations of a long convolution on T positions, computed by fast Fourier transforms of length 2T, grow like
-    T log(2T). Between T = 512 and 4096 that is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic scales.
+    """Compute a long convolution on T positions by fast Fourier transforms of length 2T. The number of operations grows
+    like T log(2T). Between T = 512 and 4096, this is a slope of 1 + log(13/10)/log(8) = 1.126 on logarithmic scales.
     """
 
-    title = "A long convolution costs the length times its logarithm"
+    title = "The operations of a long convolution grow like the length times its logarithm"
     source = _COST
     population = SequenceLayers()
     relation = Rate("T", _LENGTHS, margin=0.02, resolution=0.03)
     control = Control("T, without the logarithm", lambda exponent, problem: exponent - math.log(1.3) / math.log(8))
     controls = "floating-point operations"
-    unexplained = "times"
+    unexplained = "running times"
     traced = False
     trials = 8
 
@@ -162,18 +164,18 @@ class ConvolutionOperationsInLength(Claim[SequenceLayer]):
 
 
 class BlockedAttentionMemory(Claim[SequenceLayer]):
-    """Softmax attention computed from blocks of queries and keys with running maxima, exactly the same numbers, holds
-    beside its input and output a memory that does not grow with the number T of positions: quadratic cost is a cost in
-    operations and not in memory.
+    """Compute softmax attention from blocks of queries and keys with running maxima, which gives exactly the same
+    numbers. The memory in addition to input and output does not grow with the number T of positions. So attention is
+    quadratic in operations, but not in memory.
     """
 
-    title = "Blocked attention works in constant memory"
+    title = "The working memory of blocked attention does not grow with the length"
     source = Source("dao2022", "main result", note="the order of the working memory")
     population = SequenceLayers()
     relation = Rate("T", (512.0, 1024.0, 2048.0))
     control = Control("T^(1/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "bytes held beside input and output"
-    unexplained = "the gradient, for which weights are computed again"
+    controls = "bytes of memory in addition to input and output"
+    unexplained = "the gradient, for which the weights are computed again"
     traced = False
     trials = 4
     predict = 0.0
@@ -203,11 +205,12 @@ _PARAMETERS = tuple(12.0 * width**2 for width in (64, 128, 256, 512))
 
 
 class OperationsLinearInParameters(Claim[SequenceLayer]):
-    """At a fixed number of positions the operations of a transformer layer grow like the number n of its parameters:
-    each parameter is multiplied once at every position, and the scores take a share that falls with the width.
+    """Let a transformer layer with n parameters act on a fixed number of positions. The number of operations grows like
+    n. The reason is that each parameter is multiplied once at every position, and the share of the scores falls with
+    the width.
     """
 
-    title = "Operations of a transformer layer are linear in its parameters"
+    title = "The operations of a transformer layer grow like the number of its parameters"
     source = Source("foundation2025", "Theorem 1, part 1", "Abstract, rates", note="the order in n, which is below n²")
     stated = Kind.OWN
     population = SequenceLayers()
@@ -215,7 +218,7 @@ class OperationsLinearInParameters(Claim[SequenceLayer]):
     relation = Rate("n", _PARAMETERS)
     control = Control("n^(3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "floating-point operations of a transformer layer at a fixed length"
-    unexplained = "times"
+    unexplained = "running times"
     traced = False
     trials = 4
     predict = 1.0

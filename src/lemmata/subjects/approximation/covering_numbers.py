@@ -1,13 +1,13 @@
 """Covering numbers: of the ball, of pairs (f, x) as Theorem 1 counts them, and of classes in the supremum norm.
 
-This theory controls over how many cases a union bound goes, and with it how many features suffice. It assumes a finite
-Barron parameter; it leaves unexplained classes with infinitely many parameters, whose covers in the supremum norm are
+This theory controls the number of cases in a union bound, and with it how many features suffice. It assumes a finite
+Barron parameter. It leaves unexplained classes with infinitely many parameters, whose covers in the supremum norm are
 not counted here.
 
-The cover (23) of pairs counts values alone: its size does not depend on the class. The proof of Lemma 1 takes one
-function of the cover for all x, and that a cover of pairs does not give; a product of a cover of the class in the
-supremum norm and one of the ball does. So `lemmata.functions.required_features` counts the product. Without any cover,
-`approximation.features_without_covers` says what holds for a whole class.
+The cover (23) of pairs counts only values, so its size does not depend on the class. The proof of Lemma 1 takes one
+function of the cover for all x, but a cover of pairs does not give one. The product of a cover of the class in the
+supremum norm and a cover of the ball does. So `lemmata.functions.required_features` counts the product. The section
+`approximation.features_without_covers` states what holds for a whole class without any cover.
 """
 
 import jax
@@ -55,26 +55,27 @@ def close_pairs(x: Float[Array, "m d"], values: Float[Array, " m"], epsilon: flo
 
 
 class PairCover(Claim[FunctionsAtPoints]):
-    """A smallest epsilon-cover (23) of all pairs (f, x), f of a class with the Barron parameter C_F and x in the unit
-    ball of d dimensions, in |x - x'| and |f(x) - f(0) - f'(x') + f'(0)| / C_F, has at most
+    """Let f range over a class with the Barron parameter C_F, and x over the unit ball of d dimensions. Measure the
+    distance of pairs (f, x) by |x - x'| and |f(x) - f(0) - f'(x') + f'(0)| / C_F. A smallest epsilon-cover (23) of all
+    pairs has at most
 
         (1 + 4/epsilon)^d (1 + 2/epsilon)
 
-    elements, whatever the class: no element of another pair's cell is needed. A set of pairs of which none covers
-    another, as a greedy cover is, has no more either.
+    elements, whatever the class. The reason is that no element of the cell of another pair is needed. The bound also
+    holds for a set of pairs of which none covers another, such as a greedy cover.
     """
 
-    title = "The cover of pairs does not see the class"
+    title = "A bound on the cover of pairs (f, x) that does not depend on the class"
     source = Source("li2025incontext", "(23)")
     population = SinesAtPoints()
     relation = AtMost()
     control = Control(
-        "an eighth of it",
+        "an eighth of the bound",
         lambda bound, problem: bound / 8,
-        loose="cells of half the precision are counted, and values reach C_F only at the boundary",
+        loose="the bound counts cells of half the precision, and values reach C_F only at the boundary",
     )
     controls = "the covering number of Theorem 1"
-    unexplained = "what a cover would have to be for the proof of Lemma 1"
+    unexplained = "which cover the proof of Lemma 1 needs"
 
     def predict(self, problem: FunctionsAtPoints) -> Array:
         return jnp.exp(log_pair_cover(problem.dimension, problem.epsilon))
@@ -89,20 +90,21 @@ class PairCover(Claim[FunctionsAtPoints]):
 
 
 class PairCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """The cover (23) of all pairs (f, x), f of the class of all sums of a_k sin(k w x)/(k w) and
-    b_k (cos(k w x) - 1)/(k w) with k up to m and the sum of |a_k| and |b_k| at most C_F = 1, has for m = 2, 4 and 8 as
-    many elements as for m = 1: the classes are nested, and none reaches a value at a point that one frequency does not.
-    Counted is the cover by columns: points in cells of length 2 epsilon, and in each of them the values up to the
-    largest, max(|sin(w x)|, 1 - cos(w x))/w for m = 1, in intervals of that length.
+    """Consider the class of all sums of a_k sin(k w x)/(k w) and b_k (cos(k w x) - 1)/(k w), for k up to m, such that
+    the sum of |a_k| and |b_k| is at most C_F = 1. The cover (23) of all pairs (f, x) has as many elements for m = 2, 4
+    and 8 as for m = 1. The reason is that the classes are nested, and none reaches a value at a point that one
+    frequency does not reach. The test counts the cover by columns. It divides the points into cells of length 2
+    epsilon. In each cell, it divides the values up to the largest, max(|sin(w x)|, 1 - cos(w x))/w for m = 1, into
+    intervals of that length.
     """
 
-    title = "The cover of pairs of richer classes"
+    title = "Covers of pairs do not grow with the richness of the class"
     source = Source("li2025incontext", "(23)", "Section 3, complexity of classes")
     stated = Kind.OWN
-    reading = "classes whose C_F is 1 for every m; at first values were divided by 2 m, which made covers smaller"
+    reading = "C_F is 1 for every m; a first version divided the values by 2 m, which made the covers smaller"
     population = RichClasses()
     relation = Equal()
-    control = Control("a tenth more", lambda count, problem: 1.1 * count)
+    control = Control("a tenth more elements", lambda count, problem: 1.1 * count)
     controls = "covering numbers of classes of functions"
     unexplained = "the size of the smallest covers"
 
@@ -128,18 +130,19 @@ def _columns(problem: ClassesOfCosines, largest: Float[Array, " n"]) -> Float[Ar
 
 
 class ClassCoverOfRichClasses(Claim[ClassesOfCosines]):
-    """A class with C_F = 1 and m frequencies holds functions of which no two are within epsilon in the supremum norm,
-    so that a cover of it to epsilon/2 has at least as many elements. Of its sums of two waves with coefficients that
-    are multiples of 1/2, a greedy choice of such functions grows with m = 1, 2, 4.
+    """Consider a class with C_F = 1 and m frequencies. It contains functions of which no two are within epsilon in the
+    supremum norm. Any cover of the class to epsilon/2 has at least as many elements as there are such functions. The
+    test makes a greedy choice among the sums of two waves whose coefficients are multiples of 1/2. The number of chosen
+    functions grows with m = 1, 2, 4.
     """
 
-    title = "The supremum cover of richer classes"
+    title = "Supremum norm covers grow with the richness of the class"
     source = Source("li2025incontext", "Section 3, complexity of classes", note="with a cover of functions")
     stated = Kind.OWN
-    reading = "at first 128 functions of each class were drawn, which is fewer than a cover has for m = 4"
+    reading = "a first version drew 128 functions of each class, which is fewer than a cover has for m = 4"
     population = RichClasses()
     relation = Order("m", RICHNESS[:3])
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("the number falls with m", lambda sign, problem: -sign)
     controls = "covering numbers of classes of functions"
     unexplained = "the size of the smallest covers"
     trials = 32

@@ -1,19 +1,21 @@
 """Features that serve a whole class, without a cover of the class: what remains true of Lemma 1.
 
-This theory controls the largest distance, over a class, between functions and the span of n random ramps, with
-coefficients of bounded l_1 norm. It assumes a class with M = integral of |omega| F_sup finite and features from its
-law; it leaves unexplained which coefficients do it, since the proof is by duality.
+This theory controls the largest distance, over a class, between its functions and the span of n random ramps with
+coefficients of bounded l_1 norm. It assumes that M = integral of |omega| F_sup of the class is finite, and that
+features are drawn from the distribution of the class. It leaves unexplained which coefficients attain the distance,
+since the proof is by duality.
 
-The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, the mean over features theta = (u, t) of its
-law (`approximation.ramp_integrals`). For a norm whose dual ball is B, and A the span of the constant and of n features
-with coefficients of at most 3 M/n each,
+The class lies within M/(4 tau) of all g = E rho phi, |rho(theta)| <= 3 M, where the mean is over features theta = (u,
+t) of its distribution (`approximation.ramp_integrals`). For a norm with dual ball B, let A be the span of the constant
+and of n features with coefficients of at most 3 M/n each. Then
 
     sup over g of dist(g, A) = 3 M sup { E|phi_mu| - P_n|phi_mu| : mu in B, mu(1) = 0 },
 
-phi_mu the integral of phi over mu and P_n the mean over the n features: dist(g, A) is the largest, over mu, of the
-integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|, and the integral of g, E rho phi_mu, is largest at
-rho = 3 M sign(phi_mu). What is left is the deviation of a mean, uniformly over mu: symmetrisation and contraction bound
-its expectation, McDiarmid's inequality (one feature moves it by at most 1/(2n), since |phi_mu| <= 1/2) its excess.
+where phi_mu is the integral of phi over mu and P_n the mean over the n features. The reason is that dist(g, A) is the
+largest value, over mu, of the integral of g over mu minus (3 M/n) sum |phi_mu(theta_i)|. The integral of g, E rho
+phi_mu, is largest at rho = 3 M sign(phi_mu). What is left is the deviation of a mean, uniformly over mu. Symmetrisation
+and contraction bound its expectation. McDiarmid's inequality bounds its excess: one feature moves it by at most 1/(2n),
+since |phi_mu| <= 1/2.
 """
 
 import math
@@ -103,9 +105,12 @@ class SlowCosines(Population[CosineExamples]):
 _DELTA, _REPEATS, _GAP = 0.1, 4, 3e-3
 _NUMBERS = (32.0, 64.0, 128.0, 256.0, 512.0)
 _DISTANCE = "the largest distance over a class from the span of random features"
-_WHICH = "which coefficients do it, and why thresholds spread over [-2, 1] do far better than the worst half-spaces"
+_WHICH = (
+    "which coefficients attain the distance, and why thresholds spread over [-2, 1] do far better than "
+    "the worst half-spaces"
+)
 _LEMMA = Source("li2025incontext", "Lemma 1", "(27)", note="without a cover; not in the source")
-_QUARTER = Control("a quarter of it", lambda bound, problem: bound / 4)
+_QUARTER = Control("a quarter of the bound", lambda bound, problem: bound / 4)
 
 
 def log_cells(features: int, dimension: int) -> float:
@@ -148,27 +153,27 @@ def best_constant_of_class(problem: FeaturePool) -> Float[Array, ""]:
 
 
 class WholeClassWithoutCover(Claim[FeaturePool]):
-    """Let n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), be drawn from the law of a
-    class on the unit ball of R^d with M = integral of |omega| F_sup. With probability at least 1 - delta every f of the
-    class, however rich it is, has coefficients with sum |c_i| <= 3 M and
+    """Let n ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), phi(s) = min(max(s + 1/2, 0), 1), be drawn from the
+    distribution of a class on the unit ball of R^d with M = integral of |omega| F_sup. With probability at least 1 -
+    delta, every f of the class has coefficients with sum |c_i| <= 3 M and
 
         sup over |x| <= 1 of |f(x) - c_0 - sum_i c_i phi_i(x)|
             <= M (1/(4 tau) + 3 w + (3/2) sqrt(log(1/delta) / (2n))),
-        w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ),
+        w = min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    where Lemma 1 has the logarithm of a covering number. Judged over all f = E rho phi with |rho| <= 3 M = 1, for which
-    the term 1/(4 tau) is not needed.
+    This holds however rich the class is. Lemma 1 has the logarithm of a covering number instead. The test uses all f =
+    E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
-    title = "Random features for a whole class, without a cover"
+    title = "Random ramps approximate a whole class uniformly, without a cover of the class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1, features=512)
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "a tenth of it",
+        "a tenth of the bound",
         lambda bound, problem: bound / 10,
-        loose="cells are counted for the worst half-spaces, and thresholds that are spread do better",
+        loose="the bound counts cells for the worst half-spaces, and thresholds that are spread do better",
     )
     controls = _DISTANCE
     unexplained = _WHICH
@@ -186,16 +191,17 @@ class WholeClassWithoutCover(Claim[FeaturePool]):
 
 
 class WholeClassByComplexity(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from the law of a class with M = integral of |omega| F_sup. With probability at least
-    1 - delta every f of the class has coefficients with sum |c_i| <= 3 M and, for signs eps_i = +-1 at random,
+    """Let n ramps phi_i be drawn from the distribution of a class with M = integral of |omega| F_sup, and let eps_i =
+    +-1 be random signs. With probability at least 1 - delta, every f of the class has coefficients with sum |c_i| <= 3
+    M and
 
         sup over x of |f(x) - c_0 - sum_i c_i phi_i(x)| <= M (1/(4 tau) + 3 W_n + (3/2) sqrt(log(1/delta) / (2n))),
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x).
 
-    Judged over all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
+    The test uses all f = E rho phi with |rho| <= 3 M = 1, for which the term 1/(4 tau) is not needed.
     """
 
-    title = "Random features for a whole class, by their complexity"
+    title = "The complexity of random ramps bounds their uniform error over a whole class"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools()
@@ -216,18 +222,18 @@ class WholeClassByComplexity(Claim[FeaturePool]):
 
 
 class WidthOfRamps(Claim[FeaturePool]):
-    """For n ramps phi_i of d variables, drawn from any law, and random signs eps_i = +-1,
+    """Let n ramps phi_i of d variables be drawn from any distribution, and let eps_i = +-1 be random signs. Then
 
         W_n = E (1/n) [max over x - min over x] of sum_i eps_i phi_i(x)
            <= min( sqrt(2 log(sum over k <= d of C(n, k)) / n),  4.93 sqrt(d/n) ).
 
-    A ramp is a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2, and n hyperplanes cut R^d into at most
-    sum C(n, k) cells, on each of which the vector of (1(.) - 1/2)_i is constant and sqrt(n)/2 long: Massart's lemma for
-    the maximum and for the minimum is the first bound. The second chains nets of the cells, whose sizes Haussler's
-    lemma bounds by e (d+1) (2e/eps²)^d.
+    The proof writes a ramp as a mean of half-spaces, 1(<u, x> > t + s/tau) over |s| <= 1/2. The n hyperplanes cut R^d
+    into at most sum C(n, k) cells. On each cell, the vector of (1(.) - 1/2)_i is constant and sqrt(n)/2 long. Massart's
+    lemma for the maximum and for the minimum gives the first bound. The second bound chains nets of the cells, whose
+    sizes are at most e (d+1) (2e/eps²)^d by Haussler's lemma.
     """
 
-    title = "The complexity of ramps"
+    title = "An upper bound on the complexity of random ramps"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=1)
@@ -246,19 +252,19 @@ class WidthOfRamps(Claim[FeaturePool]):
 
 
 class WholeClassInMeanSquare(Claim[FeaturePool]):
-    """Let n ramps phi_i be drawn from the law of a class with M = integral of |omega| F_sup, and nu be any law of
-    inputs x. In mean over the features, the largest distance in L2(nu) over the whole class from c_0 + sum_i c_i phi_i
-    with sum |c_i| <= 3 M is at most
+    """Let n ramps phi_i be drawn from the distribution of a class with M = integral of |omega| F_sup, and let nu be any
+    distribution of inputs x. Consider the largest L2(nu) distance over the whole class from c_0 + sum_i c_i phi_i with
+    sum |c_i| <= 3 M. Its mean over the features is at most
 
         M (1/(4 tau) + 6 s / sqrt(n)),     s² = mean over features of the variance of phi under nu <= 1/4,
 
-    whatever the class and the dimension; with probability 1 - delta it is at most (3/2) M sqrt(log(1/delta) / (2n))
-    more. Weights h of mean 0 and mean square 1 take the place of measures:
-    2 E sup_h (1/n) sum eps_i <phi_i, h> = 2 E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). Judged over all
-    f = E rho phi with |rho| <= 3 M = 1, for nu of equal masses at 24 points, with the mean over 4 draws.
+    whatever the class and the dimension. With probability 1 - delta, it is at most (3/2) M sqrt(log(1/delta) / (2n))
+    more. In the proof, weights h of mean 0 and mean square 1 replace measures: 2 E sup_h (1/n) sum eps_i <phi_i, h> = 2
+    E |(1/n) sum eps_i (phi_i - mean)| <= 2 s/sqrt(n). The test uses all f = E rho phi with |rho| <= 3 M = 1, for nu of
+    equal masses at 24 points, and takes the mean over 4 draws.
     """
 
-    title = "Random features for a whole class, in mean square"
+    title = "Random ramps approximate a whole class in mean square at the rate 1/sqrt(n)"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(dimension=4, features=128)
@@ -284,11 +290,12 @@ class WholeClassInMeanSquare(Claim[FeaturePool]):
 
 
 class WholeClassRate(Claim[FeaturePool]):
-    """The largest distance in the supremum norm, over the class of all f = E rho phi with |rho| <= 1 of a law of ramps,
-    from c_0 + sum_i c_i phi_i with |c_i| <= 1/n, for n ramps drawn from the law, falls at least like n^(-1/2).
+    """Let n ramps phi_i be drawn from a distribution, and consider the class of all f = E rho phi with |rho| <= 1. The
+    largest distance in the supremum norm, over the class, from c_0 + sum_i c_i phi_i with |c_i| <= 1/n falls at least
+    like n^(-1/2).
     """
 
-    title = "The number of features for a whole class"
+    title = "The uniform error of n random ramps over a whole class falls like n^(-1/2)"
     source = _LEMMA
     stated = Kind.OWN
     population = FeaturePools(features=int(_NUMBERS[-1]), least=int(_NUMBERS[-1]))
@@ -331,30 +338,32 @@ def lasso_and_gap(problem: CosineExamples) -> tuple[Float[Array, " p"], Float[Ar
 
 
 class RiskWithoutCover(Claim[CosineExamples]):
-    """Let N examples y = f(x) + z, z normal of standard deviation sigma, be fitted by n ramps of the law of a class
-    with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho come within e of the minimum of
+    """Let N examples y = f(x) + z have normal noise z of standard deviation sigma. Fit them by n ramps of the
+    distribution of a class with M = integral of |omega| F_sup and by a constant, together phi(x). Let rho come within e
+    of the minimum of
 
         l(rho) = mean of (y - <phi(x), rho>)² + lambda |rho|_1,     lambda = 2 sigma sqrt(2 log(2 (n+1)/delta) / N).
 
     With probability at least 1 - 2 delta, for every f of the class,
 
         mean over the examples of (f(x) - <phi(x), rho>)² <= eps² + 2 lambda (|f(0)| + 7 M) + e,
-        eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)):
+        eps = M (1/(4 tau) + (3 + (3/2) sqrt(log(1/delta)/2)) / sqrt(n)).
 
-    Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. `whole_class_in_mean_square`, for nu the law of the
-    examples, gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M, and l(rho) <= l(rho*) + e the rest, as
-    2 |Phi^T z|_inf / N is at most lambda. Judged with e = 3e-3.
+    This is Theorem 1 with M²/n, M <= C_F, in place of C_F² log|N|/n. In the proof, `whole_class_in_mean_square` with
+    the distribution of the examples as nu gives a rho* within eps with |rho*|_1 <= |f(0)| + 7 M. The rest follows from
+    l(rho) <= l(rho*) + e, as 2 |Phi^T z|_inf / N is at most lambda. The test uses e = 3e-3.
     """
 
-    title = "The risk without a cover"
+    title = "A risk bound for the Lasso on random ramps, without a cover of the class"
     source = Source("li2025incontext", "Theorem 1", "(24)", note="without a cover, at the examples; not in the source")
     stated = Kind.OWN
     population = SlowCosines()
     relation = AtMost(delta=2 * _DELTA)
     control = Control(
-        "a part in 1500 of it",
+        "a share of 1/1500 of the bound",
         lambda bound, problem: bound / 1500,
-        loose="loose by about 1200: one smooth function is fitted much faster than at the rates 1/n and N^(-1/2)",
+        loose="the bound is loose by a factor of about 1200, because one smooth function is fitted much faster than "
+        "at the rates 1/n and N^(-1/2)",
     )
     controls = "the error of the Lasso on random features at the examples"
     unexplained = "the faster rate on targets that few features represent"
@@ -367,7 +376,11 @@ class RiskWithoutCover(Claim[CosineExamples]):
 
     def hypotheses(self, problem: CosineExamples) -> list[Hypothesis]:
         gap = lasso_and_gap(problem)[1]
-        return [Hypothesis("rho is within e of the minimum", gap, "<=", _GAP, "the duality gap")]
+        return [
+            Hypothesis(
+                "rho is within e of the minimum", gap, "<=", _GAP, "the duality gap bounds the distance to the minimum"
+            )
+        ]
 
     def measure(self, problem: CosineExamples, key: Key[Array, ""]) -> Array:
         rho, _ = lasso_and_gap(problem)

@@ -1,8 +1,9 @@
-"""Linear recurrences as approximators: n^(-2s) on impulse responses in H^s, nothing at all on functions of the inputs.
+"""Linear recurrences as approximators: rate n^(-2s) for impulse responses in H^s, no approximation of functions of the
+inputs.
 
-This theory controls the squared error at which n states of a linear recurrence reproduce an impulse response of a
-period, and what a linear readout of states can say about functions of the inputs. It assumes linear recurrences that do
-not depend on their inputs; it leaves unexplained nonlinear readouts and selective recurrences.
+This theory controls the squared error with which n states of a linear recurrence reproduce a periodic impulse response.
+It also controls how well a linear readout of the states represents functions of the inputs. It assumes linear
+recurrences that do not depend on their inputs. It leaves unexplained nonlinear readouts and selective recurrences.
 """
 
 import jax.numpy as jnp
@@ -37,13 +38,14 @@ def squared_error_of_modes(problem: ImpulseResponse, n: int) -> Float[Array, ""]
 
 
 class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
-    """As printed: the rate n^(-s/d) of recurrences with n states on H^s is essentially tight. For impulse responses,
-    functions of one variable, it says that the squared error of the best n states is of the order n^(-s).
+    """The source says, as printed, that the rate n^(-s/d) of recurrences with n states on H^s is essentially tight. For
+    impulse responses, which are functions of one variable, this means that the squared error of the best n states is of
+    the order n^(-s).
 
-    It is n^(-2s). For the error itself, without the square, n^(-s) would be tight.
+    The true order is n^(-2s). For the error itself, without the square, n^(-s) would be tight.
     """
 
-    title = "The rate n^(-s/d) of linear recurrences is tight, as printed"
+    title = "As printed, the rate n^(-s/d) of linear recurrences on H^s is tight"
     source = Source("foundation2025", "Section 4.3, state-space models", note="as printed")
     population = ImpulseResponses()
     relation = Rate("n", _RUNGS, margin=_MARGIN)
@@ -84,14 +86,14 @@ class PrintedRecurrentRateIsTight(Claim[ImpulseResponse]):
 
 
 class UndampedModesRate(Claim[ImpulseResponse]):
-    """An impulse response at the edge of H^s of a period, Fourier coefficients of size k^(-s-1/2), is reproduced by a
-    linear recurrence with undamped poles at the frequencies up to n, 2n + 1 real states, with a squared error that
-    falls like
+    """Consider a periodic impulse response at the edge of H^s, whose Fourier coefficients have size k^(-s-1/2). A
+    linear recurrence with undamped poles at the frequencies up to n has 2n + 1 real states. It reproduces the impulse
+    response with a squared error that falls like
 
         n^(-2s).
     """
 
-    title = "Undamped modes reproduce impulse responses at the rate n^(-2s)"
+    title = "Undamped modes reproduce impulse responses in H^s at the rate n^(-2s)"
     source = Source("foundation2025", "(12)", "Section 4.3, state-space models", note="corrected")
     population = ImpulseResponses()
     relation = Rate("n", _RUNGS, margin=_MARGIN)
@@ -123,15 +125,16 @@ def squared_error_of_readout(problem: LinearReadouts, states: int) -> Float[Arra
 
 
 class LinearReadoutsMissCosines(Claim[LinearReadouts]):
-    """Every affine readout of the states of a linear recurrence on inputs x_1, ..., x_T, independent and uniform on
-    [0, 1], misses cos(2 pi q x_j), q whole, by at least its variance: the least mean square error is
+    """Let a linear recurrence have inputs x_1, ..., x_T, independent and uniform on [0, 1], and let q be a whole
+    number. Every affine readout of its states misses cos(2 pi q x_j) by at least its variance. The least mean square
+    error is
 
         1/2
 
     at every number of states, since the cosine is uncorrelated with every linear function of the inputs.
     """
 
-    title = "Functions that no linear recurrence approximates"
+    title = "No linear recurrence explains any variance of a cosine of its inputs"
     source = Source(
         "foundation2025",
         "(12)",

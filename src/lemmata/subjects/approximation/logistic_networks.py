@@ -1,8 +1,8 @@
 """Networks of logistic units: their spectrum lies on lines, and its first moment is a quarter of their slopes.
 
-This theory controls the Barron parameter of networks with given units and bounded coefficients in closed form. It
-assumes the logistic activation, whose derivative is positive definite; it leaves unexplained other activations, and
-which units to take.
+This theory gives the Barron parameter of networks with given units and bounded coefficients in closed form. It assumes
+the logistic activation, whose derivative is positive definite. It leaves unexplained other activations, and which units
+to take.
 """
 
 import equinox as eqx
@@ -33,7 +33,7 @@ class LogisticUnits(eqx.Module):
 
 
 class LogisticUnitNetworks(Population[LogisticUnits]):
-    """Units of lengths between 0.7 and 2.5; the last two are on one line, against each other."""
+    """Units of lengths between 0.7 and 2.5. The last two units lie on one line, in opposite directions."""
 
     settings = Space(d=Integer(3, 2, 20, "dimension"), m=Integer(4, 2, 16, "units"))
 
@@ -51,29 +51,31 @@ class LogisticUnitNetworks(Population[LogisticUnits]):
         lengths = jnp.linalg.norm(problem.functions.atoms, axis=1)
         outside = (jnp.abs(problem.coefficients) / problem.functions.sizes).max()
         return [
-            Hypothesis("|a_j| is at least 0.7", lengths.min(), ">=", 0.7, "the range of the quadrature"),
-            Hypothesis("|a_j| is at most 2.5", lengths.max(), "<=", 2.5, "the range of the quadrature"),
-            Hypothesis("|r_j| is at most its bound", outside, "<=", 1.0, "|rho| <= rho_max"),
+            Hypothesis("|a_j| is at least 0.7", lengths.min(), ">=", 0.7, "the quadrature covers this range"),
+            Hypothesis("|a_j| is at most 2.5", lengths.max(), "<=", 2.5, "the quadrature covers this range"),
+            Hypothesis("|r_j| is at most its bound", outside, "<=", 1.0, "the network belongs to the class"),
         ]
 
 
 class LogisticSpectrum(Claim[Frequencies]):
-    """The derivative of the logistic function has the Fourier transform
+    """The derivative of the logistic function, at the frequency omega, has the Fourier transform
 
         (1/2 pi) integral of e^-x (1 + e^-x)^-2 e^(-i omega x) dx = omega / (2 sinh(pi omega)),
 
-    which is positive: its integral is the largest slope, 1/4.
+    which is positive. Its integral is the largest slope of the logistic function, 1/4.
     """
 
-    title = "The spectrum of the logistic function's derivative"
+    title = "The spectrum of the derivative of the logistic function is positive"
     source = Source("li2025incontext", "(134)", note="proof of (132)")
     population = Drawn(
         Frequencies,
-        lambda own: Hypothesis("no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "0/0 for 1/(2 pi)"),
+        lambda own: Hypothesis(
+            "no frequency is 0", jnp.abs(own.omega).min(), ">", 0.0, "at frequency 0 the formula is 0/0"
+        ),
         omega=normal(16),
     )
     relation = Equal()
-    control = Control("with 22/7 for pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
+    control = Control("22/7 replaces pi", lambda value, problem: problem.omega / (2 * jnp.sinh(22 / 7 * problem.omega)))
     controls = "the spectrum of a logistic unit"
     unexplained = "other activations"
 
@@ -94,19 +96,19 @@ class LogisticSpectrum(Claim[Frequencies]):
 
 
 class NetworkSpectrum(Claim[LogisticUnits]):
-    """The gradient of a network sum_j r_j sigma(<a_j, x>) of logistic units has a spectrum on the lines through the
-    a_j: for every x
+    """Let sum_j r_j sigma(<a_j, x>) be a network of logistic units with weights a_j and coefficients r_j. The spectrum
+    of its gradient lies on the lines through the a_j: for every x,
 
         gradient = sum_j r_j (a_j/|a_j|) integral of (s/|a_j|) / (2 sinh(pi s/|a_j|)) exp(i s <a_j/|a_j|, x>) ds,
 
     which is the printed density along a line and 0 across it.
     """
 
-    title = "The spectrum of a network's gradient"
+    title = "The spectrum of a logistic network's gradient lies on the lines through its weights"
     source = Source("li2025incontext", "(132)", "(133)")
     population = LogisticUnitNetworks()
     relation = Equal()
-    control = Control("with 1.001 times the coefficients", lambda gradient, problem: 1.001 * gradient)
+    control = Control("1.001 times the coefficients", lambda gradient, problem: 1.001 * gradient)
     controls = "the spectrum of a network of logistic units"
     unexplained = "networks with other activations"
 
@@ -133,18 +135,19 @@ class NetworkSpectrum(Claim[LogisticUnits]):
 
 
 class LogisticParameter(Claim[LogisticUnits]):
-    """Networks sum_j r_j sigma(<a_j, x>) of logistic units with |r_j| <= rho_j have the Barron parameter
+    """Consider the networks f(x) = sum_j r_j sigma(<a_j, x>) of logistic units with given weights a_j and coefficients
+    |r_j| <= rho_j. Their Barron parameter is
 
-        sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2),
+        sup |f(0)| + integral of sup |F_{grad f}| = (1/4) sum_j rho_j (|a_j| + 2).
 
-    the source's bound; it is attained, also where units share a line, since the signs of the r_j are free.
+    This is the bound of the source. It is attained, also if units share a line, since the signs of the r_j are free.
     """
 
-    title = "The Barron parameter of networks of logistic units"
+    title = "The Barron parameter of networks of logistic units in closed form"
     source = Source("li2025incontext", "Section 2.3, two-layer networks")
     population = LogisticUnitNetworks()
     relation = Equal()
-    control = Control("with 1.99 for 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
+    control = Control("1.99 replaces 2", lambda value, problem: value - 0.01 * problem.functions.sizes.sum() / 4)
     controls = "the spectrum of a network of logistic units"
     unexplained = "networks with other activations"
     condition = 4.0  # sums of hundreds of terms
@@ -164,19 +167,23 @@ class LogisticParameter(Claim[LogisticUnits]):
 
 
 class LogisticMoment(Claim[Frequencies]):
-    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4; so that of
-    (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
+    """The integral of omega / sinh(pi omega) over omega > 0 is 2 sum over n >= 0 of 1/((2n+1)² pi²) = 1/4. Therefore
+    the integral of (omega/a) / sinh(pi omega/a), for a unit of length a, is a/4.
     """
 
-    title = "The moment of a logistic unit"
+    title = "The first moment of the spectrum of a logistic unit of length a is a/4"
     source = Source("li2025incontext", "Appendix B, integral for two-layer networks")
     population = Drawn(
         Frequencies,
-        lambda own: Hypothesis("a is at least 0.5", own.omega.min(), ">=", 0.5, "the step of the quadrature"),
+        lambda own: Hypothesis(
+            "a is at least 0.5", own.omega.min(), ">=", 0.5, "the quadrature step is then small enough"
+        ),
         omega=uniform(0.5, 4.0, 8),
     )
     relation = Equal()
-    control = Control("three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2)
+    control = Control(
+        "the first three terms of the series", lambda value, problem: 8 * value * (1 + 1 / 9 + 1 / 25) / jnp.pi**2
+    )
     controls = "the first moment of the spectrum of a logistic unit"
     unexplained = "other activations"
     condition = 8.0  # a sum of 800 terms

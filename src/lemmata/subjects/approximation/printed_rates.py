@@ -1,8 +1,8 @@
-"""Two printed rates side by side: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
+"""A comparison of two printed rates: ((log n)/n)^(2s/d) for attention, n^(-s/d) for linear recurrences.
 
 This theory controls which of the two formulas is smaller, at every number of parameters n, smoothness s and dimension
-d with both hidden constants taken as 1, and for large n whatever they are. It leaves unexplained whether either
-architecture attains its formula; other sections say what linear spaces and recurrences do attain.
+d. It takes both hidden constants as 1; for large n it also covers any constants. It leaves unexplained whether either
+architecture attains its formula. Other sections say what linear spaces and recurrences do attain.
 """
 
 import equinox as eqx
@@ -60,7 +60,7 @@ class RateComparison(eqx.Module):
 
 
 class RateComparisons(Population[RateComparison]):
-    """Whole n, evenly on a logarithmic scale from 2; smoothness uniform; dimensions uniform in a range.
+    """Whole numbers n, log-uniform from 2, with uniform smoothness and with dimensions uniform in a range.
 
     Attributes:
         dimension: the least dimension.
@@ -87,9 +87,9 @@ class RateComparisons(Population[RateComparison]):
     def hypotheses(self, problem: RateComparison) -> list[Hypothesis]:
         least = self.dimension
         return [
-            Hypothesis("n is at least 2", problem.n, ">=", 2.0, "log(1) is 0"),
+            Hypothesis("n is at least 2", problem.n, ">=", 2.0, "at n = 1 the logarithm is 0"),
             Hypothesis("the dimension is in the range", problem.d, ">=", least, f"the statement is about d >= {least}"),
-            Hypothesis("the smoothness is positive", problem.s, ">", 0.0, "both rates are of Sobolev classes"),
+            Hypothesis("the smoothness is positive", problem.s, ">", 0.0, "both rates are for Sobolev classes"),
         ]
 
 
@@ -102,20 +102,21 @@ def _best_error_in_log_dimensions(problem: BudgetedBall) -> Array:
     return values[jnp.floor(jnp.log(problem.n)).astype(int)]
 
 
-_READING = "the constants in both O are 1, the logarithm is natural"
+_READING = "the constants in both O are 1, and the logarithm is natural"
 _SURVEY = "000_643c1008a95be5dc.txt"
 
 
 class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
-    """As printed: with n parameters the rate n^(-s/d) of recurrences on functions of smoothness s in d dimensions is
-    better than the rate ((log n)/n)^(2s/d) of attention, since it has no logarithm. Up to constants it says that
+    """The source compares two rates with n parameters, on functions of smoothness s in d dimensions. It says, as
+    printed, that the rate n^(-s/d) of recurrences is better than the rate ((log n)/n)^(2s/d) of attention, since it has
+    no logarithm. Up to constants, this means that the quotient
 
         n^(-s/d) / ((log n)/n)^(2s/d)
 
-    stays bounded as n grows. The quotient is (n/(log n)²)^(s/d), which grows nearly like n^(s/d).
+    stays bounded as n grows. But the quotient is (n/(log n)²)^(s/d), which grows nearly like n^(s/d).
     """
 
-    title = "A rate without a logarithm is the better one, as printed"
+    title = "As printed, the rate of recurrences is better since it has no logarithm"
     source = Source("foundation2025", "Section 4.1, comparison", note="as printed")
     population = RateComparisons()
     relation = Rate("n", (1e3, 1e6, 1e9, 1e12), upper=True)
@@ -146,15 +147,15 @@ class PrintedRecurrencesBeatAttention(Claim[RateComparison]):
 
 
 class RatioOfPrintedRates(Claim[RateComparison]):
-    """The printed rate of attention on functions of smoothness s in d dimensions, ((log n)/n)^(2s/d), is below that of
-    recurrences, n^(-s/d), at every n from 2 on, and by a factor of at most
+    """Let ((log n)/n)^(2s/d) be the printed rate of attention, and n^(-s/d) that of recurrences, on functions of
+    smoothness s in d dimensions. At every n from 2 on, the rate of attention is smaller, by a factor of at most
 
         ((log n)²/n)^(s/d) <= (4/e²)^(s/d) < 1,
 
-    since (log n)²/n is largest at n = e². The two are nearest at n = 7.
+    since (log n)²/n is largest at n = e². The two rates are nearest at n = 7.
     """
 
-    title = "The printed rate of attention is below that of recurrences at every n"
+    title = "The printed rate of attention is below that of recurrences at every n >= 2"
     source = Source("foundation2025", "Section 4.1, comparison", note="corrected, with constants 1")
     population = RateComparisons()
     relation = AtMost()
@@ -173,19 +174,20 @@ class RatioOfPrintedRates(Claim[RateComparison]):
 
 
 class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
-    """As printed: at fixed n recurrences strictly dominate in terms of the rate when the dimension d exceeds 2,
+    """The source says, as printed: at fixed n, recurrences strictly dominate in terms of the rate if the dimension d
+    exceeds 2,
 
         n^(-s/d) < ((log n)/n)^(2s/d)   for d > 2.
 
-    It is the other way round at every n from 2 on. The exponents of both sides are s/d times numbers that know no
-    dimension, so no d changes the order.
+    In fact the opposite inequality holds at every n from 2 on. The exponents of both sides are s/d times numbers that
+    do not depend on d, so no dimension d changes the order.
     """
 
-    title = "Recurrences dominate above two dimensions, as printed"
+    title = "As printed, recurrences have the better rate above two dimensions"
     source = Source("foundation2025", "Theorem 1, dominance", note="as printed")
     population = RateComparisons(dimension=3)
     relation = AtMost()
-    control = Control("within a factor 5/4 of it", lambda value, problem: 1.25 * value)
+    control = Control("at most 1.25 times the rate of attention", lambda value, problem: 1.25 * value)
     controls = "which of two printed rates is smaller in many dimensions"
     unexplained = "whether the architectures attain their rates"
     reading = _READING
@@ -220,12 +222,12 @@ class PrintedDominanceAboveTwoDimensions(Claim[RateComparison]):
 
 
 class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
-    """Which of ((log n)/n)^(2s/d) and n^(-s/d) is larger depends on neither d nor s: the sign of their difference is
-    that of (log n)² - n. It is negative at every n from 2 on for the natural logarithm; for the logarithm to the base 2
-    it is positive for 4 < n < 16 alone.
+    """Which of ((log n)/n)^(2s/d) and n^(-s/d) is larger depends neither on the dimension d nor on the smoothness s.
+    The sign of their difference is that of (log n)² - n. For the natural logarithm it is negative at every n from 2 on.
+    For the logarithm to the base 2 it is positive only for 4 < n < 16.
     """
 
-    title = "The order of the printed rates does not depend on the dimension"
+    title = "The order of the two printed rates does not depend on the dimension"
     source = Source("foundation2025", "Theorem 1, dominance", note="corrected")
     population = RateComparisons(base=2.0)
     relation = Equal()
@@ -234,7 +236,7 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
     )
     controls = "the sign of the difference of two printed rates"
     unexplained = "whether the architectures attain their rates"
-    reading = "the constants in both O are 1, the logarithm is to the base 2"
+    reading = "the constants in both O are 1, and the logarithm is to the base 2"
     corrects = PrintedDominanceAboveTwoDimensions
 
     def predict(self, problem: RateComparison) -> Array:
@@ -248,16 +250,16 @@ class OrderOfRatesFreeOfDimension(Claim[RateComparison]):
 
 
 class LogDimensionsLeaveLogarithms(Claim[BudgetedBall]):
-    """A method whose outputs lie in a linear space of m = floor(log n) dimensions has, in the worst case over the unit
-    ball of H^s on the torus of d dimensions, a squared error of at least
+    """Let a method have outputs in a linear space of m = floor(log n) dimensions. In the worst case over the unit ball
+    of H^s on the torus of d dimensions, its squared error is at least
 
         (1 + d M²)^(-s),   M = ceil( ((m+1)^(1/d) - 1)/2 ),
 
-    of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d): the cube of side 2M + 1 has more than m frequencies, and
-    none is longer than sqrt(d) M. For d = 1 the best space attains the bound.
+    which is of the order (log n)^(-2s/d) and not ((log n)/n)^(2s/d). The reason is that the cube of side 2M + 1 has
+    more than m frequencies, none longer than sqrt(d) M. For d = 1 the best space attains the bound.
     """
 
-    title = "Log n dimensions leave an error of a power of log n"
+    title = "With log n dimensions, the worst squared error is a power of log n"
     source = Source(
         "foundation2025", "Section 4.2, proof sketch", note="what a linear space of log n dimensions leaves"
     )

@@ -1,8 +1,8 @@
 """Functions as integrals of ramps over thresholds and frequencies: the limit of infinitely many features.
 
-This theory controls how far a function of a class is from such an integral, and how large its coefficients are. It
-assumes a finite Barron parameter, which is all that it uses of the class; it leaves unexplained how many features stand
-for the integral.
+This theory controls how far a function of a class is from such an integral, and how large its coefficients are. Of the
+class, it uses only that its Barron parameter is finite. It leaves unexplained how many features approximate the
+integral.
 """
 
 import jax.numpy as jnp
@@ -20,19 +20,18 @@ _DISTANCE = "the distance of a function from an integral of ramps drawn for its 
 
 
 class IntegralOfRamps(Claim[CosineRamps]):
-    """Every function f of a class with the Barron parameter C_F has, on the unit ball and for tau > 2,
+    """Let f be a function of a class with the Barron parameter C_F, on the unit ball, and let tau > 2. Let f_approx be
+    the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)) over thresholds t in [-2, 1] and frequencies
+    omega. Here phi(s) = min(max(s + 1/2, 0), 1), and rho_f are the coefficients of Lemma 5. Then
 
-        |f(x) - f(0) - f_approx(x)| <= (C_F - sup |f(0)|) / (4 tau) <= 3 C_F delta_tau,     delta_tau = 1/tau,
-
-    f_approx the integral of rho_f(t, omega) phi(tau (<omega/|omega|, x> - t)) over thresholds t in [-2, 1] and
-    frequencies omega, phi(s) = min(max(s + 1/2, 0), 1), rho_f the coefficients of Lemma 5.
+        |f(x) - f(0) - f_approx(x)| <= (C_F - sup |f(0)|) / (4 tau) <= 3 C_F delta_tau,     delta_tau = 1/tau.
     """
 
-    title = "A function as an integral of ramps"
+    title = "Functions of a Barron class are within C_F/(4 tau) of an integral of ramps"
     source = Source("li2025incontext", "Lemma 5", "(70)", note="with 1/4 in place of 3")
     population = CosineClasses()
     relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)  # one wave of length 2 pi tau has 1/(2 pi)
+    control = Control("half of the bound", lambda bound, problem: bound / 2)  # one wave of length 2 pi tau has 1/(2 pi)
     controls = _DISTANCE
     unexplained = "better weights than those that are exact for steps"
 
@@ -47,22 +46,26 @@ class IntegralOfRamps(Claim[CosineRamps]):
 
 
 class CoefficientBound(Claim[CosineRamps]):
-    """The coefficients rho_f of the integral of ramps for a function f of a class of Barron parameter C_F, against the
-    law of the features (t, omega), t uniform in [-2, 1] and omega from |omega| F_sup, are bounded by
+    """Let f be a function of a class with the Barron parameter C_F. Let its features (t, omega) have t uniform in [-2,
+    1] and omega distributed as |omega| F_sup. With respect to this distribution, the coefficients rho_f of the integral
+    of ramps satisfy
 
-        |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|)   and   E |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|),
+        |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|)   and   E |rho_f(t, omega)| <= 3 (C_F - sup |f(0)|).
 
-    the first of which is attained.
+    The first bound is attained.
     """
 
-    title = "The coefficients of the integral"
+    title = "Bounds on the coefficients of a function as an integral of ramps"
     source = Source("li2025incontext", "Lemma 5", "(72)")
     population = CosineClasses()
     relation = AtMost()
-    control = Control("nine tenths and a third of them", lambda bounds, problem: bounds * jnp.array([0.9, 1 / 3]))
+    control = Control(
+        "nine tenths of the first bound and a third of the second",
+        lambda bounds, problem: bounds * jnp.array([0.9, 1 / 3]),
+    )
     controls = "the coefficients of universal features"
     unexplained = "better weights than those that are exact for steps"
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: CosineRamps) -> Array:
         return jnp.full(2, 3 * problem.functions.moment())
@@ -75,16 +78,15 @@ class CoefficientBound(Claim[CosineRamps]):
 
 
 class RampBias(Claim[CosineRamps]):
-    """For a fixed function f with the Fourier transform |F_f| e^(i theta), away from the boundary of the unit ball,
-    what ramps of slope tau leave falls faster than the bound 1/tau:
+    """Let f be a fixed function with the Fourier transform |F_f| e^(i theta), and let f_approx be the integral of ramps
+    of slope tau of Lemma 5. Away from the boundary of the unit ball, the error falls faster than the bound 1/tau:
 
-        |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²),
+        |f(x) - f(0) - f_approx(x)| ~ |integral of |omega|² cos(<omega, x> + theta) |F_f|| / (24 tau²).
 
-    f_approx the integral of ramps of Lemma 5. The ramp differs from the step by an odd function of width 1/tau and
-    first moment 1/(24 tau²).
+    The reason is that the ramp differs from the step by an odd function of width 1/tau and first moment 1/(24 tau²).
     """
 
-    title = "Ramps and a fixed function"
+    title = "For a fixed function, the error of an integral of ramps falls like 1/tau²"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in tau for a fixed function")
     stated = Kind.OWN
     population = CosineClasses(longest=3.0, radius=0.9)

@@ -1,8 +1,8 @@
-"""Steps: functions of one variable as integrals of ramps, the lemma behind universal features.
+"""Functions of one variable as integrals of ramps: the lemma behind universal features.
 
 This theory controls how well the ramps phi(tau (z - t)), t in [-2, 1], with phi(s) = min(max(s + 1/2, 0), 1), represent
-a function on [-1, 1] with slopes at most 1, and with how much weight. It assumes |g(-1)| <= 1; it leaves unexplained
-what better weights would do, since it takes those that are exact for steps, the limit of large tau.
+a function g on [-1, 1] with slopes of at most 1, and with how much weight. It assumes |g(-1)| <= 1. It takes the
+weights that are exact for steps, the limit of large tau, and leaves unexplained what better weights would give.
 """
 
 import equinox as eqx
@@ -37,7 +37,7 @@ def sharp(sharpness: Float[Array, ""]) -> Hypothesis:
     Args:
         sharpness: tau.
     """
-    return Hypothesis("tau is at least 2", sharpness, ">=", 2.0, "delta_tau is 1/tau")
+    return Hypothesis("tau is at least 2", sharpness, ">=", 2.0, "delta_tau equals 1/tau only then")
 
 
 class Ramp(eqx.Module):
@@ -74,7 +74,7 @@ class Wave(eqx.Module):
 
 
 class Waves(Population[Wave]):
-    """Waves of lengths up to 7 tau and uniform phases, at points at one of which the slope is 0 where it can be."""
+    """Waves of lengths up to 7 tau with uniform phases. At one of the points the slope is 0, if possible."""
 
     free = ("theta", "z")
     settings = Space(tau=Real(8.0, 2.0, 8.0, "sharpness of the ramps"))
@@ -127,7 +127,7 @@ class Line(eqx.Module):
 
 
 class Lines(Population[Line]):
-    """Slopes of 1 and -1 for the most part, g(-1) of either sign, most often of modulus 1."""
+    """Slopes that are mostly 1 and -1, and g(-1) of either sign, most often of modulus 1."""
 
     free = ("start", "slopes")
     settings = Space(
@@ -178,14 +178,14 @@ def best_constant(values: Float[Array, " m"]) -> Float[Array, ""]:
 
 
 class StepDistance(Claim[Ramp]):
-    """For tau >= 2 the distance of the ramp phi(tau x) = min(max(tau x + 1/2, 0), 1) from the step,
+    """Let phi(tau x) = min(max(tau x + 1/2, 0), 1) be a ramp with slope tau >= 2. Its distance from the step is
 
         delta_tau = inf over 0 < e <= 1/2 of { 2 e + sup_{|x| >= e} |phi(tau x) - 1(x > 0)| } = 1/tau,
 
     attained at e = 1/(2 tau), where the ramp has become the step.
     """
 
-    title = "A ramp of slope tau is 1/tau away from a step"
+    title = "The distance of a ramp of slope tau from a step is 1/tau"
     source = Source("li2025incontext", "(69)", note="proof of Lemma 1, with its end")
     population = Drawn(Ramp, lambda ramp: sharp(ramp.sharpness), sharpness=log_uniform(2.0, 200.0))
     relation = Equal()
@@ -206,20 +206,21 @@ class StepDistance(Claim[Ramp]):
 
 
 class WaveByRamps(Claim[Wave]):
-    """For every length |omega|, phase theta and tau >= 2 there is a gamma on [-2, 1], that of (82), with
+    """Let |omega| be a length, theta a phase and tau >= 2. There is a function gamma on [-2, 1], that of (82), such
+    that |gamma| <= 1 and
 
         |(cos(|omega| z + theta) - cos(theta))/|omega| - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau)
 
-    for z in [-1, 1], and |gamma| <= 1. The source has 3/tau: the ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) differs
-    from the step by 1/(4 tau) in mean. Both inequalities are judged, the first as tau times the distance.
+    for z in [-1, 1]. The source has 3/tau. The ramp phi(tau z) = min(max(tau z + 1/2, 0), 1) differs from the step by
+    1/(4 tau) on average. The test checks both inequalities, the first as tau times the distance.
     """
 
-    title = "A cosine by ramps"
+    title = "A cosine is within 1/(4 tau) of an integral of ramps of slope tau"
     source = Source("li2025incontext", "(75a)", "(75b)", note="proof of Lemma 5, the first with 1/4 in place of 3")
     population = Waves()
     relation = AtMost()
     control = Control(
-        "half of the distance, nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
+        "half of the distance and nine tenths of the weight", lambda bounds, problem: bounds * jnp.array([0.5, 0.9])
     )
     controls = "the distance of a cosine from an integral of ramps"
     unexplained = "better weights than those that are exact for steps"
@@ -237,17 +238,19 @@ class WaveByRamps(Claim[Wave]):
 
 
 class LineByRampsAsPrinted(Claim[Line]):
-    """As printed, with a misprint: for every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a
-    gamma on [-2, 1] with integral of |gamma| at most 3 and, with the ramp phi(s) = min(max(s + 1/2, 0), 1),
+    """The source says, as printed, with a misprint: let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1, let
+    tau >= 2, and let phi(s) = min(max(s + 1/2, 0), 1) be the ramp. There is a gamma on [-2, 1] such that the integral
+    of |gamma| is at most 3 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z + t)) dt| <= 3 delta_tau = 3/tau.
 
-    At z = -1 only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Weights 5/9, -1/3, 1/9 on the points -1, -1 + 1/(2 tau)
-    and -1 + 1/tau give, for every t, a sum of ramps of at most 1/18: whatever gamma is, the distance is at least
-    |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1 and every tau.
+    The inequality fails. At z = -1, only t > 1 - 1/(2 tau) counts, with phi <= 1/2. Take the weights 5/9, -1/3, 1/9 on
+    the points -1, -1 + 1/(2 tau) and -1 + 1/tau. For every t, they give a sum of ramps of at most 1/18. So whatever
+    gamma is, the distance is at least |5/9 g(z_1) - 1/3 g(z_2) + 1/9 g(z_3)| - 3/18, which is 1/6 for g = 1 and every
+    tau.
     """
 
-    title = "A function with bounded slopes by ramps, with the printed sign"
+    title = "As printed, functions with bounded slopes are near integrals of ramps at z + t"
     source = Source("li2025incontext", "(81a)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()
@@ -281,21 +284,21 @@ class LineByRampsAsPrinted(Claim[Line]):
 
 
 class LineByRamps(Claim[Line]):
-    """For every g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 and every tau >= 2 there is a gamma on [-2, 1],
-    |gamma| <= 1, with
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1, let tau >= 2, and let phi(s) = min(max(s + 1/2,
+    0), 1) be the ramp. There is a gamma on [-2, 1] with |gamma| <= 1 and
 
         sup over z in [-1, 1] of |g(z) - integral of gamma(t) phi(tau (z - t)) dt| <= 1/(4 tau) <= 3 delta_tau,
 
-    phi(s) = min(max(s + 1/2, 0), 1) and delta_tau = 1/tau: that of (82), with z - t where (81a) prints z + t. The
-    constant is the best for this gamma: a corner of g attains it.
+    where delta_tau = 1/tau. It is the gamma of (82), with z - t where (81a) prints z + t. The constant is the best for
+    this gamma: a corner of g attains it.
     """
 
-    title = "A function with bounded slopes by ramps"
+    title = "A function with bounded slopes is within 1/(4 tau) of an integral of ramps"
     source = Source("li2025incontext", "(81a)", note="proof of Lemma 5, with z - t, and 1/4 in place of 3")
     population = Lines()
     corrects = LineByRampsAsPrinted
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the distance of a function with bounded slopes from an integral of ramps"
     unexplained = "better weights than those that are exact for steps"
 
@@ -316,20 +319,20 @@ class LineByRamps(Claim[Line]):
 
 
 class LineWeights(Claim[Line]):
-    """The weights gamma of (82), which represent a g on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1 by ramps with
-    thresholds t in [-2, 1], have
+    """Let g be a function on [-1, 1] with |g'| <= 1 and |g(-1)| <= 1. Let gamma be the weights of (82), which represent
+    g by ramps with thresholds t in [-2, 1]. Then
 
         integral of |gamma(t)| dt = |g(-1)| + integral of |g'| <= 3.
     """
 
-    title = "The weight of the ramps"
+    title = "The weights of ramps for a function with bounded slopes have l_1 norm at most 3"
     source = Source("li2025incontext", "(81b)", note="proof of Lemma 5")
     population = Lines()
     relation = AtMost()
-    control = Control("five sixths of it", lambda bound, problem: 5 * bound / 6)
+    control = Control("five sixths of the bound", lambda bound, problem: 5 * bound / 6)
     controls = "the weight of the ramps that represent a function with bounded slopes"
     unexplained = "better weights than those that are exact for steps"
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
     predict = 3.0
 
     def measure(self, problem: Line, key: Key[Array, ""]) -> Array:

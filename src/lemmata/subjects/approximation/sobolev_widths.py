@@ -1,8 +1,9 @@
 """The best linear approximation of Sobolev functions: n^(-2s/d), without a logarithm and with any kernel.
 
-This theory controls the largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for every
-method whose outputs form a linear space of n dimensions: Fourier sums attain the optimum and no kernel goes below. It
-leaves unexplained methods whose space depends on the function, such as deep networks, which can do better.
+This theory controls the largest squared L2 error over the unit ball of H^s on the torus of d dimensions. It covers
+every method whose outputs form a linear space of n dimensions. Fourier sums attain the optimum, and no kernel does
+better. The theory leaves unexplained methods whose space depends on the function, such as deep networks, which can do
+better.
 """
 
 import jax.numpy as jnp
@@ -18,15 +19,16 @@ _RUNGS = (1000.0, 4000.0, 16000.0, 64000.0)
 
 
 class SobolevWidthRate(Claim[SobolevBall]):
-    """The largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for the best linear space of
-    n dimensions, is the (n+1)-th largest of the numbers (1 + |k|²)^(-s), k an integer vector, and falls like
+    """Consider the largest squared L2 error over the unit ball of H^s on the torus of d dimensions, for the best linear
+    space of n dimensions. It is the (n+1)-th largest of the numbers (1 + |k|²)^(-s), where k is an integer vector. It
+    falls like
 
         n^(-2s/d),
 
     without a logarithm. The span of the n least frequencies attains it.
     """
 
-    title = "Kolmogorov widths of Sobolev balls"
+    title = "The Kolmogorov widths of Sobolev balls fall like n^(-2s/d)"
     source = Source("foundation2025", "(10)", "Section 4.3, transformers", note="what linear methods reach")
     stated = Kind.OWN
     population = SobolevBalls()
@@ -49,19 +51,19 @@ class SobolevWidthRate(Claim[SobolevBall]):
 
 
 class KernelSectionsWorstError(Claim[KernelSections]):
-    """No choice of a kernel, symmetric or not, nor of its centres beats the width: in the span of n sections k(., c_i)
-    of any kernel on the circle, the worst approximation of functions of the unit ball of H^s has a squared L2 error of
-    at least the (n+1)-th largest of the numbers (1 + k²)^(-s), k integer. Equispaced sections of exp(beta cos) nearly
-    attain it.
+    """Let k be any kernel on the circle, symmetric or not, and consider the span of n sections k(., c_i) at any centres
+    c_i. Approximate the functions of the unit ball of H^s in this span. The worst squared L2 error is at least the
+    (n+1)-th largest of the numbers (1 + k²)^(-s), where k here is an integer. Equispaced sections of exp(beta cos)
+    nearly attain this width.
     """
 
-    title = "No space of kernel sections beats the width of a Sobolev ball"
+    title = "No span of kernel sections beats the width of a Sobolev ball on the circle"
     source = Source("kolmogorov1936", "main result", note="widths of a ball are lower bounds for every linear space")
     population = SectionsOnCircle()
     relation = AtLeast()
     control = Control("1.2 times the width", lambda width, problem: 1.2 * width)
     controls = "the worst squared error over a Sobolev ball of kernel methods with fixed centres"
-    unexplained = "centres that are chosen after the function is seen; noise"
+    unexplained = "centres that are chosen after the function is known; noise"
     trivial = 0.0  # that an error is not negative
 
     def predict(self, problem: KernelSections) -> Array:

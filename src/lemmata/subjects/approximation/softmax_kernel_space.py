@@ -1,10 +1,10 @@
-"""Approximation: how near functions of bounded norm in the softmax kernel's space come to a denoiser.
+"""Approximation by functions of bounded norm in the space of the softmax kernel: their distance from a denoiser.
 
-This theory controls the least mean square distance of F* from the ball of squared norm R in the space of
-<u, v> exp(sigma² <u, v>), the tangent kernel of each output of a wide softmax network. That kernel is entire: a
-function of norm sqrt(R) is a polynomial of a degree near log R but for a small remainder, and a target with a kink
-is approached at a power of log R, not of R. It assumes inputs in the unit ball; it leaves unexplained targets as
-smooth as the kernel.
+This theory controls the least mean square distance of F* from the ball of squared norm R in the space of <u, v>
+exp(sigma² <u, v>). This is the tangent kernel of each output of a wide softmax network. The kernel is entire. Up to a
+small remainder, a function of norm sqrt(R) is a polynomial of a degree near log R. So the distance from a target with a
+kink falls like a power of log R, not of R. The theory assumes inputs in the unit ball. It leaves unexplained targets
+that are as smooth as the kernel.
 """
 
 import math
@@ -84,10 +84,14 @@ class DenoisersOnGrids(Population[Approximation]):
 
     def hypotheses(self, problem: Approximation) -> list[Hypothesis]:
         return [
-            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
-            Hypothesis("labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1"),
+            in_unit_ball(problem.inputs, "inputs", "Assumption 6.1 of the source"),
+            Hypothesis(
+                "labels lie in [-1, 1]", jnp.abs(problem.target).max(), "<=", 1.0, "Assumption 6.1 of the source"
+            ),
             *problem.schedule.hypotheses(),
-            Hypothesis("F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4"),
+            Hypothesis(
+                "F* is Lipschitz in x at all times", Cube(1).lipschitz, "<=", 2**0.5, "Assumption 6.4 of the source"
+            ),
         ]
 
 
@@ -188,26 +192,27 @@ def _distances(problem: Approximation) -> Float[np.ndarray, " r"]:
 
 
 class ApproximationAsPrinted(Claim[Approximation]):
-    """As printed: for R_H above a constant some function F_H of the space of the softmax network's tangent kernel, of
-    squared norm |F_H|² <= d R_H, has E |F_H - F*|² <= d A(R_H)²,
+    """The source says, as printed: let F* have d coordinates and be Lipschitz in x. For R_H above a constant, the space
+    of the softmax network's tangent kernel has a function F_H of squared norm |F_H|² <= d R_H with E |F_H - F*|² <= d
+    A(R_H)², where
 
-        A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda,
+        A(R_H) = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H) / Lambda.
 
-    for every F* of d coordinates that is Lipschitz in x. At d = 1, with Lambda = 1 and c_1 left free, the least squared
-    distance divided by log(rho)² would fall at least as R_H^(-2). That is a theorem about kernels of ReLU networks,
-    whose functions have kinks. The softmax kernel's space holds entire functions, and the rate measured here, for the
-    denoiser of data uniform on [-1, 1], is far slower; slower also than R_H^(-1/2), which is left if d is read as the
-    number of inputs, 2, and A as its own square.
+    At d = 1, with Lambda = 1 and c_1 left free, this means that the least squared distance divided by log(rho)² falls
+    at least as R_H^(-2). That is a theorem about kernels of ReLU networks, whose functions have kinks. The space of the
+    softmax kernel contains entire functions. For the denoiser of data uniform on [-1, 1], the measured rate is far
+    slower. It is also slower than R_H^(-1/2), the rate if d is read as the number of inputs, 2, and A as its own
+    square.
     """
 
-    title = "Approximation at a power of the squared norm, as printed"
+    title = "As printed, the distance from a ball of the kernel's space falls like a power of R"
     source = Source("gu2024softmax", "Theorem G.4", note="as printed")
     population = DenoisersOnGrids()
     relation = Rate("R", _RADII, upper=True)
-    control = Control("it falls as R^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the distance falls as R^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the distance of the denoiser from functions of bounded norm"
-    unexplained = "for which kernels it was proved"
-    reading = "c_1 any constant, Lambda = 1"
+    unexplained = "for which kernels the rate was proved"
+    reading = "c_1 is any constant, and Lambda = 1"
     passage = Passage(
         "002_545c803f47cecb7a.txt",
         106722,
@@ -220,7 +225,7 @@ class ApproximationAsPrinted(Claim[Approximation]):
     readings = (
         Reading("d is the number of coordinates of the data, 1: A² falls as R^-2", "refuted"),
         Reading("d is the number of inputs, t and x, 2: A² falls as R^-1", "refuted"),
-        Reading("the same, and A stands for its own square: R^(-1/2)", "refuted"),
+        Reading("d is the number of inputs, 2, and A stands for its own square: A falls as R^(-1/2)", "refuted"),
     )
     expected = Status.REFUTED
     traced = False
@@ -239,26 +244,28 @@ class ApproximationAsPrinted(Claim[Approximation]):
 
 
 class ApproximationIsPolynomial(Claim[Approximation]):
-    """A function f of squared norm at most R in the space of the softmax kernel K(u, v) = <u, v> exp(sigma² <u, v>) is
-    no nearer to a target F* in root mean square than
+    """Let f be a function of squared norm at most R in the space of the softmax kernel K(u, v) = <u, v> exp(sigma² <u,
+    v>), and let K_{>k} be the terms of K of degree above k. The root mean square distance of f from a target F* is at
+    least
 
         max_k { dist(F*, polynomials of degree k) - sqrt(R E K_{>k}(u, u)) },
 
-    K_{>k} being the terms of K of degree above k, since the part of f of degree above k is at
-    most sqrt(R K_{>k}(u, u)) at u. These terms fall like 1/k!, so the k that counts grows like log R / log log R: a
-    target whose distance from polynomials is a power of their degree, as that of a linear function clipped is, is
-    approached at a power of log R only, and no A that falls as a power of R bounds the distance. The target is the
-    denoiser of data uniform on [-1, 1], u = (t, x) scaled into the unit ball, R from 1e4 to 1e12.
+    since the part of f of degree above k is at most sqrt(R K_{>k}(u, u)) at u. The terms fall like 1/k!, so the
+    maximising k grows like log R / log log R. Suppose that the distance of the target from polynomials is a power of
+    their degree, as for a clipped linear function. Then the distance of f from the target falls only like a power of
+    log R, and no A that falls as a power of R bounds it. The test uses the denoiser of data uniform on [-1, 1], with u
+    = (t, x) scaled into the unit ball and R from 1e4 to 1e12.
     """
 
-    title = "Functions of bounded norm are nearly polynomials"
+    title = "A lower bound on the distance of a ball of the softmax kernel from a denoiser"
     source = Source("gu2024softmax", "Theorem G.4", note="corrected")
     population = DenoisersOnGrids()
     relation = AtLeast(resolution=0.25)
     control = Control(
-        "no nearer than four times the bound",
+        "four times the bound",
         lambda bound, problem: 4 * bound,
-        loose="the larger R, the farther the least distance is above the bound: at 1e12 by more than a factor 4",
+        loose="the larger R is, the farther the least distance lies above the bound: at 1e12 by more than a factor "
+        "of 4",
     )
     controls = "the distance of the denoiser from functions of bounded norm"
     unexplained = "the constant: the least distance is above the bound"

@@ -1,13 +1,13 @@
-"""Approximation in the softmax kernel's space on the sphere, from above and from below.
+"""Approximation in the space of the softmax kernel on the sphere: bounds from above and from below.
 
 This theory controls dist(R), the least L2 distance of a function f on the unit sphere of R^d from the functions of
-squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). Its eigenvalues kappa_q, for harmonics of
-degree q, fall like exp(-q log q), so that a ball holds the degrees up to k(R) = (1 + o(1)) log R / log log R: where
-the parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), slower than any power of R.
-It assumes uniform inputs; it leaves unexplained other laws of inputs.
+squared norm at most R in the space of K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalues kappa_q of K, for harmonics
+of degree q, fall like exp(-q log q). So a ball contains the degrees up to k(R) = (1 + o(1)) log R / log log R. If the
+parts of f beyond k have the norm c k^(-a), dist(R) is near c (log R / log log R)^(-a), which is slower than any power
+of R. The theory assumes uniform inputs. It leaves unexplained other distributions of inputs.
 
-Write tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm
-sum_(q <= k) |f_q|²/kappa_q and lies tail_k away; and any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
+Let tail_k² = sum_(q > k) |f_q|² for the parts f_q of f. The projection on degrees up to k has the squared norm sum_(q
+<= k) |f_q|²/kappa_q and the distance tail_k from f. Any g of squared norm R has |g_(>k)|² <= R max_(q > k) kappa_q.
 """
 
 import equinox as eqx
@@ -64,7 +64,7 @@ class KinkedFunctions(Population[KinkedFunction]):
 
     def settings(self) -> Space:
         return Space(
-            k=Integer(16, 8, 128, "degree at which the ball is taken", step=2),
+            k=Integer(16, 8, 128, "degree k that defines the radius of the ball", step=2),
             sigma=Real(0.6, self.least, 1.0, "largest standard deviation of the weights"),
         )
 
@@ -82,12 +82,14 @@ class KinkedFunctions(Population[KinkedFunction]):
 
     def hypotheses(self, problem: KinkedFunction) -> list[Hypothesis]:
         rise = jnp.diff(problem.log_kappa)[2:].max()
-        return [Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the next degree is what is missed")]
+        return [
+            Hypothesis("eigenvalues fall with the degree", rise, "<", 0.0, "the error is then that of the next degrees")
+        ]
 
 
 _SOURCE = Source("gu2024softmax", "Theorem G.4", note="two-sided, on the circle; not in the source")
 _CONTROLS = "the distance of a function from a ball of the softmax kernel's space"
-_OPEN = "inputs of another law, and denoisers as smooth as the kernel"
+_OPEN = "inputs of another distribution, and denoisers that are as smooth as the kernel"
 _STEPS = 70
 _LOWEST, _HIGHEST = -2e4, 50.0  # of the logarithm of the multiplier
 
@@ -122,21 +124,21 @@ def distance_of_ball(problem: KinkedFunction, log_radius: Float[Array, ""]) -> F
 
 
 class DistanceFromAbove(Claim[KinkedFunction]):
-    """Let f be a function on the unit sphere with parts f_q of degree q, and kappa_q > 0 the eigenvalues there of
-    K(x, y) = <x, y> exp(sigma² <x, y>). Some g of squared norm at most R in the space of K has
+    """Let f be a function on the unit sphere with parts f_q of degree q. Let kappa_q > 0 be the eigenvalues on the
+    sphere of K(x, y) = <x, y> exp(sigma² <x, y>). Some g of squared norm at most R in the space of K has
 
         |f - g| <= min over k with sum_(q <= k) |f_q|²/kappa_q <= R of (sum_(q > k) |f_q|²)^(1/2)
 
-    in L2: the projection of f on degrees up to k. Judged on the circle for random sums of three |cos(theta - phi_j)|,
-    at R = |f|²/kappa_k.
+    in L2: the projection of f on degrees up to k. The test uses random sums of three |cos(theta - phi_j)| on the
+    circle, at R = |f|²/kappa_k.
     """
 
-    title = "The distance from a ball of the softmax kernel's space from above"
+    title = "An upper bound on the distance from a ball of the softmax kernel's space"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions()
     relation = AtMost()
-    control = Control("three quarters of it", lambda bound, problem: 0.75 * bound)
+    control = Control("three quarters of the bound", lambda bound, problem: 0.75 * bound)
     controls = _CONTROLS
     unexplained = _OPEN
     trivial = 1.0  # |f|, at g = 0
@@ -154,21 +156,21 @@ class DistanceFromAbove(Claim[KinkedFunction]):
 
 
 class DistanceFromBelow(Claim[KinkedFunction]):
-    """Let f be a function on the unit sphere with parts f_q of degree q, and kappa_q > 0 the eigenvalues there of
-    K(x, y) = <x, y> exp(sigma² <x, y>). Every g of squared norm at most R in the space of K has
+    """Let f be a function on the unit sphere with parts f_q of degree q. Let kappa_q > 0 be the eigenvalues on the
+    sphere of K(x, y) = <x, y> exp(sigma² <x, y>). Every g of squared norm at most R in the space of K has
 
         |f - g| >= max over k of (sum_(q > k) |f_q|²)^(1/2) - (R max_(q > k) kappa_q)^(1/2)
 
-    in L2: its parts of degree above k are small. Judged on the circle for random sums of three |cos(theta - phi_j)|, at
-    R = |f|²/kappa_k.
+    in L2, because the parts of g of degree above k are small. The test uses random sums of three |cos(theta - phi_j)|
+    on the circle, at R = |f|²/kappa_k.
     """
 
-    title = "The distance from a ball of the softmax kernel's space from below"
+    title = "A lower bound on the distance from a ball of the softmax kernel's space"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions()
     relation = AtLeast()
-    control = Control("four thirds of it", lambda bound, problem: bound / 0.75)
+    control = Control("four thirds of the bound", lambda bound, problem: bound / 0.75)
     controls = _CONTROLS
     unexplained = _OPEN
     trivial = 0.0  # a distance is not negative
@@ -184,16 +186,17 @@ class DistanceFromBelow(Claim[KinkedFunction]):
 
 
 class DistanceByDegree(Claim[KinkedFunction]):
-    """The least L2 distance on the circle of f = |cos(theta - phi)| from the functions of squared norm at most
-    R = |f|²/kappa_k in the space of <x, y> exp(sigma² <x, y>), kappa_k its eigenvalue of an even degree k, falls like
+    """Let f = |cos(theta - phi)| on the circle. Consider the functions of squared norm at most R = |f|²/kappa_k in the
+    space of <x, y> exp(sigma² <x, y>), where kappa_k is the eigenvalue of an even degree k. The least L2 distance of f
+    from these functions falls like
 
-        (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R:
+        (k + 3)^(-3/2),     k = (1 + o(1)) log R / log log R.
 
-    a Lipschitz function is approached at a power of log R, where Theorem G.4 has a power of R.
-    Judged for sigma >= 0.3 from k = 8 on; for smaller sigma the law begins at about k = 2/sigma².
+    So the distance from a Lipschitz function falls like a power of log R, while Theorem G.4 has a power of R. The test
+    uses sigma >= 0.3 and k from 8 on. For smaller sigma, the rate begins at about k = 2/sigma².
     """
 
-    title = "A kink is approached at a power of the logarithm of R"
+    title = "A softmax kernel ball approaches a kink like a power of the logarithm of its radius"
     source = _SOURCE
     stated = Kind.OWN
     population = KinkedFunctions(kinks=1, least=0.6)

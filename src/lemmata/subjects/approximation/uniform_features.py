@@ -1,8 +1,8 @@
 """Features that serve a whole class: one draw for all functions and all points, by a union bound over a cover.
 
-This theory controls the largest distance over a class between functions and what n features represent, with
-coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm; it leaves unexplained
-how few features would do with coefficients of the functions themselves (`approximation.features_without_covers`).
+This theory controls the largest distance, over a class, between its functions and what n features represent with the
+coefficients of the functions of a cover. It assumes a cover of the class in the supremum norm. It leaves unexplained
+how few features suffice with coefficients of the functions themselves (`approximation.features_without_covers`).
 """
 
 import math
@@ -26,24 +26,27 @@ _OWN_COEFFICIENTS = "coefficients of the functions themselves"
 
 
 class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
-    """As printed: for every f of a class with the Barron parameter C_F there is a pair of the cover (23) of pairs, to
-    precision epsilon and with |N_epsilon| elements, whose function f-hat gives, for all x of the unit ball,
+    """The source says, as printed: let f belong to a class with the Barron parameter C_F. Let phi_i be the n random
+    ramps of slope tau of Lemma 1. Take the cover (23) of pairs, to precision epsilon and with |N_epsilon| elements. It
+    contains a pair whose function f-hat gives, for all x of the unit ball,
 
         |f(x) - f(0) - (1/n) sum_i rho_f-hat(t_i, omega_i) phi_i(x)|
-            <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau,
+            <= C_F (epsilon + 3 delta_tau + sqrt(c log|N_epsilon| / n) + 4 tau epsilon),     delta_tau = 1/tau.
 
-    phi_i the n random ramps of slope tau of Lemma 1. The cover gives each x a function of its own. Where all the
-    functions of a cover are multiples of one, they meet every value of another function, and none follows it; a cover
-    of the fewest pairs can be like that, since of a pair only the point and the value there count. Judged in the limit
-    of n, in which sums are integrals, and at the best tau; there the bound falls with epsilon and the distance does
-    not, so no constant in front would help.
+    But the cover gives each x a function of its own. If all functions of a cover are multiples of one function, they
+    attain every value of another function, but none of them follows it. A cover of the fewest pairs can be like that,
+    since only the point and the value there count for a pair. The test takes the limit of n, in which sums are
+    integrals, and the best tau. The bound then falls with epsilon and the distance does not, so no constant factor
+    would help.
     """
 
-    title = "One function of the cover for all points, as printed"
+    title = "As printed, one function of a cover of pairs represents f at all points"
     source = Source("li2025incontext", "proof of Lemma 1, from the cover to all of the class")
     population = AmplitudeLadders()
     relation = AtMost()
-    control = Control("without 4 tau epsilon", lambda bound, problem: bound - 4 * problem.sharpness * problem.epsilon)
+    control = Control(
+        "the bound without 4 tau epsilon", lambda bound, problem: bound - 4 * problem.sharpness * problem.epsilon
+    )
     controls = _DISTANCE
     unexplained = _OWN_COEFFICIENTS
     passage = Passage(
@@ -75,26 +78,27 @@ class OneFunctionForAllPoints(Claim[AmplitudeLadder]):
 
 
 class UniformRepresentation(Claim[Covered]):
-    """With a cover of a class of Barron parameter C_F in the supremum norm (to C_F epsilon) and one of the unit ball
-    (to epsilon), |N| the product of their sizes, and n random ramps phi_i of slope tau drawn for the class: with
-    probability at least 1 - delta every f has an f-hat in the cover with, for all x of the ball,
+    """Take a cover of a class of Barron parameter C_F in the supremum norm (to C_F epsilon) and a cover of the unit
+    ball (to epsilon). Let |N| be the product of their sizes. Draw n random ramps phi_i of slope tau for the class. With
+    probability at least 1 - delta, every f has an f-hat in the cover such that, for all x of the ball,
 
         |f(x) - f(0) - sum_i rho*_f-hat,i phi_i(x)|
             <= C_F (2 epsilon + 1/(4 tau) + 3 tau epsilon + 3 sqrt(2 log(2 |N| / delta) / n)).
 
-    f-hat is C_F epsilon from f for all x at once; f-hat and the ramps move by C_F epsilon and 3 C_F tau epsilon from x
-    to its point of the cover, where Hoeffding's inequality holds for all of N.
+    Here f-hat is within C_F epsilon of f for all x at once. From x to its point of the cover, f-hat and the ramps
+    change by at most C_F epsilon and 3 C_F tau epsilon. At the points of the cover, Hoeffding's inequality holds for
+    all of N.
     """
 
-    title = "Random features for a whole class"
+    title = "With a cover in the supremum norm, random ramps represent a whole class uniformly"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="with a cover of functions, and constants")
     population = CoveredCosines()
     corrects = OneFunctionForAllPoints
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "a sixteenth of it",
+        "a sixteenth of the bound",
         lambda bound, problem: bound / 16,
-        loose="the functions and points of a trial are few against |N|",
+        loose="the functions and points of a trial are few compared with |N|",
     )
     controls = _DISTANCE
     unexplained = _OWN_COEFFICIENTS

@@ -1,9 +1,9 @@
 """Universal features: one random set of ramps that represents every function of a class with small coefficients.
 
 This theory controls how well n random ramps phi(tau (<u_i, x> - t_i)), drawn for the class and not for the function,
-represent its functions linearly, and how large the coefficients are in l_1. It assumes a class with a finite
-Barron parameter and a law of its frequencies; it leaves unexplained the rate for the best coefficients, which are not
-the ones of the proof.
+represent the functions of the class linearly. It also bounds the l_1 norm of the coefficients. It assumes a class with
+a finite Barron parameter and a distribution of its frequencies. It leaves unexplained the rate for the best
+coefficients, which are not those of the proof.
 """
 
 import math
@@ -113,7 +113,7 @@ def conditions(problem: Represented) -> list[Hypothesis]:
     return [
         Hypothesis("tau is more than 4", problem.features.sharpness, ">", 4.0, "Lemma 1"),
         in_unit_ball(problem.x, "points"),
-        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "features have a law"),
+        Hypothesis("C_F is finite", problem.functions.moment(), "<", jnp.inf, "features can then be drawn"),
     ]
 
 
@@ -164,23 +164,24 @@ _BEST = "the best coefficients, which are not those of the proof"
 
 
 class PointwiseRepresentation(Claim[Represented]):
-    """Let ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, be drawn for a class with the Barron parameter C_F. For
-    one function f of it and one point x of the unit ball, with probability at least 1 - delta, the coefficients
-    rho*_i of Lemma 1's proof give
+    """Let ramps phi_i(x) = phi(tau (<u_i, x> - t_i)), i <= n, be drawn for a class with the Barron parameter C_F. Let f
+    be one function of the class, and x one point of the unit ball. With probability at least 1 - delta, the
+    coefficients rho*_i of Lemma 1's proof give
 
         |f(x) - f(0) - sum_i rho*_i phi_i(x)| <= (C_F - sup |f(0)|) (1/(4 tau) + 3 sqrt(2 log(2/delta) / n)),
 
     by Hoeffding's inequality for terms between -3 and 3 times C_F - sup |f(0)|.
     """
 
-    title = "Random features at a point"
+    title = "A bound on the error of random ramps for one function at one point"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="one pair of the cover, with constants")
     population = RepresentedFunctions()
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "an eighth of it",
+        "an eighth of the bound",
         lambda bound, problem: bound / 8,
-        loose="Hoeffding's inequality takes terms at the ends of their range, and functions use part of the spectrum",
+        loose="Hoeffding's inequality assumes terms at the ends of their range, and functions use only part of the "
+        "spectrum",
     )
     controls = _DISTANCE
     unexplained = _BEST
@@ -200,22 +201,24 @@ class PointwiseRepresentation(Claim[Represented]):
 
 
 class SmallCoefficients(Claim[Represented]):
-    """The coefficients with which Lemma 1's proof represents a function f of a class of Barron parameter C_F by n
-    random features are small for every draw of the features, whatever n is:
+    """Let f be a function of a class of Barron parameter C_F. Lemma 1's proof gives coefficients rho_f,i with which n
+    random features represent f. For every draw of the features and every n,
 
-        |f(0)| + (1/n) sum_i |rho_f,i| <= |f(0)| + 3 (C_F - sup |f(0)|) <= 3 C_F < 4 C_F,
+        |f(0)| + (1/n) sum_i |rho_f,i| <= |f(0)| + 3 (C_F - sup |f(0)|) <= 3 C_F < 4 C_F.
 
-    without the concentration that the source's proof calls for. Linear functions attain 3 C_F.
+    The concentration that the source's proof uses is not needed. Linear functions attain 3 C_F.
     """
 
-    title = "The coefficients of random features are small in l_1"
+    title = "The coefficients of universal features have l_1 norm at most 3 C_F"
     source = Source("li2025incontext", "Lemma 1", "(28)", note="with 3 in place of 4, for every draw")
     population = RepresentedFunctions("linear")
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)  # attained by slopes at the class's edge
+    control = Control(
+        "nine tenths of the bound", lambda bound, problem: 0.9 * bound
+    )  # attained by slopes at the class's edge
     controls = "the l_1 norm of the coefficients of universal features"
     unexplained = _BEST
-    trivial = "weights that represent a function have no bound of their own"
+    trivial = "the weights that represent a function have no trivial bound"
 
     def predict(self, problem: Represented) -> Array:
         return 3 * (problem.functions.offset() + problem.functions.moment())
@@ -226,11 +229,11 @@ class SmallCoefficients(Claim[Represented]):
 
 
 class FeatureRate(Claim[Represented]):
-    """With the coefficients of Lemma 1's proof, the root mean square distance, over the unit ball, of a function of a
-    class from its representation by n random features of the class falls like n^(-1/2).
+    """Represent a function of a class by n random features of the class, with the coefficients of Lemma 1's proof. The
+    root mean square distance over the unit ball falls like n^(-1/2).
     """
 
-    title = "The number of random features"
+    title = "The error of n random features with the proof's coefficients falls like n^(-1/2)"
     source = Source("li2025incontext", "Lemma 1", "(27)", note="the order in n")
     population = RepresentedFunctions(least=int(sum(_NUMBERS)))
     relation = Rate("n", _NUMBERS, resolution=0.08, spread=0.35)
@@ -248,13 +251,13 @@ class FeatureRate(Claim[Represented]):
 
 
 class BestCoefficientRate(Claim[Represented]):
-    """The best coefficients in mean square do better than those of Lemma 1's proof, which leave n^(-1/2) in every
-    dimension. In one dimension n steps at random thresholds cut [-1, 1] into intervals of length O(1/n), and the root
-    mean square distance of a function from the span of n random ramps of slope tau falls at least like n^-1, for n
-    below tau.
+    """Let n random ramps of slope tau be drawn for a class of functions on [-1, 1], with n below tau. The root mean
+    square distance of a function from their span falls at least like n^-1. The reason is that n steps at random
+    thresholds cut [-1, 1] into intervals of length O(1/n). So the best coefficients in mean square do better than those
+    of Lemma 1's proof, which leave an error of n^(-1/2) in every dimension.
     """
 
-    title = "The best coefficients of random features"
+    title = "With best coefficients, the error of n random ramps in one dimension falls like 1/n"
     source = Source("li2025incontext", "Lemma 1", note="the best coefficients in place of the proof's")
     stated = Kind.OWN
     population = BumpsOfOneDimension()

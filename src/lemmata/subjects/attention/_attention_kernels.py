@@ -60,7 +60,7 @@ def inertia(matrix: Float[Array, "p p"]) -> tuple[Float[Array, ""], Float[Array,
 
 
 class NarrowHeads(Population[AttentionKernel]):
-    """Independent normal queries and keys, of a head that is narrower than its tokens.
+    """Heads that are narrower than their tokens, with independent normal queries and keys.
 
     Args:
         d: the default width of the head.
@@ -94,7 +94,7 @@ class NarrowHeads(Population[AttentionKernel]):
 
 
 class TokenHeads(Population[AttentionKernel]):
-    """Normal tokens, and a head with independent normal queries and keys, or one that uses its queries as keys.
+    """Normal tokens, and a head with independent normal queries and keys, or with its queries as keys.
 
     Args:
         tied: whether W_k = W_q.

@@ -41,7 +41,7 @@ class FeaturePair(eqx.Module):
 
 
 class FeaturePairs(Population[FeaturePair]):
-    """Points with normal directions and one length, apart or equal.
+    """Two points of the same length with random directions, different or equal.
 
     Args:
         equal: whether y = x.
@@ -65,6 +65,6 @@ class FeaturePairs(Population[FeaturePair]):
     def hypotheses(self, problem: FeaturePair) -> list[Hypothesis]:
         """Lengths at which a sample shows the variance."""
         longest = jnp.maximum(jnp.linalg.norm(problem.x), jnp.linalg.norm(problem.y))
-        why = "fourth moments grow as exp(2 |x + y|²), and a sample of them says nothing"
+        why = "fourth moments grow as exp(2 |x + y|²), so a sample of them is unreliable"
         found = [Hypothesis("the points are short", longest, "<=", 0.8, why, rounding=1e-9)]
         return [*found, Hypothesis("x + y is not 0", problem.sum_square, ">", 1e-6, "the variance is then 0")]

@@ -61,7 +61,7 @@ class RoutedKeys(eqx.Module):
 
 
 class RelevantBlocks(Population[RoutedKeys]):
-    """Keys on the sphere; the excess is such that independent keys have a signal-to-noise ratio of 0.6 to 1.3.
+    """Keys on the sphere. The excess is such that independent keys have a signal-to-noise ratio of 0.6 to 1.3.
 
     Args:
         correlated: whether products in a block are correlated, by 0.05 to 0.2.
@@ -75,7 +75,7 @@ class RelevantBlocks(Population[RoutedKeys]):
         relevant=Integer(2, 1, 64, "relevant keys, in one block", corners=(1, 4)),
         count=Integer(3, 1, 64, "blocks that are attended", corners=(2, 4)),
     ).where(
-        "the relevant keys fit into half a block, and blocks are left out",
+        "the relevant keys fit into half a block, and at most half of the blocks are attended",
         lambda s: 2 * s["relevant"] <= s["block"] and 2 * s["count"] <= s["blocks"],
     )
 
@@ -125,7 +125,7 @@ class HiddenRun(eqx.Module):
 
 
 class HiddenRuns(Population[HiddenRun]):
-    """Contexts of a multiple of 128 keys; ratios at a named size of blocks within an octave.
+    """Contexts of a multiple of 128 keys, whose signal-to-noise ratio at a given block size varies by a factor of 2.
 
     Args:
         run: relevant keys.

@@ -1,14 +1,16 @@
-"""Block routing: how often the means of blocks of keys lead a query to the block that it needs.
+"""Block routing: how often block means of keys lead a query to the block that it needs.
 
-A query q of unit length scores a block of B keys by the product with their mean. Keys that mean nothing to it lie
-uniformly on the unit sphere in d dimensions, so that products have the variance 1/d; a relevant key is such a key plus
-a multiple of q, no longer of unit length, and products of relevant keys are larger by D in all. A relevant block then
-exceeds another by D/B, in units of sqrt(2 / (d B)):
+A query q of unit length scores a block of B keys by the scalar product with their mean. Irrelevant keys lie uniformly
+on the unit sphere in d dimensions, so that their products with q have the variance 1/d. A relevant key is such a key
+plus a multiple of q, so it is no longer of unit length. Let D be the total excess of the products of the relevant keys
+in a block. The score of a relevant block exceeds the score of another block by D/B on average. The standard deviation
+of this difference is sqrt(2 / (d B)), which gives the signal-to-noise ratio
 
     SNR = D sqrt(d / (2 B)).
 
-This theory controls which blocks are attended. It leaves open what a trained model makes of them, how training places
-relevant keys, and how far keys of a model are from random ones; of the latter it says what correlation does.
+This theory controls which blocks are attended. It does not say what a trained model does with these blocks, or how
+training places relevant keys. It does not say how far the keys of a model are from random keys either. For correlated
+keys it says what the correlation does.
 """
 
 import jax
@@ -44,21 +46,25 @@ def _measured_ratio(problem: RoutedKeys, key: Key[Array, ""]) -> Array:
 
 
 class RouterSignalToNoise(Claim[RoutedKeys]):
-    """Products of a unit query q with random unit keys in d dimensions are independent and of variance 1/d; to m keys
-    of one block of B a multiple of q is added, to one D q, to the others D' q. The difference of the scores of this and
-    another block has the mean, in its standard deviations,
+    """Let q be a unit query whose scalar products with random unit keys in d dimensions are independent and have
+    variance 1/d. Let m keys in one block of B keys be relevant: one of them has D q added, and each of the others D' q.
+    Consider the difference between the score of this block and the score of another block. Its mean, in units of its
+    standard deviation, is
 
         SNR = (D + (m - 1) D') sqrt(d / (2 B)).
     """
 
-    title = "The signal-to-noise ratio of a router"
+    title = "The signal-to-noise ratio of a block router for relevant keys"
     source = Source(_KEY, "Abstract, signal-to-noise ratio")
     population = RelevantBlocks()
     relation = EqualInMean(resolution=0.03)
     control = Control("the noise of one block alone", lambda ratio, problem: ratio * np.sqrt(2))
-    controls = "the difference of two scores"
+    controls = "the difference of the scores of two blocks"
     unexplained = "keys that are not independent"
-    reading = "relevant keys are random unit keys plus D q, no longer of unit length, with the noise of the others"
+    reading = (
+        "relevant keys are random unit keys plus D q, so they are no longer of unit length and have the same "
+        "noise as the other keys"
+    )
     traced = False
     trials = 64
 
@@ -75,20 +81,21 @@ class RouterSignalToNoise(Claim[RoutedKeys]):
 
 
 class CorrelatedKeysLowerTheRatio(Claim[RoutedKeys]):
-    """Where products of a query with the keys of one block of B are correlated by r, and those of different blocks are
-    not, the signal-to-noise ratio of a difference of two scores is, with the excess D of all relevant keys,
+    """Suppose that the scalar products of a query with the keys in one block of B have correlation r, and that products
+    in different blocks are uncorrelated. Let d be the dimension of the keys, and D the total excess of all relevant
+    keys in a block. The signal-to-noise ratio of the difference of two block scores is
 
-        D sqrt(d / (2 B (1 + (B - 1) r))),
+        D sqrt(d / (2 B (1 + (B - 1) r))).
 
-    so that it falls like 1/B, and not 1/sqrt B, once B exceeds 1/r.
+    Once B exceeds 1/r, it therefore falls like 1/B instead of 1/sqrt B.
     """
 
-    title = "Correlated keys lower the ratio of a router"
+    title = "Correlated keys lower the signal-to-noise ratio of a block router"
     source = Source(_KEY, "Abstract, signal-to-noise ratio", note="beyond independent keys")
     population = RelevantBlocks(correlated=True)
     relation = EqualInMean(resolution=0.04)
-    control = Control("as for independent keys", lambda ratio, problem: ratio * np.sqrt(_inflation(problem)))
-    controls = "the difference of two scores"
+    control = Control("the ratio for independent keys", lambda ratio, problem: ratio * np.sqrt(_inflation(problem)))
+    controls = "the difference of the scores of two blocks"
     unexplained = "how correlated the keys of a model are"
     traced = False
     trials = 64
@@ -115,21 +122,25 @@ def _inflation(problem: RoutedKeys) -> float:
 
 
 class RatioDecidesTheHitRate(Claim[RoutedKeys]):
-    """Among N blocks of independent keys the relevant one is one of the k of the largest scores with the probability
+    """Let N blocks of independent keys contain one relevant block, and let SNR be the signal-to-noise ratio of its
+    score. The relevant block is among the k blocks with the largest scores with the probability
 
         integral of phi(z) P(Bin(N - 1, Phi(-z - sqrt 2 SNR)) < k) dz,
 
-    to 0.01, phi and Phi of the standard normal law. Block size, dimension and excess enter by the ratio alone: blocks
-    of half the size with an excess that is smaller by sqrt 2 are hit as often.
+    up to an error of 0.01, where phi and Phi are the density and the distribution function of the standard normal
+    distribution. Block size, dimension and excess enter only through the ratio. For example, blocks of half the size
+    with an excess smaller by sqrt 2 are found as often.
     """
 
-    title = "The ratio decides how often a router is right"
+    title = "The signal-to-noise ratio alone decides how often a router finds the relevant block"
     source = Source(_KEY, "Abstract, router")
     population = RelevantBlocks()
     relation = EqualInMean(margin=0.01, resolution=0.03, relative=False)
-    control = Control("half as many blocks again", lambda rate, problem: _hits(problem, 3 * problem.blocks // 2))
+    control = Control(
+        "one and a half times as many blocks", lambda rate, problem: _hits(problem, 3 * problem.blocks // 2)
+    )
     controls = "whether the relevant block is attended"
-    unexplained = "what a model loses by a block that it does not attend"
+    unexplained = "what a model loses if it does not attend to a block"
     traced = False
     trials = 64
 
@@ -153,19 +164,20 @@ def _hits(problem: RoutedKeys, blocks: int) -> Array:
 
 
 class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
-    """With the same number of blocks attended, blocks of 64, 32 and 16 keys and one relevant key with a ratio of 0.2
-    to 0.5 at 64 keys, its block is attended less often with each halving. A halving multiplies the ratio by sqrt 2 and
-    doubles the number of blocks, and a weak key gains less by the first than it loses by the second.
+    """Let a query attend to a fixed number of blocks of 64, 32 or 16 keys. Let one key be relevant, with a
+    signal-to-noise ratio of 0.2 to 0.5 at 64 keys. With each halving of the block size, its block is attended less
+    often. A halving multiplies the ratio by sqrt 2 and doubles the number of blocks. A weak key gains less from the
+    first than it loses from the second.
     """
 
-    title = "Smaller blocks, as many of them"
+    title = "With the same number of blocks, smaller blocks find a weak relevant key less often"
     source = Source(_KEY, "Abstract, block size", note="at another comparison than the paper's, which is at equal cost")
     stated = Kind.OWN
     population = _WEAK
     relation = Order("block", _HALVINGS[:3])
-    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control("it rises with each halving", lambda sign, problem: -sign, loose="a sign has no near control")
     controls = "whether the block with the relevant key is attended"
-    unexplained = "at which ratio it turns: at some 2 for 64 keys and more of them"
+    unexplained = "at which ratio the effect reverses: at about 2 or more for 64 keys"
     traced = False
     trials = 60
     predict = -1.0
@@ -178,17 +190,17 @@ class AsManyBlocksFindWeakKeysLess(Claim[HiddenRun]):
 
 
 class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
-    """With the same number k B of keys attended, blocks of B = 64, 32, 16 and 8 keys, the block with the only relevant
-    key is attended more often with each halving of B.
+    """Let a query attend to a fixed number k B of keys, in k blocks of B = 64, 32, 16 or 8 keys. Let one key be
+    relevant. With each halving of B, the block with the relevant key is attended more often.
     """
 
-    title = "Smaller blocks at equal cost"
+    title = "At equal cost, smaller blocks find a single relevant key more often"
     source = Source(_KEY, "Abstract, block size", note="for one relevant key, at a fixed number of attended keys")
     population = _STRONG
     relation = Order("block", _HALVINGS)
-    control = Control("it falls", lambda sign, problem: -sign)
+    control = Control("it falls with each halving", lambda sign, problem: -sign)
     controls = "whether the block with the relevant key is attended"
-    unexplained = "relevant keys that lie together"
+    unexplained = "relevant keys that are adjacent"
     traced = False
     trials = 60
     predict = 1.0
@@ -200,18 +212,19 @@ class SmallerBlocksAtEqualCost(Claim[HiddenRun]):
 
 
 class BlocksSmallerThanRuns(Claim[HiddenRun]):
-    """Where relevant keys of equal excess D lie in runs of 8, blocks of fewer keys than a run find fewer of them: with
-    the same number k B of keys attended, blocks of B = 8, 4 and 2 keys, the attended share of the relevant keys falls
-    with each halving. A block within a run has the ratio B D sqrt(d / (2 B)) = D sqrt(d B / 2).
+    """Let the relevant keys have equal excess D and lie in runs of 8. Let a query attend to a fixed number k B of keys,
+    in k blocks of B = 8, 4 or 2 keys. With each halving of B, the attended share of the relevant keys falls. A block
+    within a run has the signal-to-noise ratio B D sqrt(d / (2 B)) = D sqrt(d B / 2), where d is the dimension of the
+    keys.
     """
 
-    title = "Blocks smaller than a run of relevant keys"
+    title = "Blocks that are smaller than a run of relevant keys find fewer of them"
     source = Source(_KEY, "Abstract, block size", note="where relevant keys are clustered")
     population = HiddenRuns(run=8, at=8, ratio=1.2)
     relation = Order("block", (8.0, 4.0, 2.0))
-    control = Control("it rises", lambda sign, problem: -sign)
-    controls = "the share of relevant keys that is attended"
-    unexplained = "how long runs are in texts; runs that blocks cut"
+    control = Control("it rises with each halving", lambda sign, problem: -sign)
+    controls = "the share of relevant keys that are attended"
+    unexplained = "how long runs are in texts; runs that block borders cut"
     traced = False
     trials = 60
     predict = -1.0

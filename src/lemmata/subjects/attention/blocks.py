@@ -1,9 +1,10 @@
-"""Block attention: the gathered computation against a mask, and what it costs.
+"""Block attention: the gathered computation compared with a mask, and its cost.
 
-Each query weighs the keys of its own block and of the k - 1 earlier ones that a router likes best. The computation that
-is fast sorts pairs of queries and blocks, works on dense tiles and merges parts by their maxima and sums; that it forms
-no n x n array is its construction. This theory controls the result, its derivatives and the number of pairs. It leaves
-open times on an accelerator, where small blocks are what is hard, and how good a model with few blocks is.
+Each query attends to the keys of its own block and of the k - 1 earlier blocks with the highest router scores. The fast
+computation sorts pairs of queries and blocks, works on dense tiles, and merges partial results by their maxima and
+sums. By construction it forms no n x n array. This theory controls the result, its derivatives and the number of pairs.
+It does not treat times on an accelerator, where small blocks are the difficulty, or the quality of a model with few
+blocks.
 """
 
 import equinox as eqx
@@ -37,7 +38,7 @@ class TokenRows(eqx.Module):
 
 
 class TokenSequences(Population[TokenRows]):
-    """Normal rows, scores of unit variance once divided by sqrt d."""
+    """Normal queries, keys and values, whose scores have unit variance after division by sqrt d."""
 
     free = ("q", "k", "v")
     settings = Space(
@@ -45,7 +46,7 @@ class TokenSequences(Population[TokenRows]):
         d=Integer(4, 1, 128, "dimension", corners=(3, 6)),
         block=Integer(5, 1, 128, "keys of a block", corners=(4, 8)),
         count=Integer(3, 1, 64, "blocks that a query attends", corners=(2, 3)),
-    ).where("blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
+    ).where("some blocks are left out", lambda s: s["count"] * s["block"] < s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TokenRows:
         q, k, v = jax.random.normal(key, (3, setting["n"], setting["d"]))
@@ -55,7 +56,9 @@ class TokenSequences(Population[TokenRows]):
         n = len(problem.q)
         return [
             Hypothesis("attended blocks", problem.count, ">=", 1, "a query attends its own block"),
-            Hypothesis("their keys", problem.count * problem.block, "<", n, "else attention is dense"),
+            Hypothesis(
+                "keys of the attended blocks", problem.count * problem.block, "<", n, "otherwise attention is dense"
+            ),
         ]
 
 
@@ -84,17 +87,18 @@ def _masked(problem: TokenRows, count: int) -> Array:
 
 
 class GatheredAttentionIsMasked(Claim[TokenRows]):
-    """The rows that tiles of queries sorted by block give, merged by maxima and sums, are those of softmax attention
-    with a mask over all pairs, for any length of the sequence: row i is the mean of the values v_j with weights
-    exp(q_i . k_j / sqrt d), over the keys j <= i of its own block and of the k - 1 earlier ones whose mean key has the
-    largest product with q_i.
+    """Let a sequence have queries q_i, keys k_j and values v_j of any length, with keys of dimension d. For query i,
+    take the keys j <= i of its own block and of the k - 1 earlier blocks whose mean key has the largest scalar product
+    with q_i. Masked softmax attention gives the mean of the values v_j over these keys with weights proportional to
+    exp(q_i . k_j / sqrt d). The gathered computation sorts queries by block, cuts them into tiles, and merges partial
+    results by maxima and sums. It gives the same rows.
     """
 
-    title = "Gathered block attention is masked attention"
+    title = "Gathered block attention equals attention with a mask"
     source = Source(_KEY, "Abstract, kernel")
     population = TokenSequences()
     relation = Equal(block=-1)
-    control = Control("with one block fewer", lambda rows, problem: _masked(problem, problem.count - 1))
+    control = Control("attention to one block fewer", lambda rows, problem: _masked(problem, problem.count - 1))
     controls = "the rows of block attention"
     unexplained = "times on an accelerator"
 
@@ -107,20 +111,21 @@ class GatheredAttentionIsMasked(Claim[TokenRows]):
 
 
 class PairsOfBlockAttention(Claim[TokenRows]):
-    """Causal block attention over n keys, in blocks of B, k of them for a query, weighs
+    """Let causal block attention over n keys use blocks of B keys, and let each query attend to k of them. Let s_b be
+    the number of keys in block b: B, except in the last block, which has the keys that are left. The number of pairs of
+    a query and a key is
 
-        sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2
+        sum over blocks b of s_b min(k - 1, b) B + s_b (s_b + 1)/2.
 
-    pairs, s_b = B but for the last block, which has the keys that are left: at most k B n, of the n (n + 1)/2 pairs of
-    dense attention.
+    This is at most k B n, while dense causal attention has n (n + 1)/2 pairs.
     """
 
-    title = "What block attention costs"
+    title = "The number of query-key pairs in causal block attention"
     source = Source(_KEY, "Abstract, block attention")
     population = TokenSequences()
     relation = Equal()
     control = Control("k whole blocks for each query", lambda pairs, problem: _whole(problem))
-    controls = "the pairs that are weighed"
+    controls = "the number of pairs of queries and keys"
     unexplained = "the n²/B scores of blocks, memory, and time"
 
     def predict(self, problem: TokenRows) -> Array:

@@ -1,8 +1,9 @@
-"""The effective dimension of tokens through layers of attention: depth takes it away.
+"""The effective dimension of tokens through layers of attention: depth lowers it.
 
-This theory controls d_eff(r) = tr C (C + r)^-1 of the tokens' second moments C, scaled to trace 1, at r = 1/100, before
-and after layers of attention with random weights. It leaves unexplained trained weights, and the maps of single tokens
-between the attention layers, which can raise it again.
+Let C be the second moments of the tokens, scaled to trace 1. This theory controls the effective dimension d_eff(r) = tr
+C (C + r)^-1 at r = 1/100, before and after layers of attention with random weights. It leaves unexplained trained
+weights. It also leaves unexplained the maps of single tokens between the attention layers, which can raise the
+dimension again.
 """
 
 import equinox as eqx
@@ -112,21 +113,25 @@ def beside_values(problem: AttentionStack) -> Float[Array, " M"]:
 
 
 class DepthLowersDimension(Claim[AttentionStack]):
-    """For layers of softmax attention without skip connections, with normal weights, on normal tokens of p coordinates
-    at length sqrt(p), the effective dimension d_eff(r) = tr C (C + r)^-1 of the tokens' second moments, of trace 1, at
-    r = 1/100 falls with each of the first three layers, and faster than for the same layers in which every token
-    attends to itself alone: the mean logarithm of the ratio of both falls. Each layer averages tokens, until they are
-    alike.
+    """Consider layers of softmax attention without skip connections, with normal weights, on normal tokens of p
+    coordinates scaled to length sqrt(p). Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be their effective dimension,
+    where C is the second moments of the tokens, scaled to trace 1. It falls with each of the first three layers. Now
+    compare with the same layers in which every token attends only to itself. The mean logarithm of the ratio of the two
+    dimensions falls, so attention lowers the dimension faster. The reason is that each layer averages tokens until they
+    are alike.
     """
 
-    title = "Attention lowers the effective dimension of its tokens, beside what random values take from it"
+    title = "Attention layers lower the effective dimension of tokens more than their values alone"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, of tokens")
     stated = Kind.OWN
     population = NormalStacks()
     relation = Order("depth", _DEPTHS)
-    control = Control("it rises", lambda sign, problem: -sign)
+    control = Control("the ratio rises with depth", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, "trained weights, and maps of single tokens between the layers"
-    reading = "layers without attention were set beside it after a look: products of random values lower it, too"
+    reading = (
+        "the comparison with layers without attention was added after a first look: products of random value "
+        "matrices lower the dimension, too"
+    )
     trials = 64
     predict = -1.0
 
@@ -135,22 +140,23 @@ class DepthLowersDimension(Claim[AttentionStack]):
 
 
 class SkipsSlowTheLossOfDimension(Claim[AttentionStack]):
-    """With skip connections, X <- X + attention, for normal weights and tokens the effective dimension
-    d_eff(r) = tr C (C + r)^-1 of the tokens' second moments, of trace 1, at r = 1/100 falls more slowly over the first
-    three layers than for the same layers in which every token attends to itself alone: the mean logarithm of the ratio
-    of both rises with each layer. What attention adds to a token is nearly the same for all of them, and small.
+    """Consider layers of attention with skip connections, X <- X + attention, with normal weights and normal tokens.
+    Let d_eff(r) = tr C (C + r)^-1 at r = 1/100 be the effective dimension of the tokens, where C is their second
+    moments, scaled to trace 1. Over the first three layers it falls more slowly than for the same layers in which every
+    token attends only to itself. That is, the mean logarithm of the ratio of the two dimensions rises with each layer.
+    The reason is that attention adds nearly the same small vector to every token.
     """
 
-    title = "With skip connections attention keeps more of the effective dimension than its values alone"
+    title = "With skip connections, attention keeps more effective dimension than its values alone"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="for depth, with skip connections")
     stated = Kind.OWN
     population = NormalStacks(skip=1.0)
     relation = Order("depth", _DEPTHS)
-    control = Control("it falls", lambda sign, problem: -sign)
-    controls, unexplained = _CONTROLS, "how far it falls: three layers take less than a tenth of it here"
+    control = Control("the ratio falls with depth", lambda sign, problem: -sign)
+    controls, unexplained = _CONTROLS, "how far the dimension falls: three layers remove less than a tenth of it here"
     reading = (
-        "at first that it falls was judged, which it does without attention, and faster: layers without attention were "
-        "set beside it after a look"
+        "the first version tested only that the dimension falls, which it does without attention, and faster; "
+        "layers without attention were added after a first look"
     )
     trials = 64
     predict = 1.0

@@ -1,9 +1,11 @@
-"""The effective dimension of attention as a kernel: how it grows with the number of tokens and as logits sharpen.
+"""The effective dimension of attention as a kernel: its growth with the number of tokens and with the sharpness of the
+logits.
 
-This theory controls d_eff(lambda) = tr K (K + n lambda)^-1 of the Gram matrix of exp(beta <x, y>) on n tokens, and its
-limit under the uniform law on a sphere, where the Funk-Hecke formula gives the spectrum. It assumes tied queries and
-keys, for which attention has a positive semidefinite kernel. It leaves unexplained what tokens look like after
-training: the rates say how much room the kernel has, not how much of it a task uses.
+Let K be the Gram matrix of exp(beta <x, y>) on n tokens. This theory controls the effective dimension d_eff(lambda) =
+tr K (K + n lambda)^-1, and its limit under the uniform distribution on a sphere, for which the Funk-Hecke formula gives
+the spectrum. It assumes tied queries and keys, for which the kernel of attention is positive semidefinite. It leaves
+unexplained what tokens look like after training. The rates say how many directions the kernel offers, not how many of
+them a task uses.
 """
 
 import math
@@ -118,28 +120,37 @@ def _one_dimension_lower(value: Array, problem: SphereTokens) -> Array:
 
 
 class SphereEffectiveDimension(Claim[SphereTokens]):
-    """For n tokens uniform on the unit sphere of R^p and the kernel exp(beta <x, y>), the effective dimension of the
-    Gram matrix at lambda = 1/n is that of the population,
+    """Let n tokens be uniform on the unit sphere of R^p, with the kernel exp(beta <x, y>). The effective dimension of
+    their Gram matrix at lambda = 1/n equals that of the population,
 
         sum_k N_k lambda_k / (lambda_k + 1/n),   lambda_k = Gamma(p/2) (2/beta)^(p/2-1) I_(k+p/2-1)(beta),
         N_k = C(k+p-1, p-1) - C(k+p-3, p-1),
 
-    to within 3 % as long as it is below a twelfth of n.
+    to within 3 %, as long as it is below a twelfth of n. Here lambda_k are the eigenvalues of the kernel, and N_k their
+    multiplicities.
     """
 
-    title = "The effective dimension of attention's kernel on a sphere, by Funk and Hecke"
+    title = "The effective dimension of the exponential kernel on a sphere, by Funk-Hecke"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, with constants")
     stated = Kind.OWN
     population = _sphere_tokens(n=300, beta=1.2, dimensions=(3, 4))
     # From n tokens the trace is too small, by concavity: by 1.8 % where d_eff is n/16 (p = 3, beta 1 to 2).
     relation = EqualInMean(margin=0.03, resolution=0.02)
-    control = Control("with the multiplicities of one dimension less", _one_dimension_lower)
+    control = Control("the multiplicities of one dimension less", _one_dimension_lower)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 32
 
     def hypotheses(self, problem: SphereTokens) -> list[Hypothesis]:
         share = self.predict(problem) / problem.n
-        return [Hypothesis("the effective dimension is a small share of n", share, "<", 1 / 12, "bias of n tokens")]
+        return [
+            Hypothesis(
+                "the effective dimension is a small share of n",
+                share,
+                "<",
+                1 / 12,
+                "otherwise the estimate from n tokens is biased",
+            )
+        ]
 
     def predict(self, problem: SphereTokens) -> Array:
         spectrum = exponential_sphere_spectrum(problem.beta, problem.p, 40)
@@ -150,24 +161,24 @@ class SphereEffectiveDimension(Claim[SphereTokens]):
 
 
 class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
-    """For the kernel exp(beta <x, y>) at a fixed beta on the unit sphere of R^p, p >= 3, the effective dimension at the
-    ridge 1/n is at most of the order of
+    """Consider the kernel exp(beta <x, y>) with fixed beta on the unit sphere of R^p, p >= 3. Its effective dimension
+    at the ridge 1/n is at most of the order of
 
         (log n)^(p-1).
 
-    Degrees k with lambda_k > 1/n, about log n / log log n of them, count in full, and have k^(p-2) harmonics each. The
-    ladder goes to log n = 10^5, where log log n no longer hides the exponent; at usual n the growth is slower than the
-    power and faster than log n.
+    The degrees k with lambda_k > 1/n count in full, where lambda_k is the eigenvalue of degree k. There are about log n
+    / log log n such degrees, and degree k has of the order of k^(p-2) harmonics. The test goes up to log n = 10^5,
+    where log log n no longer hides the exponent. At usual n, the growth is slower than the power and faster than log n.
     """
 
-    title = "The effective dimension of attention on a sphere is at most a power p - 1 of log n"
+    title = "The effective dimension of attention on a sphere grows at most like (log n)^(p-1)"
     source = Source(
         "foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at a fixed temperature"
     )
     stated = Kind.OWN
     population = _sphere_tokens(p=3, beta=1.0)
     relation = Rate("log n", tuple(10.0**digits for digits in (3, 3.5, 4, 4.5, 5)), upper=True)
-    control = Control("a power p - 3/2", lambda exponent, problem: exponent - 0.5)
+    control = Control("a power of p - 3/2", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 16
 
@@ -180,20 +191,21 @@ class EffectiveDimensionIsPowerOfLog(Claim[SphereTokens]):
 
 
 class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
-    """For tokens of R^p as layer normalisation leaves them, |x| = sqrt(p), and logits <x, y> / sqrt(p), p >= 16, the
-    effective dimension at the ridge 1/n grows in proportion to n up to n = 256: it is n, but for a few per cent.
+    """Let n tokens of R^p, p >= 16, have the length |x| = sqrt(p), as after layer normalisation, and let the logits be
+    <x, y> / sqrt(p). Up to n = 256, the effective dimension at the ridge 1/n grows in proportion to n. It equals n up
+    to a few per cent.
 
-    The diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. A law in log n begins only where n
-    exceeds the number of harmonics that p dimensions have, which for usual p no sequence reaches.
+    The reason is that the diagonal exp(sqrt(p)) of the Gram matrix is far above all other entries. Growth like a power
+    of log n begins only if n exceeds the number of harmonics in p dimensions. For usual p, no sequence is that long.
     """
 
-    title = "At usual sizes the effective dimension of attention is the number of tokens"
+    title = "At usual sizes, the effective dimension of attention is the number of tokens"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="at the ridge 1/n, at usual sizes")
     stated = Kind.OWN
     population = NormalisedTokens()
     relation = Rate("n", (32.0, 64.0, 128.0, 256.0))
-    control = Control("like the square root of n", lambda exponent, problem: exponent - 0.5)
-    controls, unexplained = _CONTROLS, "tokens that repeat each other, which trained layers make"
+    control = Control("growth like the square root of n", lambda exponent, problem: exponent - 0.5)
+    controls, unexplained = _CONTROLS, "tokens that repeat each other, as trained layers make them"
     trials = 8
     predict = 1.0
 
@@ -205,21 +217,23 @@ class NormalisedTokensFillTheirDimension(Claim[SphereTokens]):
 
 
 class SharperLogitsNeedMoreDimensions(Claim[SphereTokens]):
-    """For the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, the effective dimension at the ridge
-    exp(beta) / n, the share 1/n of the diagonal, grows with the inverse temperature at most like
+    """Consider the kernel exp(beta <x, y>) on the unit sphere of R^p, p >= 3, where beta is the inverse temperature.
+    Take the ridge exp(beta) / n, which is the share 1/n of the diagonal. The effective dimension grows with beta at
+    most like
 
         beta^((p-1)/2),
 
-    since exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and the sphere has so many places for it. Measured for
-    n = 10^30, where the exponent shows; at usual n the effective dimension ends at n.
+    since exp(-beta |x - y|²/2) is a bump of width beta^(-1/2), and beta^((p-1)/2) is the order of the number of such
+    bumps on the sphere. The test uses n = 10^30, where the exponent shows. At usual n, the effective dimension cannot
+    exceed n.
     """
 
-    title = "The effective dimension of attention grows at most like a power (p - 1)/2 of the inverse temperature"
+    title = "The effective dimension of attention grows at most like beta^((p-1)/2)"
     source = Source("foundation2025", "Section 4.1, effective dimension", note="what a fixed temperature leaves out")
     stated = Kind.OWN
     population = _sphere_tokens(beta=1.0)
     relation = Rate("beta", (64.0, 128.0, 256.0, 512.0, 1024.0), upper=True)
-    control = Control("a power 1/2 less", lambda exponent, problem: exponent - 0.5)
+    control = Control("a power that is 1/2 less", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = _CONTROLS, _UNIFORM
     trials = 16
 

@@ -1,8 +1,10 @@
-"""Norms by expansions: for attention's kernel one function has every norm, for a semidefinite kernel only one.
+"""Norms by expansions: with the kernel of attention, one function has every norm; with a semidefinite kernel, it has
+one.
 
-This theory controls the expression sum_ij a_i a_j kappa(x_i, x_j) over the finite expansions of one function,
-f = sum_i a_i kappa(., x_i), whose minimum is sometimes called the norm of f. It leaves unexplained functions that have
-no finite expansion, to which only the completion of a semidefinite kernel gives a norm.
+Let f = sum_i a_i kappa(., x_i) be a function with a finite expansion. This theory controls the expression sum_ij a_i
+a_j kappa(x_i, x_j) over all such expansions of one function. Its minimum is sometimes called the norm of f. The theory
+leaves unexplained functions without a finite expansion, which have a norm only in the completion of a semidefinite
+kernel.
 """
 
 import equinox as eqx
@@ -30,7 +32,7 @@ class KeyEquivalents(eqx.Module):
 
 
 class UnseenShifts(Population[KeyEquivalents]):
-    """Narrow heads with normal weights, normal tokens, and a direction in the kernel of W_k."""
+    """Narrow heads with normal weights, normal tokens, and a direction that W_k maps to 0."""
 
     settings = Space(
         d=Integer(3, 1, 32, "width of the head"),
@@ -70,7 +72,9 @@ class Expansions(eqx.Module):
 
 
 class QuadraticExpansions(Population[Expansions]):
-    """The kernel (1 + <x, y>)² on more normal points than its rank, and coefficients that differ by null vectors."""
+    """The kernel (1 + <x, y>)² on more normal points than its rank, with two coefficient vectors that differ by a null
+    vector.
+    """
 
     settings = Space(p=Integer(3, 1, 8, "dimension"), extra=Integer(6, 1, 32, "points beyond the rank"))
 
@@ -109,16 +113,17 @@ def _one_norm(values: Array, problem: KeyEquivalents) -> Array:
 
 
 class ExpansionsTakeEveryPositiveNorm(Claim[KeyEquivalents]):
-    """Let W_k v = 0 and c > 0. For almost every token x the token x' = x + t v with
+    """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of a head with query weights W_q, key weights W_k
+    and width d. Let W_k v = 0 and c > 0. For almost every token x, let x' = x + t v with
 
-        t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>
+        t = (sqrt(d) log c - <W_q x, W_k x>) / <W_q v, W_k x>.
 
-    expands the same function, kappa(., x') = kappa(., x), kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)), and has
-    kappa(x', x') = c. So over the expansions of a function that is not 0 the expression of its norm takes every
-    positive value: its infimum is 0 and its supremum infinite. Compared are log c and the logarithms of kappa.
+    The token x' expands the same function, kappa(., x') = kappa(., x), and it has kappa(x', x') = c. So over the
+    expansions of a nonzero function, the expression for its norm takes every positive value: its infimum is 0 and its
+    supremum is infinite. The test compares log c and the logarithms of kappa.
     """
 
-    title = "In a narrow head's kernel the expansions of one function take every positive norm"
+    title = "In the kernel of a narrow head, expansions of one function take every positive norm"
     source = Source("foundation2025", "Section 3.2, norm", note="the expression of (5) with the kernel of (7)")
     stated = Kind.OWN
     population = UnseenShifts()
@@ -154,12 +159,13 @@ def _longer_is_larger(value: Array, problem: Expansions) -> Array:
 
 
 class ExpansionsOfSemidefiniteKernelAgree(Claim[Expansions]):
-    """For a positive semidefinite kernel every finite expansion f = sum_i a_i kappa(., x_i) gives the same a' K a: two
-    coefficient vectors of one function differ by a null vector of K. The minimum in the definition of the norm is then
-    over one number. Here kappa(x, y) = (1 + <x, y>)², on more points than its rank.
+    """Let kappa be a positive semidefinite kernel with Gram matrix K on points x_i. Every finite expansion f = sum_i
+    a_i kappa(., x_i) of a function gives the same value a' K a, because two coefficient vectors of one function differ
+    by a null vector of K. So the minimum in the definition of the norm is over a single number. The test uses kappa(x,
+    y) = (1 + <x, y>)² on more points than its rank.
     """
 
-    title = "All expansions in a semidefinite kernel give one norm"
+    title = "All expansions of a function in a semidefinite kernel give the same norm"
     source = Source("foundation2025", "(5)", note="of functions with finite expansions")
     population = QuadraticExpansions()
     relation = Equal()

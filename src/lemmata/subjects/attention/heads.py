@@ -1,7 +1,8 @@
-"""The effective dimension of several attention heads together, against those of each.
+"""The effective dimension of several attention heads together, compared with that of each head.
 
-This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices, one a head. It
-leaves unexplained how alike trained heads are, on which it depends where between its bounds a sum lies.
+This theory controls d_eff(r) = tr K (K + r)^-1 of sums and means of positive semidefinite Gram matrices K, one for each
+head. It leaves unexplained how alike trained heads are. This decides where between its bounds the dimension of a sum
+lies.
 """
 
 import equinox as eqx
@@ -26,10 +27,11 @@ class HeadGrams(eqx.Module):
 
 
 class ManyHeads(Population[HeadGrams]):
-    """Heads with tied queries and keys on normal tokens: as they are drawn, all equal, or all but one scaled down.
+    """Heads with tied queries and keys on normal tokens, of four kinds, each in a quarter of the problems.
 
-    In a quarter of the problems each; in the last quarter the eigenvectors of the first head are shared out among all,
-    so that no two heads have a direction in common. Every matrix is scaled to trace n, then scaled down where it is.
+    The heads are independent, or all equal, or all but one are scaled down. In the fourth kind, the eigenvectors of the
+    first head are divided among all heads, so that no two heads have a direction in common. Every matrix has trace n
+    before it is scaled down.
     """
 
     settings = Space(
@@ -37,7 +39,7 @@ class ManyHeads(Population[HeadGrams]):
         n=Integer(32, 4, 256, "tokens"),
         p=Integer(4, 1, 64, "width of the tokens"),
         ridge=Real(0.3, 1e-3, 10.0, "ridge, where the trace is n"),
-    ).where("no more heads than tokens", lambda s: s["heads"] <= s["n"])
+    ).where("there are no more heads than tokens", lambda s: s["heads"] <= s["n"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> HeadGrams:
         heads, n, p = setting["heads"], setting["n"], setting["p"]
@@ -75,18 +77,19 @@ def _condition_of_heads(problem: HeadGrams) -> Array:
 
 
 class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
+    """Let K_1, ..., K_H be positive semidefinite Gram matrices, one for each head, and let d_eff(K) = tr K (K + r)^-1
+    for r > 0. Then
 
         d_eff(K_1 + ... + K_H) <= d_eff(K_1) + ... + d_eff(K_H),
 
-    with equality where the heads have no direction in common: x / (x + r) is concave and 0 at 0.
+    with equality if the heads have no direction in common. The reason is that x / (x + r) is concave in x, and 0 at 0.
     """
 
     title = "The effective dimension of a sum of heads is at most the sum of theirs"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from above")
     population = ManyHeads()
     relation = AtMost()
-    control = Control("at most nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
 
     def predict(self, problem: HeadGrams) -> Array:
@@ -103,19 +106,20 @@ class HeadsAddAtMostTheirDimensions(Claim[HeadGrams]):
 
 
 class HeadsNeverLoseDimension(Claim[HeadGrams]):
-    """For positive semidefinite K_1, ..., K_H and d_eff(K) = tr K (K + r)^-1, r > 0,
+    """Let K_1, ..., K_H be positive semidefinite Gram matrices, one for each head, and let d_eff(K) = tr K (K + r)^-1
+    for r > 0. Then
 
         d_eff(K_1 + ... + K_H) >= max_h d_eff(K_h),
         d_eff((K_1 + ... + K_H) / H) >= (d_eff(K_1) + ... + d_eff(K_H)) / H,
 
-    since x / (x + r) rises with x and is concave, for matrices too.
+    since x / (x + r) increases with x and is concave, also for matrices.
     """
 
-    title = "A sum of heads has at least the largest effective dimension, their mean at least the mean"
+    title = "Lower bounds on the effective dimension of the sum and the mean of heads"
     source = Source("foundation2025", "Section 3.2, effective dimension", note="corrected, for heads, from below")
     population = ManyHeads()
     relation = AtLeast()
-    control = Control("a tenth more", lambda bound, problem: 1.1 * bound)
+    control = Control("1.1 times the bounds", lambda bound, problem: 1.1 * bound)
     controls, unexplained = "the effective dimension of several heads", "how alike trained heads are"
     trivial = (0.0, 0.0)
 

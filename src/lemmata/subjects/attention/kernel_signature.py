@@ -1,9 +1,10 @@
-"""The kernel of an attention head: where it is positive semidefinite, and how far from it it is elsewhere.
+"""The kernel of an attention head: when it is positive semidefinite, and how far from it otherwise.
 
-This theory controls the sign pattern of kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), and of its symmetric version
-exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. A function with negative squares has no reproducing
-kernel Hilbert space, and one with infinitely many no Pontryagin space either. It leaves unexplained what training does
-to W_q and W_k: a head that learns symmetric semidefinite weights has a space.
+This theory controls the signs of the eigenvalues of kappa(x, y) = exp(x' M y), M = W_q' W_k / sqrt(d), and of its
+symmetric version exp(x' M_s y), M_s = (M + M') / 2, on any finite set of tokens. A kernel with negative squares has no
+reproducing kernel Hilbert space. A kernel with infinitely many negative squares has no Pontryagin space either. The
+theory leaves unexplained what training does to W_q and W_k. A head that learns symmetric semidefinite weights does have
+such a space.
 """
 
 import decimal
@@ -45,25 +46,29 @@ def _least_gap(problem: Reals) -> Hypothesis:
 
 
 _CONTROLS = "the signs of the kernel of an attention head"
-_TRAINING = "trained weights, whose queries and keys depend on each other"
+_TRAINING = "trained weights, for which queries and keys depend on each other"
 
 
 class PrintedAttentionKernel(Claim[AttentionKernel]):
-    """As printed: softmax attention of width d on tokens of R^p is a combination with the kernel
-    kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)), which has a reproducing kernel Hilbert space.
+    """Let kappa(x, y) = exp(<W_q x, W_k y> / sqrt(d)) be the kernel of softmax attention of width d on tokens of R^p.
+    The source says, as printed, that attention is a combination with this kernel, and that the kernel has a reproducing
+    kernel Hilbert space.
 
-    Read generously, for random weights and after making kappa symmetric: the quadratic form M_s = (M + M') / 2,
-    M = W_q' W_k / sqrt(d), has p eigenvalues that are not negative in at least half of the heads; exp(x' M_s y) is
-    positive semidefinite on all of R^p exactly where that is so.
+    The test reads this generously, for random weights and after making kappa symmetric. Let M_s = (M + M') / 2 with M =
+    W_q' W_k / sqrt(d) be the quadratic form of the symmetric kernel. Then exp(x' M_s y) is positive semidefinite on all
+    of R^p exactly if none of the p eigenvalues of M_s is negative. The claim is that this holds in at least half of the
+    heads.
     """
 
-    title = "The kernel of an attention head is positive semidefinite, as printed"
+    title = "As printed, the kernel of every attention head is positive semidefinite"
     source = Source("foundation2025", "(7)", "Section 3.2, norm", note="as printed")
     population = NarrowHeads()
     relation = Witness(0.5)
-    control = Control("in half of the heads p - 1 of them", lambda count, problem: count - 1)
-    controls, unexplained = _CONTROLS, "which symmetric kernel is meant where W_q and W_k differ"
-    reading = "of the symmetric version of the kernel, for half of the heads with independent normal weights"
+    control = Control("p - 1 eigenvalues are nonnegative in half of the heads", lambda count, problem: count - 1)
+    controls, unexplained = _CONTROLS, "which symmetric kernel is meant if W_q and W_k differ"
+    reading = (
+        "the claim is about the symmetric version of the kernel, for half of the heads with independent normal weights"
+    )
     passage = Passage(
         "000_643c1008a95be5dc.txt",
         7133,
@@ -89,18 +94,18 @@ class PrintedAttentionKernel(Claim[AttentionKernel]):
 
 
 class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
-    """For W_q and W_k of shape (d, p) in general position, p >= 2d, the form M_s = (M + M') / 2,
-    M = W_q' W_k / sqrt(d), has exactly d positive and d negative eigenvalues, and 0 for the rest.
+    """Let W_q and W_k have shape (d, p) with p >= 2d and be in general position. The form M_s = (M + M') / 2, with M =
+    W_q' W_k / sqrt(d), has exactly d positive and d negative eigenvalues. All other eigenvalues are 0.
 
-    x' M_s x is the form <u, v> / sqrt(d) of u = W_q x and v = W_k x, which together fill R^(2d); that form is
-    (|u + v|² - |u - v|²) / 4. So no such head is a positive semidefinite kernel on an open set.
+    With u = W_q x and v = W_k x, the form x' M_s x is <u, v> / sqrt(d), where <u, v> = (|u + v|² - |u - v|²) / 4. The
+    pairs (u, v) fill R^(2d). So on an open set, no such head is a positive semidefinite kernel.
     """
 
-    title = "A head narrower than half of its tokens has d positive and d negative directions"
+    title = "A head of width d <= p/2 has d positive and d negative directions"
     source = Source("foundation2025", "(7)", note="corrected")
     population = NarrowHeads()
     relation = Equal()
-    control = Control("d - 1 of each sign", lambda counts, problem: counts - 1)
+    control = Control("d - 1 eigenvalues of each sign", lambda counts, problem: counts - 1)
     controls, unexplained = _CONTROLS, _TRAINING
     corrects = PrintedAttentionKernel
 
@@ -112,18 +117,18 @@ class NarrowHeadsAreIndefinite(Claim[AttentionKernel]):
 
 
 class HeadsBelowTwiceTheirWidth(Claim[AttentionKernel]):
-    """For W_q and W_k of shape (d, p) in general position, d < p < 2d, the form M_s = (M + M') / 2,
-    M = W_q' W_k / sqrt(d), has at least p - d negative eigenvalues.
+    """Let W_q and W_k have shape (d, p) with d < p < 2d and be in general position. The form M_s = (M + M') / 2, with M
+    = W_q' W_k / sqrt(d), has at least p - d negative eigenvalues.
 
-    It is the restriction to p dimensions of a form with d positive directions in R^(2d), which leaves at most d
-    positive ones; general position excludes the eigenvalue 0.
+    The form is the restriction to p dimensions of a form on R^(2d) with d positive directions. So at most d of its
+    eigenvalues are positive. General position excludes the eigenvalue 0.
     """
 
-    title = "A head narrower than its tokens has at least p - d negative directions"
+    title = "A head of width d < p < 2d has at least p - d negative directions"
     source = Source("foundation2025", "(7)", note="corrected, for p below 2d")
     population = NarrowHeads(6, 9, below=True)
     relation = AtLeast()
-    control = Control("at least d", lambda count, problem: 0 * count + len(problem.query))
+    control = Control("at least d negative eigenvalues", lambda count, problem: 0 * count + len(problem.query))
     controls, unexplained = _CONTROLS, _TRAINING
     corrects = PrintedAttentionKernel
     trivial = 0.0
@@ -151,21 +156,24 @@ def _sign_of_the_logit(signs: Array, problem: AttentionKernel) -> Array:
 
 
 class TwoTokensDecideBySign(Claim[AttentionKernel]):
-    """The symmetric kernel exp(x' M_s y) of a head, M_s = (M + M') / 2, is positive semidefinite on two tokens x and y
-    exactly where
+    """Let exp(x' M_s y) be the symmetric kernel of a head, where M_s = (M + M') / 2 and M is its form. The kernel is
+    positive semidefinite on two tokens x and y exactly if
 
         (x - y)' M_s (x - y) >= 0,
 
     since the determinant of its Gram matrix is exp(x' M_s x + y' M_s y) - exp(2 x' M_s y). Tokens in an open set differ
-    by multiples of every direction: there it is semidefinite only where M_s is.
+    by multiples of every direction. So on an open set, the kernel is semidefinite only if M_s is.
     """
 
-    title = "On two tokens the kernel is semidefinite where their difference has a nonnegative form"
+    title = "The sign of one form decides whether a head's kernel is semidefinite on two tokens"
     source = Source("foundation2025", "(7)", note="corrected, on two tokens")
     population = TokenHeads(tokens=32, size=0.5)
     relation = Equal(block=1)
     control = Control("the sign of x' M_s y decides", _sign_of_the_logit)
-    controls, unexplained = _CONTROLS, "more tokens at once: then pairs are necessary and not sufficient"
+    controls, unexplained = (
+        _CONTROLS,
+        "more than two tokens, for which conditions on pairs are necessary but not sufficient",
+    )
     corrects = PrintedAttentionKernel
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
@@ -186,20 +194,22 @@ class TwoTokensDecideBySign(Claim[AttentionKernel]):
 
 
 class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
-    """Where the form M of a head is symmetric and positive semidefinite, as for tied queries and keys, the kernel
-    kappa(x, y) = exp(x' M y) is positive semidefinite on any tokens: with L the largest eigenvalue of the Gram matrix
-    and l the least,
+    """Let the form M of a head be symmetric and positive semidefinite, as for tied queries and keys. The kernel
+    kappa(x, y) = exp(x' M y) is then positive semidefinite on any tokens: for the largest eigenvalue L and the least
+    eigenvalue l of the Gram matrix,
 
         1 + l / L >= 1.
 
-    Its Taylor series has powers of a semidefinite kernel with positive coefficients.
+    The reason is that the Taylor series of the kernel has powers of a semidefinite kernel with positive coefficients.
     """
 
-    title = "A head with a semidefinite form is a positive semidefinite kernel on any tokens"
+    title = "A head with a semidefinite form has a positive semidefinite kernel on any tokens"
     source = Source("foundation2025", "(7)", note="corrected, for semidefinite forms")
     population = TokenHeads(tied=True, tokens=24)
     relation = AtLeast()
-    control = Control("the least eigenvalue is a hundredth of the largest", lambda bound, problem: 1.01 * bound)
+    control = Control(
+        "the least eigenvalue is at least a hundredth of the largest", lambda bound, problem: 1.01 * bound
+    )
     controls, unexplained = _CONTROLS, "how fast the eigenvalues fall"
     corrects = PrintedAttentionKernel
     predict = 1.0
@@ -223,14 +233,16 @@ class SemidefiniteFormsGiveKernels(Claim[AttentionKernel]):
 
 
 class ExponentialNegativeSquares(Claim[Reals]):
-    """The Gram matrix of exp(-s t) on any n distinct real numbers has exactly floor(n/2) negative eigenvalues.
+    """Let K be the Gram matrix of exp(-s t) on any n distinct real numbers. It has exactly floor(n/2) negative
+    eigenvalues.
 
-    exp(s t) is strictly totally positive, so the leading minors of exp(-s_i s_j), s ascending, have the signs of
-    (-1)^(k(k-1)/2) and the pivots alternate. On a line along a direction v with v' M_s v < 0 the symmetric kernel of an
-    attention head is of this form: its negative squares have no end, and it has no Pontryagin space.
+    The kernel exp(s t) is strictly totally positive. So the leading minors of exp(-s_i s_j), for increasing s, have the
+    signs of (-1)^(k(k-1)/2), and the pivots alternate in sign. Let v be a direction with v' M_s v < 0. On a line along
+    v, the symmetric kernel of an attention head has this form. So the number of its negative squares is unbounded, and
+    it has no Pontryagin space.
     """
 
-    title = "Along a negative direction half of the eigenvalues are negative, for any number of tokens"
+    title = "Along a negative direction, half of a head kernel's eigenvalues are negative"
     source = Source("foundation2025", "(7)", note="corrected, on a line")
     population = Drawn(
         Reals,
@@ -240,7 +252,7 @@ class ExponentialNegativeSquares(Claim[Reals]):
         values=normal("n", times="size"),
     )
     relation = Equal(block=1)
-    control = Control("one of them is negative, for every n", lambda counts, problem: jnp.ones_like(counts))
+    control = Control("one eigenvalue is negative, for every n", lambda counts, problem: jnp.ones_like(counts))
     controls, unexplained = "the number of negative squares of the kernel of a head", _TRAINING
     traced = False  # pivots with 80 digits: the least eigenvalue of seven tokens is below the rounding of float64
 

@@ -1,10 +1,11 @@
-"""Convolutions of keys before a router by block means: what they do to its signal and to its noise.
+"""Convolutions of keys before a block router: their effect on signal and noise.
 
-A causal convolution of keys is linear and the same at all positions, and so is a block's mean. The score of a block of
-convolved keys is therefore the score of the keys themselves by other weights, which leak over the block's ends; noise
-has these weights as a signal has. This theory controls a router whose filters are given. It leaves open filters that
-are trained together with queries and keys, what an activation does to keys of large norm, and what attention to single
-keys gains where a key knows of the keys before it; that it can gain a whole layer is shown by associative recall.
+A causal convolution of keys is linear and the same at all positions, and so is the mean of a block. The score of a
+block of convolved keys is therefore a weighted score of the original keys. Its weights leak over the ends of the block.
+Signal and noise have the same weights. This theory controls a router with given filters. It does not treat filters that
+are trained together with queries and keys, or the effect of an activation on keys of large norm. It also does not say
+what attention to single keys gains if a key contains information on earlier keys. Associative recall shows that this
+can replace a whole layer.
 """
 
 import equinox as eqx
@@ -63,7 +64,7 @@ class RecallContexts(Population[RecalledPairs]):
         block=Integer(4, 4, 32, "keys of a block", corners=(4, 5)),
         blocks=Integer(16, 6, 64, "blocks", corners=(14, 17)),
         count=Integer(4, 2, 32, "blocks that a query attends", corners=(3, 4)),
-    ).where("blocks are left out", lambda s: 2 * s["count"] < s["blocks"])
+    ).where("fewer than half of the blocks are attended", lambda s: 2 * s["count"] < s["blocks"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RecalledPairs:
         keys = jax.random.split(key)
@@ -77,7 +78,9 @@ class RecallContexts(Population[RecalledPairs]):
     def hypotheses(self, problem: RecalledPairs) -> list[Hypothesis]:
         n, block = problem.tokens.shape[1], problem.block
         return [
-            Hypothesis("the last value's position", problem.values.max(), "<", n - block, "else it needs no router")
+            Hypothesis(
+                "the last value's position", problem.values.max(), "<", n - block, "otherwise no router is needed"
+            )
         ]
 
 
@@ -100,7 +103,7 @@ class ConvolvedKey(eqx.Module):
 
 
 class ConvolvedKeys(Population[ConvolvedKey]):
-    """Positive filters that all coordinates share, plus normal ones of a random size that they do not."""
+    """Positive filters that all coordinates share, plus normal filters of random size for each coordinate."""
 
     free = ("query", "filters")
     settings = Space(
@@ -120,9 +123,11 @@ class ConvolvedKeys(Population[ConvolvedKey]):
 
     def hypotheses(self, problem: ConvolvedKey) -> list[Hypothesis]:
         return [
-            Hypothesis("| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "a unit query"),
+            Hypothesis(
+                "| |q| - 1 |", jnp.abs(jnp.linalg.norm(problem.query) - 1), "<", 1e-9, "the query has unit length"
+            ),
             Hypothesis("the filters' squared length", jnp.sum(problem.filters**2), ">", 0.0, "else all scores are 0"),
-            Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last of them share no key"),
+            Hypothesis("blocks", problem.blocks, ">=", 4, "the second and the last block share no key"),
         ]
 
 
@@ -133,17 +138,17 @@ _TIE = 1e-9
 
 
 class MeansOfKeysHitLess(Claim[HiddenRun]):
-    """A mean of the last 5 keys, with the same weights for all queries and not trained, lowers how often the block with
-    the only relevant key is attended, blocks of 8 keys: products with a query are convolved like the keys, signal and
-    noise alike, and what is near the end of a block leaks into the next.
+    """Replace each key by the mean of the last 5 keys, with the same weights for all queries and without training.
+    Then, with blocks of 8 keys, the block with the only relevant key is attended less often. The scalar products with a
+    query are averaged like the keys, signal and noise alike. What is near the end of a block leaks into the next block.
     """
 
-    title = "A mean of keys lowers the hit rate"
+    title = "Averaging the last five keys lowers how often a block router finds a relevant key"
     source = Source(_KEY, "Abstract, key convolution", note="for weights that are given; the paper trains its filters")
     stated = Kind.OWN
     population = HiddenRuns(at=8, ratio=1.0)
     relation = Order("convolved", (0.0, 1.0))
-    control = Control("it rises", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control("it is attended more often", lambda sign, problem: -sign, loose="a sign has no near control")
     controls = "whether the block with the relevant key is attended"
     unexplained = "filters trained together with queries and keys, which may bring relevant keys together"
     traced = False
@@ -160,24 +165,25 @@ class MeansOfKeysHitLess(Claim[HiddenRun]):
 
 
 class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
-    """Keys are independent, with covariance I/d, and one of them is larger by D q, q the query, of unit length. With
-    filters of any weights, one for each coordinate, the ratio of a router by blocks of B convolved keys is on average
-    over the place of that key in its block at most that without a convolution,
+    """Let the keys be independent, with covariance I/d, and let one of them have D q added, where q is the query, of
+    unit length. Convolve the keys with filters of any weights, one filter for each coordinate. Average the
+    signal-to-noise ratio of a router with blocks of B convolved keys over the place of the relevant key in its block.
+    This mean is at most the ratio without a convolution,
 
         D sqrt(d / (2 B)).
 
-    Proof: the signal averages, over the block's places, the weights that the noise has the squares of, and these on
-    places beyond the block as well; Cauchy and Schwarz.
+    The proof is that the signal averages the weights over the places of the block. The noise has the squares of these
+    weights, also on places beyond the block. The Cauchy-Schwarz inequality then gives the bound.
     """
 
-    title = "No convolution of keys raises the mean ratio"
+    title = "No convolution of keys raises the mean signal-to-noise ratio of a block router"
     source = Source(_KEY, "Abstract, key convolution", note="for one relevant key, filters fixed")
     population = ConvolvedKeys()
     relation = AtMost()
-    control = Control("it lowers it by a fifth", lambda ratio, problem: ratio / 1.25)
+    control = Control("four fifths of the bound", lambda ratio, problem: ratio / 1.25)
     controls = "the difference of the scores of two blocks"
-    unexplained = "relevant keys that are not along the query, and what training does"
-    trivial = "a ratio of signal and noise has no bound of its own"
+    unexplained = "relevant keys whose excess is not along the query, and the effect of training"
+    trivial = "a signal-to-noise ratio has no trivial bound"
 
     def predict(self, problem: ConvolvedKey) -> Array:
         n, d = problem.blocks * problem.block, len(problem.query)
@@ -199,22 +205,24 @@ class ConvolutionNeverRaisesTheMeanRatio(Claim[ConvolvedKey]):
 
 
 class RecallIsTheHitRate(Claim[RecalledPairs]):
-    """Names in a context are followed by values and stand again in its last block; tokens are on the unit sphere in d
-    dimensions. One layer of block attention, whose keys are the tokens moved on by one position (a convolution with
-    the weights 0 and 1) and whose queries are sharp, gives a value as often as its router finds it: among N blocks
-    of B keys besides the last, k attended besides the last, with the probability, to 0.02,
+    """Let tokens lie on the unit sphere in d dimensions. Names in a context are followed by values, and they appear
+    again in the last block. Consider one layer of block attention. Its keys are the tokens shifted by one position (a
+    convolution with the weights 0 and 1), and its queries are sharp. The layer returns a value as often as its router
+    finds the block of the value. Let N be the number of blocks of B keys, and k the number of attended blocks, both
+    without the last block. The probability, up to an error of 0.02, is
 
-        integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz.
+        integral of phi(z) P(Bin(N - 1, Phi(-sqrt(d/B) - z sqrt((B - 1)/B))) < k) dz,
 
-    The block of the value has the score 1/B + the mean of B - 1 products of variance 1/d, over B/(B - 1).
+    where phi and Phi are the density and the distribution function of the standard normal distribution. The score of
+    the block of the value is 1/B plus (B - 1)/B times the mean of B - 1 products of variance 1/d.
     """
 
-    title = "A layer recalls what its router finds"
+    title = "One layer of block attention recalls a value as often as its router finds it"
     source = Source(_KEY, "Abstract, router", note="for one layer that recalls a pair")
     population = RecallContexts()
     relation = EqualInMean(margin=0.02, resolution=0.04, relative=False, over="problems")
-    control = Control("half as many blocks again", lambda rate, problem: _found(problem, 1.5))
-    controls = "how often one layer gives the value that follows a name"
+    control = Control("one and a half times as many blocks", lambda rate, problem: _found(problem, 1.5))
+    controls = "how often one layer returns the value that follows a name"
     unexplained = "layers that are trained"
     trials = 128
 

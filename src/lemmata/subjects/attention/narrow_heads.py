@@ -1,9 +1,9 @@
-"""What the kernel of a narrow head can approximate: functions of its keys, and nothing else.
+"""What the kernel of a narrow head can approximate: only functions of its keys.
 
-This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of a head's kernel
-as functions of the key's token: they depend on W_k x alone, and a function that varies along the kernel of W_k is
-missed by what it varies there. Heads as wide as their tokens have dense sections. It leaves unexplained how many
-sections are needed, and what several heads with different keys can do.
+This theory controls the least error of sums of sections kappa(z, .) = exp(<W_q z, W_k .> / sqrt(d)) of the kernel of a
+head, as functions of the token x of the key. The sections depend on W_k x alone. So they cannot follow the variation of
+a function along directions that W_k maps to 0. Heads as wide as their tokens have dense sections. The theory leaves
+unexplained how many sections are needed, and what several heads with different keys can do.
 """
 
 import equinox as eqx
@@ -56,9 +56,9 @@ class UnseenDirection(eqx.Module):
 
 
 class FunctionsOfUnseenDirections(Population[UnseenDirection]):
-    """Normal weights and probes, tokens uniform on the sphere of radius sqrt(p).
+    """Normal weights and probes, and tokens uniform on the sphere of radius sqrt(p).
 
-    The direction v is in the kernel of W_k where the head is narrow, and uniform where it is not.
+    The direction v is in the kernel of W_k if the head is narrow, and uniform otherwise.
 
     Args:
         full: whether the head is as wide as its tokens.
@@ -117,21 +117,22 @@ def _missed(problem: UnseenDirection, trained: slice, tested: slice) -> Float[Ar
 
 
 class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
-    """On tokens in pairs x, x' with W_k x = W_k x' sections of a head's kernel kappa(z, .) take equal values on a pair.
-    So the mean squared error of any sum of them, for any function f, is at least
+    """Let tokens come in pairs x, x' with W_k x = W_k x', where W_k is the key matrix of a head. Sections kappa(z, .)
+    of the kernel of the head take equal values on a pair. So for any function f, the mean squared error of any sum of
+    sections is at least
 
         mean over pairs of ((f(x) - f(x')) / 2)²,
 
-    which is E Var(f | W_k x) under the law of these tokens. Compared are shares of the variance of f, of least squares
-    fits with 4, 12 and 36 sections.
+    which is E Var(f | W_k x) under the distribution of these tokens. The test compares shares of the variance of f, for
+    least squares fits with 4, 12 and 36 sections.
     """
 
-    title = "Narrow heads miss what varies along directions that their keys do not see"
+    title = "Narrow heads miss the variation along directions that their keys map to zero"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for narrow heads")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections()
     relation = AtLeast()
-    control = Control("one and a half times as much", lambda bound, problem: 1.5 * bound)
+    control = Control("one and a half times the bound", lambda bound, problem: 1.5 * bound)
     controls, unexplained = _CONTROLS, _COUNT
 
     def predict(self, problem: UnseenDirection) -> Array:
@@ -152,17 +153,18 @@ class NarrowHeadsMissUnseenDirections(Claim[UnseenDirection]):
 
 
 class HeadsOfFullWidthApproximate(Claim[UnseenDirection]):
-    """Where a head is as wide as its tokens and W_k is invertible, sums of sections kappa(z, .) have a smaller error on
-    tokens that the fit has not seen with 12 than with 4 of them, and with 36 than with 12, for a sine along any
-    direction: the sums of exponentials exp(<w, x>) are dense in the continuous functions on every compact set.
+    """Let a head be as wide as its tokens, with an invertible key matrix W_k. Fit a sine along any direction by sums of
+    sections kappa(z, .) of its kernel. The error on held-out tokens is smaller with 12 sections than with 4, and
+    smaller with 36 than with 12. The reason is that sums of exponentials exp(<w, x>) are dense in the continuous
+    functions on every compact set.
     """
 
-    title = "Heads as wide as their tokens approximate more with more sections"
+    title = "Heads as wide as their tokens approximate better with more sections"
     source = Source("foundation2025", "Section 3.1, any continuous function", note="for heads of full width")
     stated = Kind.OWN
     population = FunctionsOfUnseenDirections(full=True)
     relation = Order("sections", _COUNTS)
-    control = Control("they approximate less", lambda sign, problem: -sign)
+    control = Control("more sections approximate worse", lambda sign, problem: -sign)
     controls, unexplained = _CONTROLS, _COUNT
     trials = 64
     predict = -1.0

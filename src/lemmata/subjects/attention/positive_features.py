@@ -1,8 +1,9 @@
-"""Random features for softmax attention: what one feature's estimate of exp(<x, y>) varies by.
+"""Random features for softmax attention: the variance of the estimate of exp(<x, y>) from one feature.
 
 This theory controls the variance of three unbiased estimates of exp(<x, y>) from one frequency omega ~ N(0, I):
-positive, trigonometric and hyperbolic. A mean of m features has an m-th of it. It leaves unexplained the ratio that
-attention takes of two such sums, orthogonal frequencies, and what training does to the lengths, on which all depends.
+positive, trigonometric and hyperbolic. The variance of a mean of m features is smaller by the factor m. The theory
+leaves unexplained orthogonal frequencies, and the ratio of two such sums that attention computes. It also leaves
+unexplained how training changes the lengths of x and y, on which everything depends.
 """
 
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ ABOUT = {"tool": "concentration", "architecture": "random features", "object": "
 _DRAWS = 4000
 _LEMMA = Source("choromanski2021", "Lemma 2", note="with one feature")
 _CONTROLS = "the variance of one random feature's estimate of attention's kernel"
-_UNEXPLAINED = "the error of attention, a ratio of two such estimates"
+_UNEXPLAINED = "the error of attention, which is a ratio of two such estimates"
 _RELATION = EqualInMean(resolution=0.04)
 
 
@@ -50,15 +51,15 @@ def trigonometric_estimates(problem: FeaturePair, omega: Float[Array, "n p"]) ->
 
 
 class PositiveFeatureVariance(Claim[FeaturePair]):
-    """For omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|², the positive estimate of S,
-    exp(<omega, x + y> - (|x|² + |y|²) / 2), has the variance
+    """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The positive estimate of S, exp(<omega, x + y> - (|x|² +
+    |y|²) / 2), has the variance
 
         P = exp(a) (1 - exp(-a)) S².
 
-    It is 0 at y = -x: features that are positive know small values of the kernel best.
+    It is 0 at y = -x: positive features are most precise for small values of the kernel.
     """
 
-    title = "The variance of a positive random feature"
+    title = "The variance of the positive random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
@@ -73,19 +74,19 @@ class PositiveFeatureVariance(Claim[FeaturePair]):
 
 
 class TrigonometricFeatureVariance(Claim[FeaturePair]):
-    """For omega ~ N(0, I) and S = exp(<x, y>), the trigonometric estimate of S,
-    exp((|x|² + |y|²) / 2) cos <omega, x - y>, has the variance
+    """Let omega ~ N(0, I) and S = exp(<x, y>). The trigonometric estimate of S, exp((|x|² + |y|²) / 2) cos <omega, x -
+    y>, has the variance
 
         exp(|x + y|²) S^-2 (1 - exp(-|x - y|²))² / 2,
 
-    which is 0 at x = y and, relative to S², explodes where S is small.
+    which is 0 at x = y. Relative to S², it explodes if S is small.
     """
 
-    title = "The variance of a trigonometric random feature"
+    title = "The variance of the trigonometric random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = _RELATION
-    control = Control("without the half", lambda value, problem: 2 * value)
+    control = Control("the variance without the factor 1/2", lambda value, problem: 2 * value)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: FeaturePair) -> Array:
@@ -96,19 +97,22 @@ class TrigonometricFeatureVariance(Claim[FeaturePair]):
 
 
 class HyperbolicFeatureVariance(Claim[FeaturePair]):
-    """For omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|², the mean of the positive estimates of S at omega and at
-    -omega has the variance
+    """Let omega ~ N(0, I), S = exp(<x, y>) and a = |x + y|². The hyperbolic estimate is the mean of the positive
+    estimates of S at omega and at -omega. It has the variance
 
-        (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S² that of one:
+        (1 - exp(-a)) P / 2,   P = exp(a) (1 - exp(-a)) S² that of one.
 
-    a pair of opposite frequencies is better than two independent ones by the factor 1 - exp(-a).
+    Here P is the variance of one positive estimate. So a pair of opposite frequencies has a smaller variance than two
+    independent frequencies, by the factor 1 - exp(-a).
     """
 
-    title = "The variance of a hyperbolic random feature"
+    title = "The variance of the hyperbolic random feature estimate of exp(<x, y>)"
     source = _LEMMA
     population = FeaturePairs()
     relation = EqualInMean(resolution=0.06)
-    control = Control("that of two independent ones", lambda value, problem: value / -jnp.expm1(-problem.sum_square))
+    control = Control(
+        "the variance of two independent estimates", lambda value, problem: value / -jnp.expm1(-problem.sum_square)
+    )
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: FeaturePair) -> Array:
@@ -122,15 +126,16 @@ class HyperbolicFeatureVariance(Claim[FeaturePair]):
 
 
 class FeaturesForTheDiagonal(Claim[FeaturePair]):
-    """To read attention's kernel exp(|x|²) of a token with itself within the relative error eps, root mean square,
-    positive random features must be
+    """Let x be a token. To estimate the attention kernel exp(|x|²) of x with itself with a root mean square relative
+    error of eps, one needs
 
         (exp(4 |x|²) - 1) / eps²
 
-    in number: an exponential of four times the logit, not a polynomial in it. Here eps = 1/10.
+    positive random features. This number is exponential in four times the logit |x|², not polynomial in it. The test
+    uses eps = 1/10.
     """
 
-    title = "Positive features needed for a token with itself: an exponential of four logits"
+    title = "Positive features needed for a token with itself grow exponentially in its logit"
     source = Source("choromanski2021", "Lemma 2", note="at x = y")
     population = FeaturePairs(equal=True, radius=0.4)
     relation = _RELATION

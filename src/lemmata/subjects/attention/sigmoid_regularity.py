@@ -1,10 +1,12 @@
-"""How far sigmoid attention moves with its tokens: bounds that are polynomials in their length, and who is smoother.
+"""How far sigmoid attention moves with its tokens: bounds that are polynomial in their length, and a comparison with
+softmax.
 
-This theory controls the spectral norm of the derivative of a head of self-attention, y_i = sum_j P_ij W x_j with logits
-x_i' A x_j, by the tokens: at most a polynomial in their length R for the sigmoid and for the softmax alike. It assumes
-nothing of the tokens. At worst the sigmoid's weights move half as much with their logits, but with n tokens that point
-the same way and are not short its derivative is larger than the softmax's, which is |W| there. It leaves unexplained
-trained weights, layers around the head, and what a smaller derivative is good for.
+This theory controls the spectral norm of the derivative, by the tokens, of a head of self-attention y_i = sum_j P_ij W
+x_j with logits x_i' A x_j. For the sigmoid and for the softmax alike, the norm is at most a polynomial in the length R
+of the tokens. The theory assumes nothing about the tokens. In the worst case, the weights of the sigmoid move half as
+much with their logits as the weights of the softmax. But suppose that n tokens point the same way and are not short.
+Then the derivative of the sigmoid head is larger than that of the softmax head, which is |W|. The theory leaves
+unexplained trained weights, layers around the head, and what a smaller derivative is good for.
 """
 
 import math
@@ -99,7 +101,7 @@ class SigmoidHead(eqx.Module):
 
 
 class SigmoidHeads(Population[SigmoidHead]):
-    """Tokens of one length; in half of the problems all the same, with A along them.
+    """Tokens of equal length. In half of the problems all tokens are equal, and A acts along them.
 
     Args:
         law: "mixed" as above, "scattered" for the half with normal tokens alone, "aligned" for the other, "turning"
@@ -138,18 +140,19 @@ _CONTROLS = "the derivative of a head by its tokens"
 
 
 class WeightsMoveLess(Claim[SigmoidHead]):
-    """As a map of a row of logits to the row of weights, the sigmoid has a derivative of spectral norm at most 1/4,
-    which it attains at a weight of 1/2, the softmax one of at most 1/2, which it attains where two keys share all of
-    the weight. At given logits either may be the larger: where all are 0, 1/4 without a bias, 1/n for the softmax.
+    """Consider the map from a row of logits to a row of attention weights. For the sigmoid, the spectral norm of its
+    derivative is at most 1/4, which is attained at a weight of 1/2. For the softmax, it is at most 1/2, which is
+    attained if two keys share all of the weight. At given logits, either may be the larger: if all logits are 0, the
+    norm is 1/4 for the sigmoid without a bias, and 1/n for the softmax.
     """
 
-    title = "At worst weights move half as much with their logits"
+    title = "At worst, sigmoid weights move half as much with their logits as softmax weights"
     source = Source(_KEY, "Abstract, improved regularity", note="of the weights as functions of the logits")
     population = SigmoidHeads("scattered")
     relation = AtMost()
-    control = Control("three fifths of both", lambda bound, problem: 0.6 * bound)
+    control = Control("three fifths of both bounds", lambda bound, problem: 0.6 * bound)
     controls = "the derivative of attention's weights by its logits"
-    unexplained = "which is larger at given logits, and what the logits do with the tokens"
+    unexplained = "which derivative is larger at given logits, and how the logits depend on the tokens"
     traced = False
     predict = (0.25, 0.5)
     trivial = (1.0, 1.0)  # weights are between 0 and 1
@@ -162,21 +165,22 @@ class WeightsMoveLess(Claim[SigmoidHead]):
 
 
 class SigmoidJacobianBound(Claim[SigmoidHead]):
-    """For the head y_i = sum_j P_ij W x_j, P the sigmoid of x_i' A x_j + b, tokens of length at most R, and
-    D = P (1 - P) entry by entry, the spectral norm of the derivative by all tokens is
+    """Let a head be y_i = sum_j P_ij W x_j, where P is the sigmoid of x_i' A x_j + b. Let its n tokens have length at
+    most R, and let D = P (1 - P), entry by entry. The spectral norm of the derivative by all tokens is
 
-        |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2):
+        |dY/dX| <= |W| (|P| + |A| R² (max_i sum_j D_ij + |D|))  <=  |W| n (1 + |A| R² / 2),
 
-    a polynomial in R for any bias. Moved values add |P|, moved queries the row sums of D, moved keys |D|. It is
-    attained where all tokens are one vector u and A is a non-negative multiple of u u'.
+    which is a polynomial in R for any bias b. Moving the values adds |P|, moving the queries adds the row sums of D,
+    and moving the keys adds |D|. The bound is attained if all tokens are one vector u and A is a nonnegative multiple
+    of u u'.
     """
 
-    title = "The derivative of sigmoid attention is at most quadratic in the tokens' length"
+    title = "The derivative of sigmoid attention is at most quadratic in the length of the tokens"
     source = Source(_KEY, "Abstract, improved regularity", note="with constants")
     population = SigmoidHeads()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
-    controls, unexplained = _CONTROLS, "how far below it normal tokens are"
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    controls, unexplained = _CONTROLS, "how far below the bound normal tokens are"
     traced = False
 
     def predict(self, problem: SigmoidHead) -> Array:
@@ -195,19 +199,20 @@ class SigmoidJacobianBound(Claim[SigmoidHead]):
 
 
 class SoftmaxJacobianBound(Claim[SigmoidHead]):
-    """For the head y_i = sum_j P_ij W x_j, P the softmax of x_i' A x_j, tokens of length at most R, C_i the covariance
-    of the tokens under row i of P, and c the largest sum of a column of P, the spectral norm of the derivative is
+    """Let a head be y_i = sum_j P_ij W x_j, where P is the softmax of x_i' A x_j. Let its n tokens have length at most
+    R. Let C_i be the covariance of the tokens under row i of P, and c the largest sum of a column of P. The spectral
+    norm of the derivative is
 
-        |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)):
+        |dY/dX| <= |W| (|P| + |A| (max_i |C_i| + R (c max_i tr C_i)^(1/2)))  <=  |W| (√n + |A| R² (1 + √n)).
 
-    a polynomial in R as well, of the same degree as the sigmoid's and with √n in the place of n.
+    This is also a polynomial in R. It has the same degree as the bound for the sigmoid, with √n in place of n.
     """
 
-    title = "The derivative of softmax attention is at most quadratic in the tokens' length, too"
+    title = "The derivative of softmax attention is at most quadratic in the length of the tokens"
     source = Source(_KEY, "Abstract, improved regularity", note="for the softmax, with constants")
     population = SigmoidHeads()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = _CONTROLS, "the best constant, and bounds that do not grow with n"
     traced = False
 
@@ -228,20 +233,20 @@ class SoftmaxJacobianBound(Claim[SigmoidHead]):
 
 
 class AlignedTokensAreAmplified(Claim[SigmoidHead]):
-    """Let all n tokens be one vector u of length R, A = u u'/R² and W orthogonal, and t = R² the logit of every pair.
-    The spectral norms of the derivatives are
+    """Let all n tokens be one vector u of length R. Let A = u u'/R², let W be orthogonal, and let t = R² be the logit
+    of every pair. Let b be the bias of the sigmoid. The spectral norms of the derivatives are
 
         n s (1 + 2 t (1 - s)),  s = e^t / (e^t + e^-b)      for the sigmoid,     1     for the softmax.
 
-    At b = -log n, s = e^t / (n + e^t), so that the first is about e^t (1 + 2t) while e^t is far below n: it has no
-    bound that is a polynomial in R and free of n. At t = log n it is n (1 + log n) / 2.
+    At b = -log n, s = e^t / (n + e^t). So the first norm is about e^t (1 + 2t) while e^t is far below n. It therefore
+    has no bound that is a polynomial in R and does not depend on n. At t = log n it is n (1 + log n) / 2.
     """
 
-    title = "Tokens that point the same way are amplified exponentially until n is reached"
+    title = "Sigmoid attention amplifies aligned tokens exponentially until n is reached"
     source = Source(_KEY, "Abstract, improved regularity", note="without a bound on the number of tokens")
     population = SigmoidHeads("aligned")
     relation = Equal()
-    control = Control("the sum of a row, without what moves the weights", lambda norms, problem: _sums(problem))
+    control = Control("the row sum alone, without the change of the weights", lambda norms, problem: _sums(problem))
     controls, unexplained = _CONTROLS, "how nearly aligned the tokens of trained models are"
     traced = False
 
@@ -264,17 +269,17 @@ def _sums(problem: SigmoidHead) -> np.ndarray:
 
 
 class SquareOfTheLengthIsAttained(Claim[SigmoidHead]):
-    """Let all n tokens be one vector of length R and A a skew matrix, so that every logit is 0 whatever R. The
-    derivative of sigmoid attention by the tokens grows like R²: the power in its bound is attained, and there is no
-    exponential in R for a given number of tokens.
+    """Let all n tokens be one vector of length R, and let A be a skew-symmetric matrix, so that every logit is 0 for
+    every R. The derivative of sigmoid attention by the tokens grows like R². So the power in its upper bound is
+    attained. For a given number of tokens, the growth is not exponential in R.
     """
 
-    title = "The square of the tokens' length is attained"
+    title = "The derivative of sigmoid attention can grow like the square of the token length"
     source = Source(_KEY, "Abstract, improved regularity", note="the power")
     population = SigmoidHeads("turning")
     relation = Rate("R", (16.0, 64.0, 256.0))
     control = Control("like R^1.5", lambda exponent, problem: exponent - 0.5)
-    controls, unexplained = _CONTROLS, "tokens of which the logits grow with R, where weights saturate"
+    controls, unexplained = _CONTROLS, "tokens whose logits grow with R, for which the weights saturate"
     traced = False
     trials = 16
     predict = 2.0

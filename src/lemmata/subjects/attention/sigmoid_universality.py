@@ -1,9 +1,10 @@
-"""What one layer of sigmoid attention can represent: any function of a token and of the tokens beside it.
+"""What one layer of sigmoid attention can represent: any function of a token and of the set of tokens around it.
 
 This theory controls sequences whose tokens have finitely many values. Sharp sigmoid weights count how many tokens are
-above a threshold, counts at all thresholds tell the multiset, and a ReLU network of one number reads off any value.
-Functions on a cube are approached by those on a grid, and a function of the order of tokens is one of tokens that carry
-their places. It leaves unexplained how large a network must be, and whether training finds it.
+above a threshold. The counts at all thresholds determine the multiset of tokens, and a ReLU network of one number can
+map each multiset to any value. Functions on a cube are approximated by functions on a grid. A function that depends on
+the order of tokens is a function of tokens that contain their positions. The theory leaves unexplained how large a
+network must be, and whether training finds it.
 """
 
 import itertools
@@ -47,11 +48,11 @@ class TokenMap(eqx.Module):
 
 
 class TokenMaps(Population[TokenMap]):
-    """Normal values, one for each token and multiset of tokens."""
+    """Normal function values, one for each token and multiset of tokens."""
 
     settings = Space(
         n=Integer(4, 1, 8, "tokens", corners=(3, 5)),
-        m=Integer(3, 2, 4, "values of a token", corners=(2, 3)),
+        m=Integer(3, 2, 4, "number of values that a token can have", corners=(2, 3)),
         sharpness=Real(40.0, 1.0, 400.0, "beta", corners=(35.0, 60.0)),
     )
 
@@ -64,20 +65,20 @@ class TokenMaps(Population[TokenMap]):
         return TokenMap(sequences, table[kinds.reshape(-1, 1), sequences - 1], m, setting["sharpness"])
 
     def hypotheses(self, problem: TokenMap) -> list[Hypothesis]:
-        why = "else two sequences can be taken for each other; a larger beta helps"
+        why = "otherwise two sequences can be confused; a larger beta helps"
         return [Hypothesis("what blurred weights add to the sum of counts", problem.blur, "<", 0.25, why)]
 
 
 class OneLayerRepresentsAnyMap(Claim[TokenMap]):
-    """Let x_1, ..., x_n be tokens with values 1, ..., m, and f any function of a token and the multiset of all tokens.
-    With m heads of sigmoid attention, whose weights for token j are sigmoid(beta (x_j - h + 1/2)), h = 1, ..., m, and
-    whose values are 1, the sum
+    """Let x_1, ..., x_n be tokens with values 1, ..., m, and let f be any function of a token and the multiset of all
+    tokens. Take m heads of sigmoid attention with values of 1. The weight of head h = 1, ..., m for token j is
+    sigmoid(beta (x_j - h + 1/2)), where beta is the sharpness. For each token i, let
 
-        t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h,   c_h the output of head h,
+        t_i = x_i + (m + 1) sum_h (n + 1)^(h - 1) c_h,   c_h the output of head h.
 
-    is within e = (m + 1) sum_h (n + 1)^(h - 1) n / (1 + exp(beta/2)) of whole numbers that differ wherever the token or
-    the multiset does. Where e < 1/4, a network with one hidden layer of ReLUs in t_i gives f at every token of every
-    sequence, exactly.
+    For every token and multiset, t_i is within e = (m + 1) sum_h (n + 1)^(h - 1) n / (1 + exp(beta/2)) of a whole
+    number, and different tokens or multisets have different whole numbers. If e < 1/4, a network with one hidden layer
+    of ReLUs maps t_i to f exactly, at every token of every sequence.
     """
 
     title = "One layer of sigmoid attention represents any map of finite sequences"
@@ -85,9 +86,10 @@ class OneLayerRepresentsAnyMap(Claim[TokenMap]):
     population = TokenMaps()
     relation = Equal(block=-1)
     control = Control(
-        "the same heads with softmax weights do, too", lambda targets, problem: _layer(problem, normalised=True)
+        "the same heads with softmax weights represent the map, too",
+        lambda targets, problem: _layer(problem, normalised=True),
     )
-    controls = "what a layer of attention and a network of one number can represent"
+    controls = "what a layer of attention and a network with one input can represent"
     unexplained = "the size that a continuous function needs; training"
     traced = False
 

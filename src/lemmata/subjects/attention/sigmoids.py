@@ -1,8 +1,9 @@
-"""Sigmoid attention at the start of training and in tiles: sums of rows, sizes of outputs, equality with the softmax.
+"""Sigmoid attention at the start of training and in tiles: row sums, sizes of outputs, and equality with the softmax.
 
-This theory controls a head with normal queries, keys and values: the sigmoid's rows sum to n/2 without a bias, and with
-the bias -log n to a number that does not depend on n, where the head is the softmax's up to one constant factor. Tiles
-compute the same numbers. It leaves unexplained what training makes of the logits, which the bias does not follow.
+This theory controls a head with normal queries, keys and values. Without a bias, the row sums of the sigmoid weights
+are n/2 on average. With the bias -log n they do not depend on n, and the head equals a softmax head up to one constant
+factor. Computation in tiles gives the same numbers. The theory leaves unexplained how training changes the logits,
+while the bias stays the same.
 """
 
 import functools
@@ -68,7 +69,7 @@ class StartedHead(eqx.Module):
 
 
 def _few_surprises(problem: StartedHead) -> Hypothesis:
-    why = "means of exponentials of wider logits are those of a few of them"
+    why = "for wider logits, a few of them dominate the mean of their exponentials"
     return Hypothesis("the standard deviation of the logits", problem.spread, "<=", 1.2, why)
 
 
@@ -109,7 +110,7 @@ class CutHeads(Population[CutHead]):
         n=Integer(10, 1, 256, "tokens", corners=(6, 14)),
         d=Integer(3, 1, 64, "width", corners=(2, 4)),
         block=Integer(4, 1, 300, "queries in a tile", corners=(3, 20)),
-        causal=Choice("no", ("no", "yes"), "whether a token sees no later ones"),
+        causal=Choice("no", ("no", "yes"), "whether attention is causal"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> CutHead:
@@ -117,27 +118,29 @@ class CutHeads(Population[CutHead]):
         return CutHead(q, k, v, weight, setting["block"], setting["causal"] == "yes")
 
     def hypotheses(self, problem: CutHead) -> list[Hypothesis]:
-        return [Hypothesis("the queries and keys", jnp.abs(problem.q @ problem.k.T).max(), "<", jnp.inf)]
+        return [
+            Hypothesis("largest product of a query and a key", jnp.abs(problem.q @ problem.k.T).max(), "<", jnp.inf)
+        ]
 
 
 _KEY = "ramapuram2025sigmoid"
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(60)
-_UNEXPLAINED = "what training makes of the logits"
+_UNEXPLAINED = "how training changes the logits"
 
 
 class RowSumsAtStart(Claim[StartedHead]):
-    """For n keys whose logits are N(0, s²), the weights of a row of sigmoid attention sum in the mean to
+    """Let n keys have logits that are N(0, s²). The mean sum of a row of weights of sigmoid attention is
 
         n/2  with no bias,      n E sigmoid(s z - log n),  z ~ N(0, 1),  with the bias -log n.
 
-    The second tends to exp(s²/2) as n grows, whatever n.
+    As n grows, the second value tends to exp(s²/2).
     """
 
-    title = "Sums of rows at the start, without and with the bias -log n"
+    title = "Mean row sums of sigmoid attention at the start, without and with the bias -log n"
     source = Source(_KEY, "Abstract, attention norms", note="for normal logits")
     population = _STARTED
     relation = EqualInMean(resolution=0.02)
-    control = Control("a twentieth more of both", lambda sums, problem: 1.05 * sums)
+    control = Control("1.05 times both sums", lambda sums, problem: 1.05 * sums)
     controls, unexplained = "the sum of a row of weights", _UNEXPLAINED
     traced = False
     trials = 64
@@ -154,15 +157,15 @@ class RowSumsAtStart(Claim[StartedHead]):
 
 
 class OutputsGrowWithoutBias(Claim[StartedHead]):
-    """With no bias, normal queries, keys and values, and logits of a fixed spread, the outputs of sigmoid attention
-    grow with the number of tokens n like n^(1/2).
+    """Let queries, keys and values be normal, with logits of a fixed standard deviation. Without a bias, the outputs of
+    sigmoid attention grow with the number of tokens n like n^(1/2).
     """
 
-    title = "Without a bias the outputs at the start grow with the length"
+    title = "Without a bias, the outputs of sigmoid attention at the start grow like n^(1/2)"
     source = Source(_KEY, "Abstract, attention norms", note="that they are large")
     population = _STARTED
     relation = Rate("n", (16.0, 128.0, 1024.0))
-    control = Control("they do not grow", lambda exponent, problem: exponent - 0.5)
+    control = Control("the outputs do not grow", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
     traced = False
     trials = 64
@@ -174,15 +177,16 @@ class OutputsGrowWithoutBias(Claim[StartedHead]):
 
 
 class OutputsShrinkWithBias(Claim[StartedHead]):
-    """With the bias -log n, normal queries, keys and values, and logits of a fixed spread, the outputs of sigmoid
-    attention fall with the number of tokens n like n^(-1/2), as means do, and those of the softmax.
+    """Let queries, keys and values be normal, with logits of a fixed standard deviation. With the bias -log n, the
+    outputs of sigmoid attention fall with the number of tokens n like n^(-1/2). Means and the outputs of softmax
+    attention do the same.
     """
 
-    title = "With the bias -log n the outputs at the start are as small as means"
+    title = "With bias -log n, sigmoid attention outputs at the start fall like n^(-1/2)"
     source = Source(_KEY, "Abstract, attention norms", note="that a bias stabilises them")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
-    control = Control("they do not fall", lambda exponent, problem: exponent + 0.5)
+    control = Control("the outputs do not fall", lambda exponent, problem: exponent + 0.5)
     controls, unexplained = "the root mean square output of a head at the start", _UNEXPLAINED
     traced = False
     trials = 64
@@ -194,16 +198,16 @@ class OutputsShrinkWithBias(Claim[StartedHead]):
 
 
 class DropInForSoftmax(Claim[StartedHead]):
-    """For queries of length s sqrt(d) and normal keys and values, sigmoid attention with the bias -log n tends to
-    exp(s²/2) times softmax attention of the same head: the difference of the outputs, as a share of the softmax's,
-    falls like n^(-1/2). With the bias -log n - s²/2 it is the softmax itself.
+    """Let queries have length s sqrt(d), where d is the width, and let keys and values be normal. Sigmoid attention
+    with the bias -log n tends to exp(s²/2) times softmax attention of the same head. The difference of the outputs, as
+    a share of the softmax output, falls like n^(-1/2). With the bias -log n - s²/2, the limit is the softmax itself.
     """
 
-    title = "At the start sigmoid attention is softmax attention up to a factor"
+    title = "At the start, sigmoid attention equals softmax attention up to a constant factor"
     source = Source(_KEY, "Abstract, drop-in replacement", note="at the start, for normal keys")
     population = _STARTED
     relation = Rate("n", (256.0, 1024.0, 4096.0))
-    control = Control("like n^-1", lambda exponent, problem: exponent - 0.5)
+    control = Control("the difference falls like n^-1", lambda exponent, problem: exponent - 0.5)
     controls, unexplained = "the outputs of both heads at the start", _UNEXPLAINED
     traced = False
     trials = 64
@@ -220,18 +224,18 @@ def _size(outputs: Float[np.ndarray, "m d"]) -> float:
 
 
 class TilesAreExact(Claim[CutHead]):
-    """Sigmoid attention with the bias -log n, computed for a block of queries at a time with weights that are computed
-    again for the derivative, has the outputs and the derivatives by queries, keys and values that the whole matrix of
-    weights gives: for any block, for lengths that are no multiple of it, for heads that see all tokens and for causal
-    ones.
+    """Compute sigmoid attention with the bias -log n for one block of queries at a time, and compute the weights again
+    for the derivative. The outputs and the derivatives by queries, keys and values equal those from the whole matrix of
+    weights. This holds for any block size, for lengths that are not a multiple of it, and for causal and non-causal
+    heads.
     """
 
-    title = "Tiles compute the same outputs and derivatives"
+    title = "Sigmoid attention in tiles computes exact outputs and derivatives"
     source = Source(_KEY, "Abstract, memory", note="that nothing is approximated")
     population = CutHeads()
     relation = Equal(block=1)
-    control = Control("with the bias -log(n + 1)", lambda found, problem: _whole(problem, len(problem.q) + 1))
-    controls, unexplained = "outputs and derivatives of a head", "time on an accelerator"
+    control = Control("the bias is -log(n + 1)", lambda found, problem: _whole(problem, len(problem.q) + 1))
+    controls, unexplained = "the outputs and derivatives of a head", "time on an accelerator"
 
     def predict(self, problem: CutHead) -> Array:
         """A row for the head that sees all tokens, a row for the causal one."""
@@ -270,16 +274,16 @@ def _held(n: int, d: int, block: int, causal: bool) -> float:
 
 
 class MemoryIsLinear(Claim[CutHead]):
-    """The memory of the compiled derivative of sigmoid attention in tiles, temporaries and results, grows like the
-    number of tokens n, for a fixed block of queries, where the whole matrix of weights takes n².
+    """Compile the derivative of sigmoid attention in tiles, for a fixed block of queries. Its memory, for temporaries
+    and results, grows in proportion to the number of tokens n. The whole matrix of weights would take n² numbers.
     """
 
-    title = "Tiles take memory like n"
+    title = "The memory of sigmoid attention in tiles grows in proportion to the number of tokens"
     source = Source(_KEY, "Abstract, memory", note="by what the compiler reports")
     population = CutHeads()
     relation = Rate("n", (256.0, 512.0, 1024.0))
-    control = Control("like n^1.5", lambda exponent, problem: exponent + 0.5)
-    controls, unexplained = "the memory of a compiled program on a processor", "caches, and other compilers"
+    control = Control("memory like n^1.5", lambda exponent, problem: exponent + 0.5)
+    controls, unexplained = "the memory of a program that is compiled for a CPU", "caches, and other compilers"
     traced = False
     trials = 8
     predict = 1.0

@@ -1,8 +1,8 @@
-"""Attention as a smoother of its tokens: its spectrum, its hull, and the kernel that its queries see.
+"""Attention as a smoother of its tokens: its spectrum, its convex hull, and the kernel of its keys.
 
 This theory controls the row-stochastic matrix A = D^-1 K with which a head averages its values. It assumes one head and
-any logits; for tied queries and keys A is reversible, and else it has no kernel's properties, though the mean over
-queries of what two keys share has. It leaves unexplained what the values are.
+any logits. For tied queries and keys, A is reversible. For untied ones it lacks the properties of a kernel, but the
+mean over queries of a product of two keys has them. The theory leaves unexplained what the values are.
 """
 
 import equinox as eqx
@@ -81,7 +81,7 @@ class KeyPair(eqx.Module):
 
 
 class ShortKeyPairs(Population[KeyPair]):
-    """Normal weights and tokens, the latter scaled so that |M x| + |M y| is what a setting says."""
+    """Normal weights and tokens. The tokens are scaled so that |M x| + |M y| has the value of a setting."""
 
     settings = Space(
         p=Integer(3, 1, 32, "width of the tokens"),
@@ -99,7 +99,15 @@ class ShortKeyPairs(Population[KeyPair]):
     def hypotheses(self, problem: KeyPair) -> list[Hypothesis]:
         """Lengths at which the mean has few surprises."""
         length = jnp.linalg.norm(problem.left) + jnp.linalg.norm(problem.right)
-        return [Hypothesis("|M x| + |M y| is at most 1.5", length, "<=", 1.5, "lognormal tails")]
+        return [
+            Hypothesis(
+                "|M x| + |M y| is at most 1.5",
+                length,
+                "<=",
+                1.5,
+                "with longer keys, lognormal tails make the mean unreliable",
+            )
+        ]
 
 
 _CONTROLS = "the eigenvalues of the attention matrix"
@@ -112,19 +120,20 @@ def _leaves_unit_interval(attention: Float[Array, "T T"]) -> Float[Array, ""]:
 
 
 class TiedHeadsAreReversible(Claim[AttentionKernel]):
-    """For a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite, the
-    attention matrix A = D^-1 K, K = exp(x_i' M x_j), D its row sums, is reversible: D A is symmetric. Its spectrum is
-    that of D^(-1/2) K D^(-1/2), real and within [0, 1], so that
+    """Consider a head with tied queries and keys, W_k = W_q, so that M = W_q' W_k / sqrt(d) is positive semidefinite.
+    Let K be the matrix with the entries exp(x_i' M x_j) for tokens x_i, and D the diagonal matrix of its row sums. The
+    attention matrix A = D^-1 K is reversible: D A is symmetric. Its spectrum equals that of D^(-1/2) K D^(-1/2), which
+    is real and within [0, 1]. Therefore
 
         1 - min Re + max |Im| <= 1   over the eigenvalues.
     """
 
-    title = "Tied attention is a reversible smoother with a spectrum in [0, 1]"
+    title = "The attention matrix of a tied head is reversible, with a spectrum in [0, 1]"
     source = Source("foundation2025", "(7)", note="corrected, for semidefinite M")
     population = TokenHeads(tied=True)
     relation = AtMost()
     control = Control("all eigenvalues are at least 0.01", lambda bound, problem: bound - 0.01)
-    controls, unexplained = _CONTROLS, "how fast the spectrum falls; untied heads"
+    controls, unexplained = _CONTROLS, "how fast the eigenvalues fall; untied heads"
     predict = 1.0
     trivial = 1 + 2**0.5  # eigenvalues of a stochastic matrix lie in the unit disc
 
@@ -138,31 +147,34 @@ class TiedHeadsAreReversible(Claim[AttentionKernel]):
 
 
 class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
-    """For independent normal d x p matrices W_q and W_k, 3 <= d < p, on four normal tokens or more, the attention
-    matrix has an eigenvalue that is not real or that is negative, beyond rounding: with probability at least 0.9, over
-    its eigenvalues,
+    """Let W_q and W_k be independent normal d x p matrices with 3 <= d < p. On four or more normal tokens, the
+    attention matrix has an eigenvalue that is not real or that is negative, beyond rounding. With probability at least
+    0.9, its eigenvalues satisfy
 
         1 - min Re + max |Im| >= 1 + 10^-6.
 
-    So it is no reversible smoother, and no semidefinite kernel's, however its rows are weighted. In one dimension, or
-    on two tokens, one eigenvalue beside 1 decides, and it has either sign as often.
+    So the attention matrix is not a reversible smoother. It does not belong to a semidefinite kernel either, however
+    its rows are weighted. In one dimension or on two tokens, a single eigenvalue other than 1 decides, and it is
+    positive as often as negative.
     """
 
-    title = "Untied attention has complex or negative eigenvalues"
+    title = "Attention matrices of untied heads have complex or negative eigenvalues"
     source = Source("foundation2025", "(7)", note="corrected, the smoother of independent queries and keys")
     population = TokenHeads()
     relation = Witness(0.9)
-    control = Control("it is 1.8 as often", lambda value, problem: 1.8 * value)
-    controls, unexplained = _CONTROLS, "the law of the spectrum for many tokens"
+    control = Control("1.8 times the bound, equally often", lambda value, problem: 1.8 * value)
+    controls, unexplained = _CONTROLS, "the distribution of the spectrum for many tokens"
     trials = 256
     predict = 1 + 1e-06
 
     def hypotheses(self, problem: AttentionKernel) -> list[Hypothesis]:
         (d, p), n = problem.key.shape, len(problem.tokens)
         return [
-            Hypothesis("the width of the head", d, ">=", 3, "all of few eigenvalues are real and positive too often"),
-            Hypothesis("the width of the tokens", p, ">", d, "the statement is of narrow heads"),
-            Hypothesis("tokens", n, ">=", 4, "n tokens have n - 1 eigenvalues beside 1"),
+            Hypothesis(
+                "the width of the head", d, ">=", 3, "if there are few eigenvalues, all are real and positive too often"
+            ),
+            Hypothesis("the width of the tokens", p, ">", d, "the statement is about narrow heads"),
+            Hypothesis("tokens", n, ">=", 4, "n tokens have n - 1 eigenvalues other than 1"),
         ]
 
     def measure(self, problem: AttentionKernel, key: Key[Array, ""]) -> Array:
@@ -170,15 +182,15 @@ class UntiedHeadsAreNotReversible(Claim[AttentionKernel]):
 
 
 class QueryAveragedKernel(Claim[KeyPair]):
-    """For any M, queries z ~ N(0, I) and keys x, y, kappa(z, x) = exp(z' M x):
+    """Let M be any matrix, let queries z ~ N(0, I), and let kappa(z, x) = exp(z' M x). For keys x and y,
 
         E kappa(z, x) kappa(z, y) = exp(|M (x + y)|² / 2).
 
-    This is a symmetric positive semidefinite kernel of keys for every pair of weights, tied or not: what heads have
-    where the kernel of queries and keys is indefinite.
+    This is a symmetric positive semidefinite kernel of keys for all weights, tied or not. Heads have this kernel even
+    if the kernel of queries and keys is indefinite.
     """
 
-    title = "What two keys share over normal queries is a positive semidefinite kernel"
+    title = "The mean over normal queries of a product of two keys is a semidefinite kernel"
     source = Source("foundation2025", "(7)", note="corrected, as a kernel of keys")
     population = ShortKeyPairs()
     relation = EqualInMean(resolution=0.02)
@@ -194,20 +206,20 @@ class QueryAveragedKernel(Claim[KeyPair]):
 
 
 class AttentionStaysInTheHull(Claim[HeadWithValues]):
-    """The output of a head at token i, sum_j alpha_ij v_j with softmax weights alpha_ij, is in the convex hull of the
-    values v_j, so that
+    """Let sum_j alpha_ij v_j be the output of a head at token i, where alpha_ij are softmax weights and v_j the values.
+    It lies in the convex hull of the values, so that
 
-        max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf,
+        max_i |sum_j alpha_ij v_j|_inf <= max_j |v_j|_inf.
 
-    with equality as the temperature falls and some token's largest logit is that of the largest value. A head alone
-    never extrapolates.
+    Equality is approached as the temperature falls, if the largest logit of some token belongs to the largest value. So
+    a head alone never extrapolates.
     """
 
-    title = "A head's output stays in the convex hull of its values"
+    title = "The output of an attention head stays in the convex hull of its values"
     source = Source("foundation2025", "(6)", note="with the index of the token on the left")
     population = TokenValues()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls, unexplained = "the size of a head's output", "residual connections, and the map after the heads"
 
     def predict(self, problem: HeadWithValues) -> Array:

@@ -1,8 +1,8 @@
-"""Attention as a softmax network: the reformulations that carry statements about one to the other.
+"""Attention as a softmax network: identities that carry results about one to the other.
 
-This theory controls one head of softmax attention, with no scaling of the logits: a token's output is that of a softmax
-network whose hidden weights are the keys and whose readouts are the values. All statements here are identities, for any
-matrices; they leave unexplained what training all three weight matrices at once does.
+This theory controls one head of softmax attention without scaling of the logits. The output of a token is that of a
+softmax network whose hidden weights are the keys and whose readouts are the values. All statements here are identities,
+for any matrices. They leave unexplained how all three weight matrices train together.
 """
 
 import equinox as eqx
@@ -101,13 +101,13 @@ def _condition_of_outputs(problem: AttentionHead) -> Array:
 
 
 class AttentionIsSoftmaxNetwork(Claim[AttentionHead]):
-    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), attention at token j
-    is sum_i S_ji W^V x_i with S_ji the softmax over i of <W^K x_i, W^Q x_j>. The softmax network
-    F(x) = t A softmax(W' x) with the keys W = W^K X as hidden weights (one unit a token) and the values A = W^V X as
-    readouts gives, at the query x = W^Q x_j, t times that.
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Attention at
+    token j is sum_i S_ji W^V x_i, where S_ji is the softmax over i of <W^K x_i, W^Q x_j>. Consider the softmax network
+    F(x) = t A softmax(W' x). Its hidden weights are the keys W = W^K X, one unit for each token, and its readouts are
+    the values A = W^V X. At the query x = W^Q x_j, its output is t times the output of attention at token j.
     """
 
-    title = "Attention is a softmax network"
+    title = "Attention is a softmax network with keys as hidden weights and values as readouts"
     source = Source("gu2024softmax", "(7)")
     population = AttentionHeads()
     relation = Equal()
@@ -143,19 +143,20 @@ def _transposed(shares: Array, problem: AttentionHead) -> Array:
 
 
 class TensorTrick(Claim[AttentionHead]):
-    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q and W^K, of shape (d, d), all logits
-    of attention are one matrix times the vector of one matrix M = W^Q' W^K:
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q and W^K be weights of shape (d, d). All logits of
+    attention are one matrix times the vector of one matrix M = W^Q' W^K:
 
-        vec(X' M X) = (X' kron X') vec(M)
+        vec(X' M X) = (X' kron X') vec(M).
 
-    with vec by rows. So attention's shares are softmaxes, over blocks of one row of queries, of a linear map of vec(M).
+    Here vec stacks a matrix row by row. So the attention weights are softmaxes, over blocks of one row of queries, of a
+    linear map of vec(M).
     """
 
     title = "The tensor trick: attention's logits are linear in vec(W^Q' W^K)"
     source = Source("gu2024softmax", "Section 7, tensor trick")
     population = AttentionHeads()
     relation = Equal()
-    control = Control("M may be transposed: queries and keys have the same role", _transposed)
+    control = Control("M may be transposed, so that queries and keys exchange roles", _transposed)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
@@ -175,19 +176,19 @@ def _equal_shares(entries: Array, problem: AttentionHead) -> Array:
 
 
 class SvmTrick(Claim[AttentionHead]):
-    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), entry (l, j) of
-    attention's output separates into the softmax and the value: it is <f_j, h_l> with
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Entry (l, j) of
+    the output of attention separates into the softmax and the value. It is the scalar product <f_j, h_l> with
 
-        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,   v_l the l-th row of W^V,
+        f_j = exp(u_j) / <exp(u_j), 1>,   u_j = X' M' x_j,   M = W^Q' W^K,   h_l = X' v_l,   v_l the l-th row of W^V.
 
-    so that each entry is a linear form of one softmax, as a margin is a linear form of features.
+    So each entry is a linear form of one softmax, as a margin is a linear form of features.
     """
 
-    title = "The support-vector trick: an entry of attention is an inner product with one softmax"
+    title = "The support-vector trick: an entry of attention is linear in one softmax"
     source = Source("gu2024softmax", "Section 7, SVM trick")
     population = AttentionHeads()
     relation = Equal()
-    control = Control("all shares are equal", _equal_shares)
+    control = Control("all attention weights are equal", _equal_shares)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: AttentionHead) -> Array:
@@ -213,14 +214,15 @@ def _without_normalisation(gradient: Array, problem: AttentionHead) -> Array:
 
 
 class AttentionGradient(Claim[AttentionHead]):
-    """For tokens x_1, ..., x_t, the columns of X, and weights W^Q, W^K, W^V, of shape (d, d), let A be attention's
-    output, of shape (d, t), Y its target, S_j the shares of token j and h_li = <v_l, x_i>, v_l the l-th row of W^V. The
-    gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is that of Claim 3.4, with keys for units:
+    """Let tokens x_1, ..., x_t be the columns of X, and let W^Q, W^K, W^V be weights of shape (d, d). Let A be the
+    output of attention, of shape (d, t), and Y its target. Let S_j be the attention weights of token j, and h_li =
+    <v_l, x_i>, where v_l is the l-th row of W^V. The gradient of 1/2 |A - Y|_F² in M = W^Q' W^K is that of Claim 3.4 of
+    the source, with keys as units:
 
         sum_jl (A_lj - y_lj) sum_i <h_li 1 - h_l, S_j> S_ji x_j x_i'.
     """
 
-    title = "The gradient of attention, from that of a softmax network"
+    title = "The gradient of attention follows from that of a softmax network"
     source = Source("gu2024softmax", "Claim 3.4", note="with keys for units, as section 7 proposes")
     population = AttentionHeads()
     relation = Equal(block=-1)  # sums over tokens and outputs, whose terms cancel in every entry

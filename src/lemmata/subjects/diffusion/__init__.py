@@ -1,1 +1,1 @@
-"""Diffusion models: noise poured over data, denoisers and scores, how they are learned and sampled from."""
+"""Diffusion models: noised data, denoisers and scores, how scores are learned and how samples are drawn."""

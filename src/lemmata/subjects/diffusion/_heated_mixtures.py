@@ -123,12 +123,20 @@ def sampled_heated_mixture(
 
 
 def _positive(variances: Float[Array, " n"]) -> list[Hypothesis]:
-    return [Hypothesis("noise is added (least variance)", variances.min(), ">", 0.0, "a density with a score")]
+    return [Hypothesis("noise is added (least variance)", variances.min(), ">", 0.0, "then the density has a score")]
 
 
 def _definite(mixture: HeatedMixture) -> list[Hypothesis]:
     least = jnp.linalg.eigvalsh(mixture.covariances).min()
-    return [Hypothesis("components have densities (least eigenvalue of a covariance)", least, ">", 0.0, "normal laws")]
+    return [
+        Hypothesis(
+            "components have densities (least eigenvalue of a covariance)",
+            least,
+            ">",
+            0.0,
+            "the components are normal distributions",
+        )
+    ]
 
 
 class HeatedPlaces(eqx.Module):

@@ -152,7 +152,7 @@ def sampled_learned(key: Key[Array, ""], n: int, width: int, horizon: float, law
 
 _SIZES = {
     "n": Integer(16, 8, 32, "training points"),
-    "width": Integer(64, 16, 1024, "hidden units, half of them the other half's mirror images", step=2),
+    "width": Integer(64, 16, 1024, "hidden units, where one half mirrors the other", step=2),
     "horizon": Real(200.0, 10.0, 10_000.0, "largest number of steps"),
 }
 
@@ -161,7 +161,7 @@ def _of_any_law(problem: Learned) -> list[Hypothesis]:
     """Second moments, and a schedule that the data can be noised with."""
     second = jnp.mean(jnp.sum(problem.labels**2, axis=1))
     return [
-        Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are mean squares"),
+        Hypothesis("labels have a second moment", second, "<", jnp.inf, "all gaps are means of squares"),
         *problem.schedule.hypotheses(),
     ]
 
@@ -180,7 +180,7 @@ class TrainedScores(Population[Learned]):
     def settings(self) -> Space:
         law, d = dataclasses.replace(TARGET, default=self.law), dataclasses.replace(DIMENSION, default=self.dimension)
         allowed = lambda setting: setting["target"] != "sphere" or setting["d"] <= 3
-        return Space(**_SIZES, target=law, d=d).where("a sphere has dimension 1, 2 or 3", allowed)
+        return Space(**_SIZES, target=law, d=d).where("a sphere is in dimension 1, 2 or 3", allowed)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Learned:
         return sampled_learned(key, setting["n"], setting["width"], setting["horizon"], setting["target"], setting["d"])

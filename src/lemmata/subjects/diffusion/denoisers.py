@@ -1,9 +1,10 @@
-"""Denoisers: the score of noised data by another name, and how smooth it is.
+"""Denoisers: an equivalent of the score of noised data, and how smooth they are.
 
-This theory controls E[x(0) | x(t) = x] for data of known law: it is the score up to an affine map (Tweedie's formula),
-and its derivative is a posterior covariance: it is Lipschitz uniformly in time for some data and not for others. It
-assumes normal noise; it leaves unexplained the denoiser of data of unknown law. Throughout x(t) given x(0) is normal
-with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha = exp(-G(t)/2), G the integral of the schedule g.
+This theory is about the denoiser E[x(0) | x(t) = x] for data of known distribution. By Tweedie's formula the score is
+an affine function of it. Its derivative is a posterior covariance, so it is Lipschitz uniformly in time for some data
+and not for others. The theory assumes normal noise. It does not explain the denoiser of data with an unknown
+distribution. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each coordinate,
+where alpha = exp(-G(t)/2) and G is the integral of the schedule g.
 """
 
 import functools
@@ -35,12 +36,12 @@ def _unshrunk(score: Array, problem: Diffused) -> Array:
 class AbstractTweedie(Claim[Diffused]):
     """The score is a derivative of the density, the denoiser an expectation under the posterior."""
 
-    title = "The score is the denoiser"
+    title = "The score is an affine function of the denoiser (Tweedie's formula)"
     source = Source("gu2024softmax", "(5)", "(6)", "Section 6.1, target F_*")
     relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
     control = Control("the score is (F* - x) / (1 - alpha²)", _unshrunk)
     controls = "the score of noised data"
-    unexplained = "either of the two for data of unknown law"
+    unexplained = "the score and the denoiser of data with an unknown distribution"
 
     def predict(self, problem: Diffused) -> Array:
         denoised = _each(problem, problem.target.denoiser)
@@ -63,34 +64,44 @@ class AbstractTweedie(Claim[Diffused]):
 
 
 class MixtureTweedie(AbstractTweedie):
-    """For a mixture of normals, at every time t > 0 and place x, with p_t the density of x(t),
+    """Let x(0) have a mixture of normals as its distribution. Let x(t) given x(0) be normal with mean alpha x(0) and
+    variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At
+    every time t > 0 and place x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    A user's data are taken as they are: the first 32 rows, scaled into the unit ball and blurred by 0.2.
+    On your data, the first 32 rows are scaled into the unit ball and blurred by 0.2.
     """
 
+    title = "Tweedie's formula for mixtures of normals: the score from the denoiser"
     population = NoisedMixtures()
 
 
 class SphereTweedie(AbstractTweedie):
-    """For data on the unit sphere of one to three dimensions, where the posterior mean is a ratio of Bessel functions
-    (von Mises-Fisher), at every time t > 0 and place x, with p_t the density of x(t),
+    """Let x(0) be uniform on the unit sphere in one to three dimensions. Let x(t) given x(0) be normal with mean alpha
+    x(0) and variance 1 - alpha² in each coordinate, where G is the integral of the schedule. Let p_t be the density of
+    x(t). At every time t > 0 and place x,
 
         grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
+
+    The posterior mean is a ratio of Bessel functions (von Mises-Fisher).
     """
 
+    title = "Tweedie's formula for data on a sphere: the score from the denoiser"
     population = NoisedSpheres()
 
 
 class CubeTweedie(AbstractTweedie):
-    """For data uniform on a cube, with p_t the density of x(t),
+    """Let x(0) be uniform on a cube. Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each
+    coordinate, where G is the integral of the schedule. Let p_t be the density of x(t). At every time t > 0 and place
+    x,
 
-        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2),
+        grad log p_t(x) = (alpha E[x(0) | x(t) = x] - x) / (1 - alpha²),   alpha = exp(-G(t)/2).
 
-    at every time t > 0 and place x. The posterior is a truncated normal law.
+    The posterior is a truncated normal distribution.
     """
 
+    title = "Tweedie's formula for data on a cube: the score from the denoiser"
     population = NoisedCubes()
 
 
@@ -115,24 +126,24 @@ def _posterior_covariance(target: GaussianMixture, schedule: Schedule, t: Array,
 
 
 class DenoiserJacobian(Claim[Diffused]):
-    """For data from a mixture of normals of one variance, x(t) given x(0) normal with mean alpha x(0) and variance
-    1 - alpha², alpha = exp(-G(t)/2), G the integral of the schedule, the derivative in x of the denoiser
-    F*(t, x) = E[x(0) | x(t) = x] is
+    """Let x(0) come from a mixture of normals with one common variance. Let x(t) given x(0) be normal with mean alpha
+    x(0) and variance 1 - alpha² in each coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
+    Let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Its derivative in x is
 
-        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x):
+        dF*/dx = alpha / (1 - alpha²) Cov(x(0) | x(t) = x).
 
-    it is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source is a bound on
-    posterior covariances. A user's data are taken as they are: the first 32 rows, scaled into the unit ball and
-    blurred by 0.2.
+    This derivative is symmetric and positive semidefinite, and the Lipschitz constant of Assumption 6.4 of the source
+    is a bound on posterior covariances. On your data, the first 32 rows are scaled into the unit ball and blurred by
+    0.2.
     """
 
-    title = "The derivative of the denoiser is the posterior covariance"
+    title = "The derivative of the denoiser is a multiple of the posterior covariance"
     source = Source("gu2024softmax", "Assumption 6.4", note="what its constant is")
     population = NoisedMixtures()
     relation = Equal(block=2)  # entries off the diagonal are sums that cancel: components on both sides of a place
     control = Control("the factor is 1 / (1 - alpha²)", _without_alpha)
     controls = "the Lipschitz constant of the denoiser"
-    unexplained = "posterior covariances of data of unknown law"
+    unexplained = "posterior covariances of data with an unknown distribution"
 
     def predict(self, problem: Diffused) -> Array:
         assert isinstance(problem.target, GaussianMixture)
@@ -150,23 +161,25 @@ class DenoiserJacobian(Claim[Diffused]):
 
 
 class SphereLipschitz(Claim[Diffused]):
-    """Data in the unit ball do not make the denoiser F*(t, x) = E[x(0) | x(t) = x] Lipschitz uniformly in time. On the
-    unit sphere of d dimensions its derivative at x = 0 is alpha / (d (1 - alpha²)), which grows as
+    """Let x(0) be uniform on the unit sphere in d dimensions, and let F*(t, x) = E[x(0) | x(t) = x] be its denoiser,
+    where x(t) is x(0) shrunk by alpha with noise of variance 1 - alpha². The derivative of F* at x = 0 is alpha / (d (1
+    - alpha²)), which grows as
 
-        C / t   as t -> 0
+        C / t   as t -> 0.
 
-    so that Assumption 6.4 of the source excludes data on a sphere, images of constant contrast say, however it
-    is normalised (Assumption 6.1).
+    So data in the unit ball can have a denoiser that is not Lipschitz uniformly in time. Assumption 6.4 of the source
+    therefore excludes data on a sphere, for example images of constant contrast, however they are normalised
+    (Assumption 6.1).
     """
 
-    title = "A denoiser that is not Lipschitz uniformly in time"
+    title = "The denoiser of data on a sphere is not Lipschitz uniformly in time"
     source = Source("gu2024softmax", "Assumption 6.4", note="a target that violates it")
     population = NoisedSpheres()
     # 1/t is multiplied by 1 + O(g t), at t = 0.01 at most 0.02 off, which tilts the slope over two decades by 0.002.
     relation = Rate("t", _LIPSCHITZ_TIMES, margin=0.01)
-    control = Control("it grows as t^(-1/2)", lambda exponent, problem: exponent / 2)
+    control = Control("the derivative grows as t^(-1/2)", lambda exponent, problem: exponent / 2)
     controls = "the Lipschitz constant of the denoiser at small times"
-    unexplained = "what a learner does about it"
+    unexplained = "how a learner copes with the growth"
     trials = 64
     predict = -1.0
 
@@ -179,22 +192,22 @@ class SphereLipschitz(Claim[Diffused]):
 
 
 class CubeLipschitz(Claim[Diffused]):
-    """For data uniform on a cube in the unit ball of d dimensions, of half side h = 1/sqrt(d), the denoiser
-    E[x(0) | x(t) = x] is Lipschitz in x uniformly in time: the largest entry of its Jacobian, which is diagonal, is at
-    most
+    """Let x(0) be uniform on the cube with half side h = 1/sqrt(d) in d dimensions, which lies in the unit ball. Let
+    x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha², where G is the integral of the schedule. The
+    denoiser E[x(0) | x(t) = x] has a diagonal Jacobian, whose largest entry is at most
 
         min(1/alpha, alpha h² / (1 - alpha²)) <= sqrt(1 + h²) <= sqrt(2),   alpha = exp(-G(t)/2),
 
-    so that beta_x = sqrt(2) serves in Assumption 6.4 of the source. The Jacobian is alpha / (1 - alpha²) times the
-    posterior covariance, which is at most (1 - alpha²)/alpha² (Brascamp-Lieb: the law of the data is log-concave) and
-    at most h² (it lives on [-h, h]).
+    at every time. So the constant beta_x = sqrt(2) satisfies Assumption 6.4 of the source. The Jacobian is alpha / (1 -
+    alpha²) times the posterior covariance. This covariance is at most (1 - alpha²)/alpha² by the inequality of Brascamp
+    and Lieb, because the distribution of the data is log-concave. It is at most h², because the data lie in [-h, h].
     """
 
-    title = "A denoiser that is Lipschitz at all times"
+    title = "The denoiser of data on a cube is Lipschitz uniformly in time"
     source = Source("gu2024softmax", "Assumption 6.4", note="a target that satisfies it")
     population = NoisedCubes(everywhere=True)
     relation = AtMost()
-    control = Control("at most alpha times as much", lambda b, problem: b * problem.schedule.scale(problem.times))
+    control = Control("the bound times alpha is enough", lambda b, problem: b * problem.schedule.scale(problem.times))
     controls = "the Lipschitz constant of the denoiser"
     unexplained = "targets that are not log-concave"
 

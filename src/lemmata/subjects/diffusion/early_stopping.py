@@ -1,8 +1,8 @@
-"""Early stopping: how near kernel regression on noisy labels comes to a function of the kernel's space, and when.
+"""Early stopping: how close kernel regression on noisy labels comes to a function of the kernel's space, and when.
 
-This theory controls E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i, the error that the source assumes
-to be small (Assumption G.3). It assumes a function of bounded norm and noise of mean zero; it leaves unexplained how to
-find the best time without the truth.
+This theory bounds E |F_pseudo - F_H|² along gradient flow on labels F_H(x_i) + e_i. The source assumes that this error
+is small (Assumption G.3). The theory assumes a function of bounded norm and noise of mean zero. It does not explain how
+to find the best time without the truth.
 """
 
 import math
@@ -68,7 +68,7 @@ class NoisyMembers(Population[NoisyLabels]):
     def hypotheses(self, problem: NoisyLabels) -> list[Hypothesis]:
         return [
             Hypothesis("F_H has bounded norm", problem.norm, "<", jnp.inf, "it is a finite sum of kernels"),
-            Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has, by construction"),
+            Hypothesis.unchecked("noise has mean zero", "y - E[y | t, x(t)] has mean zero by construction"),
         ]
 
 
@@ -106,23 +106,23 @@ def _gaps(problem: NoisyLabels, n: int, times: Float[np.ndarray, " s"]) -> Float
 
 
 class EarlyStoppingRate(Claim[NoisyLabels]):
-    """F_pseudo is regression with the softmax kernel on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time
-    tau; F_H is a function of bounded norm in the kernel's space and the e_i have mean zero. Stopped at the best time it
-    comes as near to F_H as
+    """Let F_H be a function of bounded norm in the space of the softmax kernel, and let the noise e_i have mean zero.
+    Let F_pseudo be the kernel regression on n labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. At the
+    best time, its distance from F_H satisfies
 
         min over tau of E |F_pseudo - F_H|² <= C n^(-1/2),
 
-    so that Assumption G.3 holds for such a choice of the number of steps: n^(-1/2) is the rate for every kernel and
-    every F_H of bounded norm.
+    where C does not depend on n. So Assumption G.3 of the source holds for this number of steps. The rate n^(-1/2)
+    holds for every kernel and every F_H of bounded norm.
     """
 
-    title = "Regression stopped in time nears the truth"
+    title = "Kernel regression stopped at the best time nears the truth as n^(-1/2)"
     source = Source("gu2024softmax", "Assumption G.3")
     population = NoisyMembers()
     relation = Rate("n", _ROWS, upper=True)
-    control = Control("it falls as n^(-1)", lambda exponent, problem: 2 * exponent)
-    controls = "the distance of regression on noisy labels from what they were made of"
-    unexplained = "the best time, which takes the truth to find"
+    control = Control("the error falls as n^(-1)", lambda exponent, problem: 2 * exponent)
+    controls = "the distance between regression on noisy labels and the function behind the labels"
+    unexplained = "how to find the best time without the truth"
     traced = False
     trials = 64
     predict = -0.5
@@ -133,22 +133,24 @@ class EarlyStoppingRate(Claim[NoisyLabels]):
 
 
 class LateTraining(Claim[NoisyLabels]):
-    """F_pseudo is regression with the softmax kernel on 64 labels F_H(x_i) + e_i, by gradient flow from 0 up to the
-    time tau; F_H is a function of the kernel's space and the e_i are noise. Past the best time the gap grows:
+    """Let F_H be a function in the space of the softmax kernel, and let e_i be noise. Let F_pseudo be the kernel
+    regression on 64 labels F_H(x_i) + e_i, by gradient flow from 0 up to the time tau. After the best time, the error
+    grows:
 
         E |F_pseudo - F_H|² rises from tau = 10 to 1000 to 100 000,
 
-    as noise is fitted along ever smaller eigenvalues of the kernel. Assumption G.3 is therefore a choice of the number
-    of steps, which Theorem 4.2 of the source, fitting the noisy labels to any accuracy, makes otherwise.
+    because the flow fits noise along smaller and smaller eigenvalues of the kernel. Assumption G.3 of the source
+    therefore restricts the number of steps. Theorem 4.2 of the source chooses another number of steps, which fits the
+    noisy labels to any accuracy.
     """
 
-    title = "Regression trained on fits the noise"
+    title = "Kernel regression that is trained beyond the best time fits the noise"
     source = Source("gu2024softmax", "Assumption G.3", note="why the number of steps depends on n")
     population = NoisyMembers()
     relation = Order("tau", _LATE)
-    control = Control("it falls", lambda sign, problem: -sign)
-    controls = "the distance of regression on noisy labels from what they were made of"
-    unexplained = "how high it rises"
+    control = Control("the error falls", lambda sign, problem: -sign)
+    controls = "the distance between regression on noisy labels and the function behind the labels"
+    unexplained = "how far the error rises"
     traced = False
     trials = 64
     predict = 1.0

@@ -1,9 +1,9 @@
-"""The error of a score through the effective dimension: what kernel regression learns, without a smallest eigenvalue.
+"""The error of a score by the effective dimension of kernel regression, without a smallest eigenvalue.
 
-This theory controls the error of a score that is learned by regression with the softmax kernel on noised data, in
-expectation over the labels: bias and variance, summed over the eigenvalues of the kernel matrix. It assumes neither a
-Lipschitz denoiser nor a width; it leaves unexplained how the effective dimension grows with the number of points, and
-how far a network is from the regression (`softmax_training.coupling`).
+This theory bounds the error of a score that is learned by regression with the softmax kernel on noised data, in
+expectation over the labels. The bound has a bias and a variance, which are sums over the eigenvalues of the kernel
+matrix. The theory assumes neither a Lipschitz denoiser nor a width. It does not explain how the effective dimension
+grows with the number of points, or how far a network is from the regression (`softmax_training.coupling`).
 """
 
 import functools
@@ -98,8 +98,8 @@ class NoisedRegressions(Population[NoisedRegression]):
             n=Integer(self.rows, 8, 512, "training points", corners=(3 * self.rows // 4, self.rows)),
             d=Integer(2, 1, 3, "dimension of the data", corners=(1, 2)),
             sigma=Real(0.5, 0.3, 1.0, "standard deviation of the hidden weights", corners=(0.4, 0.6)),
-            ridge=Real(2.0, 0.1, 10.0, "nu", corners=(1.0, 3.0)),
-            target=Choice("sphere", ("cube", "sphere"), "law of the data"),
+            ridge=Real(2.0, 0.1, 10.0, "ridge nu", corners=(1.0, 3.0)),
+            target=Choice("sphere", ("cube", "sphere"), "distribution of the data"),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> NoisedRegression:
@@ -109,8 +109,14 @@ class NoisedRegressions(Population[NoisedRegression]):
     def hypotheses(self, problem: NoisedRegression) -> list[Hypothesis]:
         return [
             in_unit_ball(problem.inputs, "inputs", "Assumption 6.1"),
-            Hypothesis("labels vary (least variance)", problem.variances.min(), ">=", 0.0, "it is a variance"),
-            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "K alone may be singular"),
+            Hypothesis(
+                "variances of the labels are not negative (least variance)",
+                problem.variances.min(),
+                ">=",
+                0.0,
+                "a variance is not negative",
+            ),
+            Hypothesis("the ridge is positive", problem.ridge, ">", 0.0, "K alone can be singular"),
         ]
 
 
@@ -157,26 +163,26 @@ def _with_own_noise(error: Array, problem: NoisedRegression) -> Array:
 
 
 class LeaveOneOutDenoiser(Claim[NoisedRegression]):
-    """Let f^(-i) be ridge regression, sum |y - f|² + nu |f|², with the kernel matrix K on all of n pairs of noised and
-    clean data but the i-th, F* = E[y | x] the denoiser, var_j = E[|y_j - F*(x_j)|² | x_j], and S = K (K + nu)^-1. Given
-    the inputs, in expectation over the labels,
+    """Let x_i and y_i be n pairs of noised and clean data with the kernel matrix K, and let F* = E[y | x] be the
+    denoiser. Let f^(-i) be the ridge regression, sum |y - f|² + nu |f|², on all pairs except the i-th. Let var_j =
+    E[|y_j - F*(x_j)|² | x_j] and S = K (K + nu)^-1. Given the inputs, in expectation over the labels,
 
         (1/n) sum_i E |f^(-i)(x_i) - F*(x_i)|²
             = (1/n) sum_i [ |((I - S) F*)_i|² + sum_(j != i) S_ij² var_j ] / (1 - S_ii)².
 
-    To leave a point out is to predict it by itself: f^(-i)(x_i) = ((S y)_i - S_ii y_i)/(1 - S_ii); subtract F*(x_i) and
-    take expectations over independent errors. Averaged over inputs, the left side is the error of n - 1 training points
-    at a new one.
+    Proof: the prediction without the i-th pair is f^(-i)(x_i) = ((S y)_i - S_ii y_i)/(1 - S_ii). Subtract F*(x_i) and
+    take expectations over independent errors. The average of the left side over the inputs is the error at a new point
+    after training on n - 1 points.
     """
 
-    title = "The error of a learned denoiser, by leaving one point out"
+    title = "The exact expected leave-one-out error of a learned denoiser"
     source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
     stated = Kind.OWN
     population = NoisedRegressions(rows=32)
     relation = Equal()
-    control = Control("the label of the point itself counts too", _with_own_noise)
+    control = Control("the label of the point itself counts as well", _with_own_noise)
     controls = "the error of a learned denoiser"
-    unexplained = "how it falls with the number of points"
+    unexplained = "how the error falls with the number of points"
     traced = False
 
     def predict(self, problem: NoisedRegression) -> Array:
@@ -198,28 +204,29 @@ class LeaveOneOutDenoiser(Claim[NoisedRegression]):
 
 
 class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that belongs to ridge regression, sum |y - f|² + nu |f|²,
-    with the softmax kernel on all of n pairs (x_j, y_j) of noised and clean data but the i-th, p_t the density of
-    noised data, lambda(t) = (1 - alpha²)²/alpha², F* = E[y | x] the denoiser, and v the largest variance of a label
-    about it. Given the inputs, in expectation over the labels,
+    """Let x_j and y_j be n pairs of noised and clean data with the softmax kernel matrix K. Let F* = E[y | x] be the
+    denoiser, and let v be the largest variance of a label about F*. Let f^(-i) be the ridge regression, sum |y - f|² +
+    nu |f|², on all pairs except the i-th, and let s = (alpha f^(-i) - x)/(1 - alpha²) be the score that belongs to it.
+    Let p_t be the density of noised data, which are clean data times alpha plus noise of variance 1 - alpha². Let
+    lambda(t) = (1 - alpha²)²/alpha². Given the inputs, in expectation over the labels,
 
         (1/n) sum_i lambda(t_i) E |s(x_i) - grad log p_t(x_i)|²
             <= (1 - q)^-2 (1/n) [ nu tr F*'(K + nu)^-1 F* + v N(nu) ],
 
-    K the kernel matrix, N(nu) = tr S the effective dimension, q = max_i S_ii, S = K (K + nu)^-1. Unlike the bound of
-    Theorem 6.5 it knows no smallest eigenvalue, no width and no Lipschitz constant, and is below the error of the best
-    constant. From `diffusion.effective_dimension.leave_one_out_denoiser`: tr S² <= tr S, and |(I - S) F*|² <=
-    F*'(I - S) F*, which is the least of sum |F* - f|² + nu |f|² over all f.
+    where S = K (K + nu)^-1, q = max_i S_ii, and N(nu) = tr S is the effective dimension. Unlike the bound of Theorem
+    6.5 of the source, this bound needs no smallest eigenvalue, no width and no Lipschitz constant. It is below the
+    error of the best constant. The proof uses `diffusion.effective_dimension.leave_one_out_denoiser`, tr S² <= tr S and
+    |(I - S) F*|² <= F*'(I - S) F*. The last term is the least value of sum |F* - f|² + nu |f|² over all f.
     """
 
-    title = "The error of a learned score through the effective dimension"
+    title = "A bound on the error of a learned score by the effective dimension"
     source = Source("gu2024softmax", "Theorem 6.5", note="not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
     relation = AtMost()
     control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
     controls = "the error of a learned score"
-    unexplained = "how the effective dimension grows with n; the distance of a network from the regression"
+    unexplained = "how the effective dimension grows with n; the distance between a network and the regression"
     traced = False
 
     def predict(self, problem: NoisedRegression) -> Array:
@@ -242,25 +249,25 @@ class ScoreErrorThroughEffectiveDimension(Claim[NoisedRegression]):
 
 
 class FlowThroughEffectiveDimension(Claim[NoisedRegression]):
-    """Gradient flow from 0 on n labels y of denoisers F* = E[y | x], stopped at the time tau, F_tau =
-    (I - exp(-tau K)) y with the softmax kernel matrix K, is as far from F* on the training points, given the inputs and
-    in expectation over the labels, as
+    """Let y be n labels of a denoiser F* = E[y | x], and let K be the softmax kernel matrix of their inputs. Gradient
+    flow from 0 on the labels, stopped at the time tau, gives F_tau = (I - exp(-tau K)) y on the training points. Given
+    the inputs, in expectation over the labels,
 
         (1/n) E |F_tau - F*|² <= (1/n) [ |(I + tau K)^-1 F*|² + 1.69 v N(1/tau) ],
 
-    v the largest variance of a label about F*, N(nu) = tr K (K + nu)^-1 the effective dimension; judged at
-    tau = 1/nu. This is the early stopping that Theorem 6.5 assumes: exp(-u) <= 1/(1 + u), and (1 - exp(-u))² <=
-    1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
+    where v is the largest variance of a label about F*, and N(nu) = tr K (K + nu)^-1 is the effective dimension. The
+    trials use tau = 1/nu. Theorem 6.5 of the source assumes such an early stopping. The proof uses exp(-u) <= 1/(1 + u)
+    and (1 - exp(-u))² <= 1.69 (u/(1 + u))² <= 1.69 u/(1 + u).
     """
 
-    title = "The error of early stopping through the effective dimension"
+    title = "A bound on the error of early stopping by the effective dimension"
     source = Source("gu2024softmax", "Theorem 6.5", "Assumption G.3", note="not in the source")
     stated = Kind.OWN
     population = NoisedRegressions()
     relation = AtMost()
     control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
     controls = "the error of a learned denoiser on its training points"
-    unexplained = "the error at new points; the distance of a network from the regression"
+    unexplained = "the error at new points; the distance between a network and the regression"
     traced = False
 
     def predict(self, problem: NoisedRegression) -> Array:

@@ -1,8 +1,8 @@
-"""The forward process: noise poured over data, with the law of what comes out.
+"""The forward process: adding noise to data, and the distribution of the result.
 
-This theory controls the law of x(t) in dx = -g x/2 dt + sqrt(g) dB: given x(0) it is normal with mean alpha x(0) and
-variance 1 - alpha², alpha = exp(-G/2), G the integral of g. It assumes nothing about the data. What it leaves
-unexplained is the denoiser E[x(0) | x(t)], which is all that there is to learn (`diffusion.denoisers`).
+This theory gives the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB. Given x(0) it is normal with mean alpha x(0)
+and variance 1 - alpha², where alpha = exp(-G/2) and G is the integral of g. The theory assumes nothing about the data.
+It does not explain the denoiser E[x(0) | x(t)], which is all that has to be learned (`diffusion.denoisers`).
 """
 
 import jax.numpy as jnp
@@ -16,15 +16,15 @@ ABOUT = {"tool": "dynamical systems", "architecture": "diffusion model", "object
 
 
 class ForwardVariance(Claim[SchedulePoint]):
-    """The noise in the explicit solution of dx = -g x/2 dt + sqrt(g) dB, g(t) > 0 the rate at which data are forgotten
-    and B a Brownian motion, has in each coordinate the variance
+    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process, where g(t) > 0 is its rate and B is a Brownian motion. In
+    its explicit solution, the noise has in each coordinate the variance
 
-        exp(-G(t)) integral_0^t exp(G(s)) g(s) ds = 1 - exp(-G(t)),   G(t) = integral_0^t g,
+        exp(-G(t)) integral_0^t exp(G(s)) g(s) ds = 1 - exp(-G(t)),   G(t) = integral_0^t g.
 
-    so that a law of unit variance keeps it, at every time and for every g.
+    So a distribution with unit variance keeps this variance, at every time and for every g.
     """
 
-    title = "The variance of the explicit solution"
+    title = "The variance of the noise in the forward process"
     source = Source("gu2024softmax", "Section 6.1, explicit solution")
     population = Schedules()
     relation = Equal()

@@ -1,8 +1,8 @@
-"""How near a learned law can come to the law of the data: the Wasserstein distance in a family of one parameter.
+"""How close a learned distribution can come to that of the data: the Wasserstein distance in a one-parameter family.
 
-This theory controls the least mean distance between a normal law and its estimate from n draws where only the mean is
-unknown: n^(-1/2), however smooth the density is, and a lower bound for all larger classes. It assumes that sampling is
-exact; it leaves unexplained how much more the error is in many dimensions.
+This theory gives the least mean distance between a normal distribution and its estimate from n draws if only the mean
+is unknown. The distance is of order n^(-1/2), however smooth the density is, and it is a lower bound for all larger
+classes. The theory assumes exact sampling. It does not explain how much larger the error is in many dimensions.
 """
 
 import equinox as eqx
@@ -39,7 +39,7 @@ class ShiftedNormal(eqx.Module):
 
 _NORMALS = Drawn(
     ShiftedNormal,
-    positive("sigma", "the law has a density"),
+    positive("sigma", "the distribution has a density"),
     shift=normal(times=3.0),
     sigma=log_uniform(0.5, 2.0),
     n=Integer(64, 2, 1024, "draws"),
@@ -58,16 +58,17 @@ def _distances(problem: ShiftedNormal, key: Key[Array, ""], n: int) -> Float[Arr
 
 
 class WassersteinOfLocation(Claim[ShiftedNormal]):
-    """For the normal law N(theta, sigma²) with theta alone unknown, estimated by the mean of n draws, the Wasserstein
-    distances from the estimated law have the means
+    """Let N(theta, sigma²) be a normal distribution in which only theta is unknown, and estimate theta by the mean of n
+    draws. The Wasserstein distances between the estimated and the true distribution have the means
 
-        E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n,
+        E W1 = sigma sqrt(2 / (pi n)),   E W2² = sigma² / n.
 
-    and no estimate has a smaller largest mean over theta. So n^(-1/2) is a lower bound for the distance in every class
-    that holds the shifts of a normal law, however smooth; 1/n is the rate of the squared distance, and the best.
+    No estimate has a smaller worst mean over theta. So n^(-1/2) is a lower bound for the distance in every class of
+    distributions that contains the shifts of a normal one, however smooth. The best rate of the squared distance is
+    1/n.
     """
 
-    title = "The Wasserstein distance of an estimated location"
+    title = "The expected Wasserstein distance of a normal law with an estimated mean"
     source = Source(
         "foundation2025",
         "(11)",
@@ -80,10 +81,10 @@ class WassersteinOfLocation(Claim[ShiftedNormal]):
     population = _NORMALS
     relation = EqualInMean(margin=0.0, resolution=0.04)
     control = Control(
-        "W1 is the root of the mean of W2², and the mean of W2² is the square of that of W1",
+        "E W1 is the root of E W2², and E W2² is the square of E W1",
         lambda means, problem: jnp.stack([jnp.sqrt(means[1]), means[0] ** 2]),
     )
-    controls = "the distance of a learned law from the law of the data"
+    controls = "the distance between the learned distribution and that of the data"
     unexplained = "the rate in many dimensions, which is slower"
     trials = 128
 

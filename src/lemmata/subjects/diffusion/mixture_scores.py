@@ -1,8 +1,8 @@
-"""Scores of mixtures under noise: their formula, the equation they obey, and the entropy and information they measure.
+"""Scores of mixtures under noise: their formula, their evolution equation, and the entropy and information they give.
 
-This theory controls the score of x0 + sqrt(v) xi, xi standard normal, for x0 from a mixture of normal laws with any
-covariances: in closed form, at every noise level v. It assumes that the mixture is known; it leaves unexplained how
-a score is learned from draws.
+This theory gives the score of x0 + sqrt(v) xi in closed form at every noise level v. Here xi is standard normal, and x0
+comes from a mixture of normal distributions with any covariances. The theory assumes that the mixture is known. It does
+not explain how a score is learned from draws.
 """
 
 import jax
@@ -46,21 +46,23 @@ def _amplification(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array, 
 
 
 class MixtureScore(Claim[HeatedPlaces]):
-    """For x0 from the mixture sum_k w_k N(mu_k, S_k) and xi standard normal, the score of z = x0 + sqrt(v) xi is
+    """Let x0 come from the mixture sum_k w_k N(mu_k, S_k), and let xi be standard normal. The density p_v of z = x0 +
+    sqrt(v) xi has the score
 
         grad log p_v(z) = -sum_k r_k(z) (S_k + v I)^-1 (z - mu_k),
 
-    r_k(z) the probability that component k was drawn, given z, in proportion to w_k N(z; mu_k, S_k + v I).
+    where r_k(z) is the probability, given z, that component k was drawn. It is proportional to w_k N(z; mu_k, S_k + v
+    I).
     """
 
-    title = "The score of a mixture under noise"
+    title = "The score of a mixture of normals under noise in closed form"
     source = Source("foundation2025", "(3)", note="the function that it aims at")
     stated = Kind.OWN
     population = HeatedMixtures()
     relation = Equal(block=1)  # the coordinates of a score are parts of one vector: a rotation makes any of them 0
-    control = Control("the components are weighed without their determinants", _without_determinants)
+    control = Control("the components are weighted without their determinants", _without_determinants)
     controls = "the score of a mixture at every noise level"
-    unexplained = "the score of data of unknown law"
+    unexplained = "the score of data with an unknown distribution"
 
     def predict(self, problem: HeatedPlaces) -> Array:
         return _at_places(problem, problem.mixture.score)
@@ -84,21 +86,22 @@ def _square_gradient(mixture: HeatedMixture, v: Float[Array, ""], z: Float[Array
 
 
 class ScoreEvolution(Claim[HeatedPlaces]):
-    """With the variance v of the noise as time, the score s_v = grad log p_v of data under noise obeys
+    """Let p_v be the density of data under noise of variance v, and let s_v = grad log p_v be its score. With v in the
+    role of time, the score satisfies
 
-        d s_v / dv = (1/2) grad( div s_v + |s_v|² ),
+        d s_v / dv = (1/2) grad( div s_v + |s_v|² ).
 
-    Burgers' equation with viscosity, since p_v obeys the heat equation d p_v / dv = (1/2) div grad p_v. It is not the
-    heat equation for the coordinates of s. Judged on mixtures of normal laws.
+    This is Burgers' equation with viscosity. It follows from the heat equation d p_v / dv = (1/2) div grad p_v for the
+    density. The coordinates of the score themselves do not obey the heat equation. The trials use mixtures of normals.
     """
 
-    title = "The equation of a score in the level of noise"
+    title = "The score obeys Burgers' equation in the noise level"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the score moves with the noise level")
     stated = Kind.OWN
     population = HeatedMixtures()
     relation = Equal(block=1)
     control = Control(
-        "the coordinates obey the heat equation, without |s|²",
+        "the coordinates obey the heat equation, without the term |s|²",
         lambda rate, problem: _at_places(problem, lambda v, z: _divergence_gradient(problem.mixture, v, z)),
     )
     controls = "how a score changes with the level of noise"
@@ -125,22 +128,22 @@ class ScoreEvolution(Claim[HeatedPlaces]):
 
 
 class EntropyUnderNoise(Claim[HeatedLaw]):
-    """The entropy H(p_v) = -integral of p_v log p_v of data under noise of variance v rises at half of the Fisher
-    information,
+    """Let p_v be the density of data under noise of variance v, and let H(p_v) = -integral of p_v log p_v be its
+    entropy. The entropy rises at half of the Fisher information:
 
-        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity),
+        d H(p_v) / dv = (1/2) J(p_v),   J(p) = integral of |grad log p|² p   (de Bruijn's identity).
 
-    so that the mean squared score, the size of what score matching has to learn, is a rate of entropy.
+    So the mean squared score, which score matching has to learn, is twice a rate of entropy.
     """
 
-    title = "The mean squared score is the rate of entropy"
+    title = "The mean squared score is twice the rate at which noise raises the entropy"
     source = Source("stam1959", "de Bruijn's identity")
     stated = Kind.LEMMA
     population = HeatedLaws(most=1)
     relation = Equal()
     control = Control("the rate is the Fisher information", lambda rate, problem: 2 * rate)
     controls = "the mean squared length of a score"
-    unexplained = "how large either is for data of unknown law"
+    unexplained = "how large the two quantities are for data with an unknown distribution"
 
     def predict(self, problem: HeatedLaw) -> Array:
         return jax.vmap(lambda v: fisher_information(problem.mixture, v))(problem.variances) / 2
@@ -160,25 +163,26 @@ class EntropyUnderNoise(Claim[HeatedLaw]):
 
 
 class FisherInformationUnderNoise(Claim[HeatedLaw]):
-    """Noise lowers the Fisher information J(p) = integral of |grad log p|² p at least as fast as for a normal law:
-    for data in d dimensions under noise of variances u < v,
+    """Let p_v be the density of data in d dimensions under noise of variance v, and let J(p) = integral of |grad log
+    p|² p be the Fisher information. For two noise variances u < v,
 
         d / J(p_v) >= d / J(p_u) + (v - u),
 
-    with equality where p_u is normal with covariance a multiple of I. Judged on mixtures that are nearly normal.
+    with equality if p_u is normal with a covariance that is a multiple of I. So noise lowers the Fisher information at
+    least as fast as for a normal distribution. The trials use mixtures that are nearly normal.
     """
 
-    title = "The inverse of the Fisher information grows at least like the noise"
+    title = "The inverse Fisher information grows at least as fast as the noise variance"
     source = Source("stam1959", "Main result", note="the inequality for convolutions, with one normal law")
     stated = Kind.THEOREM
     population = HeatedLaws(components=2, far=0.3)
     relation = AtLeast()
     control = Control(
-        "it grows by a twentieth more",
+        "the inverse grows by a twentieth more",
         lambda bound, problem: bound + 0.05 * (problem.variances[1] - problem.variances[0]),
     )
     controls = "the mean squared length of a score at another level of noise"
-    unexplained = "how far it falls for laws that are far from normal"
+    unexplained = "how fast the Fisher information falls for distributions that are far from normal"
     condition = 10000.0  # as for the entropy: tails beyond the grid
 
     def predict(self, problem: HeatedLaw) -> Array:

@@ -1,8 +1,8 @@
 """Sampling: from noise to data by the reverse equation or the probability flow, with an exact or a learned score.
 
-This theory controls the law of what comes out: with the score of p_t both equations carry p_T to p_0, and the error of
-a learned score, of the start from N(0, I) and of the steps is all that is between a sampler and its data. Distances are
-energy distances of samples. It leaves unexplained which errors of a score matter most.
+This theory is about the distribution of the samples. With the score of p_t both equations carry p_T to p_0. Only three
+errors separate the samples from the data: the error of a learned score, the start from N(0, I), and the finite steps.
+Distances are energy distances of samples. The theory does not explain which errors of a score matter most.
 """
 
 import abc
@@ -39,15 +39,16 @@ def _second_is_one_minus_alpha(moments: Array, problem: Sampled) -> Array:
 
 
 class ForwardMoments(Claim[Sampled]):
-    """The law of x(t) given x(0) in R^d is that of the explicit solution, N(alpha x(0), (1 - alpha²) I) with
-    alpha = exp(-G(t)/2), G the integral of g: over paths of (3), dx = -g x/2 dt + sqrt(g) dB,
+    """Let dx = -g x/2 dt + sqrt(g) dB be the forward process (3), let G be the integral of g, and let alpha =
+    exp(-G(t)/2). The distribution of x(t) given x(0) in d dimensions is that of the explicit solution, N(alpha x(0), (1
+    - alpha²) I). So over paths of the process
 
         E <x(t), x(0)> = alpha E |x(0)|²   and   E |x(t)|² = alpha² E |x(0)|² + d (1 - alpha²)
 
-    at every time; t = 1 is looked at.
+    at every time. The trials use t = 1.
     """
 
-    title = "The forward process and its explicit solution"
+    title = "The moments of the forward process agree with its explicit solution"
     source = Source("gu2024softmax", "(3)")
     population = NoisedDraws()
     # With u_j = g(t_j) h / 2 the steps shrink the mean by prod (1 - u_j) instead of exp(-G/2). For g <= 4 on [0, 1] and
@@ -55,8 +56,8 @@ class ForwardMoments(Claim[Sampled]):
     # at most 2, by h/2 = 0.004; squares by twice that.
     relation = EqualInMean(margin=0.04)
     control = Control("the mean shrinks by alpha², and the variance is 1 - alpha", _second_is_one_minus_alpha)
-    controls = "the law of noised data"
-    unexplained = "nothing: the law is normal"
+    controls = "the distribution of noised data"
+    unexplained = "nothing: the distribution is normal"
     trials = 256
 
     def predict(self, problem: Sampled) -> Array:
@@ -82,8 +83,8 @@ class AbstractTransport(Claim[Sampled]):
     control = Control(
         "the samples are those of t = 1/7", lambda zero, problem: energy_distance(problem.early, problem.first)
     )
-    controls = "the law of generated samples, in energy distance"
-    unexplained = "the number of steps that a law needs"
+    controls = "the distribution of generated samples, in energy distance"
+    unexplained = "the number of steps that a distribution needs"
     trials = 64
     predict = 0.0
 
@@ -101,15 +102,16 @@ def _exact_score(problem: Sampled):
 
 
 class ReverseEquation(AbstractTransport):
-    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The reverse equation
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. The reverse
+    equation
 
         dy = (g y/2 + g grad log p_{T-s}(y)) ds + sqrt(g) dB,   g at T - s,
 
-    started from p_T, has at s the law p_{T-s}: the expected unbiased energy distance,
-    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
+    started from p_T, has the distribution p_{T-s} at time s. So the expected unbiased energy distance, 2 E|X - Y| - E|X
+    - X'| - E|Y - Y'|, between its samples and samples of p_{T-s} is 0.
     """
 
-    title = "The reverse equation returns to the data"
+    title = "The reverse equation carries noised data back to the data"
     source = Source("gu2024softmax", "(4)")
 
     def generated(self, problem: Sampled, key: Key[Array, ""]) -> Float[Array, "n d"]:
@@ -117,15 +119,16 @@ class ReverseEquation(AbstractTransport):
 
 
 class ProbabilityFlow(AbstractTransport):
-    """Let p_t be the law of x(t) in dx = -g x/2 dt + sqrt(g) dB. The flow without noise
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. The flow without
+    noise
 
         dx/dt = -g (x + grad log p_t(x)) / 2,
 
-    run backwards from p_T, has the same marginals: the expected unbiased energy distance,
-    2 E|X - Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
+    run backwards from p_T, has the same marginal distributions p_t. So the expected unbiased energy distance, 2 E|X -
+    Y| - E|X - X'| - E|Y - Y'|, between its samples and samples of p_t is 0.
     """
 
-    title = "The probability flow returns to the data"
+    title = "The probability flow carries noised data back to the data"
     source = Source("song2021score", "Section 4.3", note="the probability flow of equation (3) of gu2024softmax")
     trials = 128
 
@@ -140,22 +143,24 @@ def _distance_at_start(problem: Sampled) -> Array:
 
 
 class StartFromNoise(Claim[Sampled]):
-    """To start the reverse equation from N(0, I) in place of the law p_T of x(T), dx = -g x/2 dt + sqrt(g) dB, costs in
-    Wasserstein distance at most
+    """Let p_t be the distribution of x(t) in dx = -g x/2 dt + sqrt(g) dB, and let T be the last time. If the reverse
+    equation starts from N(0, I) instead of p_T, the Wasserstein distance of its start is at most
 
-        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g,
+        W_2(p_T, N(0, I)) <= exp(-G(T)/2) W_2(p_0, N(0, I)),   G(T) = integral_0^T g.
 
-    since the same noise carries both laws and shrinks their distance by alpha = exp(-G/2). Shown for one normal
-    component, p_0 = N(mu, s² I) in R^d, where W_2² = |mu|² + d (s - 1)².
+    The reason is that the same noise carries both distributions and shrinks their distance by alpha = exp(-G/2). The
+    trials use one normal component, p_0 = N(mu, s² I) in d dimensions, for which W_2² = |mu|² + d (s - 1)².
     """
 
-    title = "The price of starting from noise"
+    title = "A bound on the distance between noised data and pure noise"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation", note="y(0) ~ N(0, I)")
     population = NoisedDraws(std=0.9)  # the bound is attained at s = 1, where only the means are apart
     relation = AtMost()
-    control = Control("it shrinks by exp(-0.6 G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())) ** 0.2)
+    control = Control(
+        "the distance shrinks by exp(-0.6 G)", lambda b, problem: b * problem.schedule.scale(jnp.ones(())) ** 0.2
+    )
     controls = "the distance of the noised data from pure noise"
-    unexplained = "what the reverse equation makes of that distance"
+    unexplained = "how this distance changes along the reverse equation"
 
     def predict(self, problem: Sampled) -> Array:
         return problem.schedule.scale(jnp.ones(())) * _distance_at_start(problem)
@@ -192,21 +197,22 @@ def _ladder(problem: Sampled, key: Key[Array, ""]) -> Float[Array, " r"]:
 
 class LearnedSampler(Claim[Sampled]):
     """Learn a score by kernel ridge regression with the softmax kernel and the ridge 0.3 on n pairs of noised and clean
-    data, and let D(n) be the energy distance between draws of x(0.02) and what its probability flow, stopped at
-    t = 0.02, makes of N(0, I). From 16 to 45 and on to 128 pairs D falls in the mean over problems, and it falls by
-    more than repetition explains: with D' the distance where the first 16 pairs stand 8 times each, the mean of
+    data. Start its probability flow from N(0, I) and stop it at t = 0.02. Let D(n) be the energy distance between its
+    samples and draws of x(0.02), and let D' be this distance if each of the first 16 pairs is repeated 8 times. The
+    mean over problems of
 
         D(16),   D(45),   D(128) + max(0, D(16) - D')
 
-    falls at either step.
+    falls at each step. So D falls from 16 to 45 and on to 128 pairs, by more than repetition of the first pairs
+    explains.
     """
 
-    title = "A learned score's samples near the data"
+    title = "Samples made with a learned score near the data with more training pairs"
     source = Source("gu2024softmax", "Section 6.1, practical reverse equation")
     population = NoisedDraws(largest=4)
     relation = Order("n", _PAIRS, over="problems")
-    control = Control("it rises", lambda sign, problem: -sign)
-    controls = "the law of samples made with a learned score"
+    control = Control("the distance rises", lambda sign, problem: -sign)
+    controls = "the distribution of samples made with a learned score"
     unexplained = "the rate; the best regularisation"
     traced = False
     trials = 128

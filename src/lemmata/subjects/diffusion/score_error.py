@@ -1,11 +1,14 @@
 """The error of a learned score: four gaps between the network and the denoiser, and the bound that adds them up.
 
-This theory controls E |F_nn - F*|² for a softmax network trained on noised data: from the network to regression with
-its tangent kernel, from noisy labels of F* to those of a function F_H in the kernel's space, from there to F_H, and
-from F_H to F*. It leaves unexplained why the error is small: the bounds carry the inverse of the smallest eigenvalue of
-an analytic kernel. The decomposition holds for every law of the data and is tried on cubes, on mixtures of normal laws
-in 1 to 8 dimensions and on spheres; the bounds assume data in the unit ball and a denoiser that is Lipschitz at all
-times, and of these laws the cube alone has both.
+This theory bounds E |F_nn - F*|² for a softmax network trained on noised data, by four gaps. The first is between the
+network and regression with its tangent kernel. The second is between regression on noisy labels of F* and on labels of
+a function F_H in the space of the kernel. The third is between this regression and F_H, and the fourth between F_H and
+F*. The theory does not explain why the error is small, because the bounds contain the inverse of the smallest
+eigenvalue of an analytic kernel.
+
+The decomposition holds for every distribution of the data. The trials use cubes, mixtures of normal distributions in 1
+to 8 dimensions, and spheres. The bounds assume data in the unit ball and a denoiser that is Lipschitz at all times. Of
+these distributions only the cube has both.
 """
 
 import abc
@@ -81,27 +84,30 @@ def _together(one: Float[Array, "p k"], other: Float[Array, "p k"]) -> Float[Arr
 
 
 class LossDecompositionAsPrinted(Claim[Learned]):
-    """As printed: for a softmax network F_nn trained on noised data and the denoiser F*(t, x) = E[x(0) | x(t) = x],
+    """The source prints, for a softmax network F_nn trained on noised data and the denoiser F*(t, x) = E[x(0) | x(t) =
+    x],
 
         E |F_nn - F*|² <= Z_1 + Z_2 + Z_3 + Z_4,
 
-    mean squares of the four gaps on the way from F_nn to F*: to regression with the network's tangent kernel, from
-    there to regression on labels made from a function F_H of the kernel's space, to F_H, and to F*.
+    where Z_1 to Z_4 are the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
+    with the tangent kernel of the network. The second is between this regression and regression on labels made from a
+    function F_H in the space of the kernel. The third leads to F_H, and the fourth to F*.
 
-    The square of a sum is not at most the sum of squares: four equal gaps e give 16 |e|² against 4 |e|². On trained
-    networks it fails wherever the gaps point the same way, as they do before training has fitted what it can: after no
-    step at all the loss is |F*|², the early stopping gap |F_H|² and the approximation gap |F_H - F*|².
-    The theorem where the decomposition is used has O(.), and so room for the factor 4 that is missing. By default the
-    data are uniform on a circle.
+    The square of a sum is not at most the sum of the squares: four equal gaps e give 16 |e|² against 4 |e|². For
+    trained networks the inequality fails whenever the gaps point in the same direction, as they do early in training.
+    Before the first step the loss is |F*|², the early stopping gap is |F_H|² and the approximation gap is |F_H - F*|².
+
+    The theorem that uses the decomposition has O(.), so it has room for the missing factor 4. By default the data are
+    uniform on a circle.
     """
 
-    title = "Four gaps add up in mean square, as printed"
+    title = "The error of a denoiser is at most the sum of four mean squares, as printed"
     source = Source("gu2024softmax", "Claim G.1", note="as printed")
     population = TrainedScores(law="sphere")
     relation = AtMost()
-    control = Control("the loss is at most the largest gap", lambda total, problem: gaps(problem).max())
+    control = Control("the error is at most the largest gap", lambda total, problem: gaps(problem).max())
     controls = "the error of a learned denoiser"
-    unexplained = "the cross terms"
+    unexplained = "the cross terms between the gaps"
     passage = Passage(
         "002_545c803f47cecb7a.txt",
         102118,
@@ -125,23 +131,25 @@ class LossDecompositionAsPrinted(Claim[Learned]):
 
 
 class ScoreLossDecomposition(Claim[Learned]):
-    """Let F_nn be a softmax network trained on noised data, F*(t, x) = E[x(0) | x(t) = x] the denoiser, and Z_1, ...,
-    Z_4 the mean squares of the four gaps on the way from F_nn to F*: to regression with the network's tangent kernel,
-    from there to regression on labels made from a function F_H of the kernel's space, to F_H, and to F*. Then
+    """Let F_nn be a softmax network trained on noised data, and let F*(t, x) = E[x(0) | x(t) = x] be the denoiser. Let
+    Z_1, ..., Z_4 be the mean squares of four gaps between F_nn and F*. The first gap is between F_nn and regression
+    with the tangent kernel of the network. The second is between this regression and regression on labels made from a
+    function F_H in the space of the kernel. The third leads to F_H, and the fourth to F*. Then
 
         E |F_nn - F*|² <= (Z_1^(1/2) + Z_2^(1/2) + Z_3^(1/2) + Z_4^(1/2))² <= 4 (Z_1 + Z_2 + Z_3 + Z_4),
 
-    for every network, number of steps, F_H and law of the data: Minkowski's inequality, then Cauchy's. The left bound
-    is judged; its control is the sum without the factor 4. By default the data are uniform on a circle.
+    for every network, number of steps, F_H and distribution of the data, by the inequalities of Minkowski and Cauchy.
+    The trials test the first bound. The control is the sum without the factor 4. By default the data are uniform on a
+    circle.
     """
 
-    title = "Four gaps add up in root mean square"
+    title = "The error of a denoiser is bounded by the sum of four root mean squares"
     source = Source("gu2024softmax", "Claim G.1", note="corrected")
     population = TrainedScores(law="sphere")
     relation = AtMost()
     control = Control("the sum of the four gaps is enough", lambda bound, problem: gaps(problem).sum())
     controls = "the error of a learned denoiser"
-    unexplained = "gaps that cancel: regression on labels F* - F_H undoes a part of the approximation gap"
+    unexplained = "gaps that cancel: regression on the labels F* - F_H undoes a part of the approximation gap"
     corrects = LossDecompositionAsPrinted
 
     def predict(self, problem: Learned) -> Array:
@@ -156,22 +164,23 @@ class ScoreLossDecomposition(Claim[Learned]):
 
 
 class LabelMismatchIsLinear(Claim[Learned]):
-    """F_ntk and F_pseudo are regressions with the tangent kernel of a softmax network at its initial weights, by tau
-    steps of gradient descent from 0 with rate eta, on noisy labels of the denoiser F* and of a function F_H. They
-    differ by the regression on the labels' difference, F*(x_i) - F_H(x_i), whatever the noise:
+    """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network at its initial weights. F_ntk
+    is trained on noisy labels of the denoiser F*, and F_pseudo on labels of a function F_H with the same noise. Each
+    takes tau steps of gradient descent from 0 with learning rate eta. Their difference is the regression on the
+    difference of the labels, F*(x_i) - F_H(x_i), whatever the noise:
 
         F_ntk(x) - F_pseudo(x) = H(x, X) H^(-1) (I - (I - m eta H)^tau) vec(F*(X) - F_H(X)),
 
-    H the kernel divided by the width m, X the n training points.
+    where H is the kernel divided by the width m, and X are the n training points.
     """
 
-    title = "The label mismatch is a regression"
+    title = "The effect of a label mismatch is a kernel regression on the mismatch"
     source = Source("gu2024softmax", "Claim G.1", note="definition of the label mismatch")
     population = TrainedScores()
     relation = Equal(block=-1)  # each prediction is a sum over the same coefficients, which cancel in some places
-    control = Control("it is F* - F_H itself", lambda gap, problem: problem.f_truth - problem.f_member)
+    control = Control("the difference is F* - F_H itself", lambda gap, problem: problem.f_truth - problem.f_member)
     controls = "the error of a learned denoiser"
-    unexplained = "its size"
+    unexplained = "how large the difference is"
 
     def predict(self, problem: Learned) -> Array:
         """The closed form from the eigensystem of H."""
@@ -209,8 +218,10 @@ def _where_gamma_is_defined(problem: Learned) -> list[Hypothesis]:
     (n, d), bound = problem.truth.shape, _approximation(problem)
     argument = math.e * (d * n) ** 1.5 * bound / problem.values[0]
     return [
-        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives this F_H"),
-        Hypothesis("the logarithm in Gamma is not negative", argument, ">=", 1.0, "it is raised to the power 3/2"),
+        Hypothesis("F_H is near F*", gaps(problem)[3], "<=", d * bound**2, "Theorem G.4 gives an F_H this near"),
+        Hypothesis(
+            "the logarithm in Gamma is not negative", argument, ">=", 1.0, "the logarithm is raised to the power 3/2"
+        ),
     ]
 
 
@@ -220,9 +231,9 @@ class AbstractSaysNothing(Claim[Learned]):
     stated = Kind.OWN
     population = TrainedOnSquares()
     relation = AtLeast()
-    control = Control("by more than 10^(5 n / 4)", lambda digits, problem: 2.5 * digits)
-    controls = "what a bound says of the error of a learned denoiser"
-    trivial = "a bound may be as small as what it bounds"
+    control = Control("the bound is larger by more than 10^(5 n / 4)", lambda digits, problem: 2.5 * digits)
+    controls = "what a bound says about the error of a learned denoiser"
+    trivial = "a bound can be as small as the quantity that it bounds"
 
     def hypotheses(self, problem: Learned) -> list[Hypothesis]:
         return _where_gamma_is_defined(problem)
@@ -245,30 +256,32 @@ class AbstractSaysNothing(Claim[Learned]):
 
 
 class LabelMismatch(AbstractSaysNothing):
-    """F_ntk and F_pseudo are regressions with the tangent kernel of a softmax network, after the same number of steps
-    of gradient descent, on n noisy labels of the denoiser F* and of a function F_H in d dimensions. Theorem G.5 says
-    that with probability at least 1 - delta, for wide networks and every number of steps,
+    """Let F_ntk and F_pseudo be regressions with the tangent kernel of a softmax network, after the same number of
+    steps of gradient descent. F_ntk is trained on n noisy labels of the denoiser F* in d dimensions, and F_pseudo on
+    those of a function F_H. Theorem G.5 of the source states, with probability at least 1 - delta, for wide networks
+    and every number of steps,
 
         E |F_ntk - F_pseudo|² <= d A + C_0 (sqrt(d A Gamma_delta) + Gamma_delta),
         A = c_1 Lambda rho^(-2/d) log(rho),   rho = sqrt(R_H)/Lambda,
         Gamma_delta = (2 d² A/lambda log^(3/2)(e (dn)^(3/2) A/lambda) + n^(-1/2))²
                       + d² A²/lambda² (log(1/delta) + log log n),
 
-    lambda the smallest eigenvalue of the kernel matrix, for an F_H with |F_H|² <= d R_H and the approximation error
-    d A² that Theorem G.4 gives. With all constants 1 the right hand side is, for data that are uniform on a square,
-    more than 10^(n/2) times the square of the sum of the root mean squares of F_ntk and F_pseudo, which bounds the left
-    one whatever the labels are: lambda falls exponentially with n. (As printed F_H is not named; for F_H = 0 the gap is
-    E |F_ntk|² while A may be made as small as one likes. For large R_H at a fixed n Gamma is undefined, a negative
-    logarithm to the power 3/2.)
+    where C_0, c_1 and Lambda are constants, lambda is the smallest eigenvalue of the kernel matrix, F_H satisfies
+    |F_H|² <= d R_H, and d A² is the approximation error that Theorem G.4 gives. For data that are uniform on a square,
+    and with all constants 1, the right side is more than 10^(n/2) times a bound that holds for any labels. This bound
+    is the square of the sum of the root mean squares of F_ntk and F_pseudo. The reason is that lambda falls
+    exponentially with n. (As printed, F_H is not named. For F_H = 0 the left side is E |F_ntk|², while A can be
+    arbitrarily small. For large R_H at a fixed n, Gamma is undefined, because it is a negative logarithm to the power
+    3/2.)
     """
 
     title = "The bound on the label mismatch grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem G.5", note="how large it is")
-    unexplained = "the size of the mismatch"
+    unexplained = "the size of the mismatch itself"
     reading = (
-        "C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, R_H the least that Theorem G.4 allows. That the mismatch is "
-        "within the bound was judged at first, outside of the theorem's widths, where no result could change it; the "
-        "exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "The trials take C_0 = c_1 = 1, Lambda = sqrt(d), delta = 0.1, and the least R_H that Theorem G.4 allows. A "
+        "first version tested whether the mismatch is within the bound, but outside of the theorem's widths, where "
+        "no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:
@@ -279,32 +292,34 @@ class LabelMismatch(AbstractSaysNothing):
 
 
 class ScoreError(AbstractSaysNothing):
-    """A softmax network F_nn with m hidden units is trained on n noised data x(t) = alpha x(0) + (1 - alpha²)^(1/2) z
-    in d dimensions, z normal. Theorem 6.5 says that with probability at least 1 - delta, for wide networks, its score
-    s = (alpha F_nn - x) / (1 - alpha²) has
+    """Train a softmax network F_nn with m hidden units on n noised data x(t) = alpha x(0) + (1 - alpha²)^(1/2) z in d
+    dimensions, where z is normal. Let s = (alpha F_nn - x) / (1 - alpha²) be its score, let p_t be the density of x(t),
+    and let lambda(t) = (1 - alpha²)² / alpha². Theorem 6.5 of the source states, with probability at least 1 - delta,
+    for wide networks,
 
         mean over t of lambda(t) E |s - grad log p_t|²
             <= 1/(lambda sqrt(n)) + eps + d A² + d A + sqrt(d A Gamma_delta) + Gamma_delta,
 
-    lambda(t) = (1 - alpha²)² / alpha², p_t the density of x(t), lambda the smallest eigenvalue of the tangent kernel
-    matrix H, eps the early stopping gap that Assumption G.3 grants, A and Gamma_delta as in
-    `diffusion.score_error.label_mismatch`. With all constants 1 the right hand side is, for data that are uniform on a
-    square, more than 10^(n/2) times the mean square of F* about its mean, the error of the best constant in place of a
-    network: lambda falls exponentially with n.
+    where lambda is the smallest eigenvalue of the tangent kernel matrix H, and eps is the early stopping gap that
+    Assumption G.3 grants. A and Gamma_delta are defined in `diffusion.score_error.label_mismatch`. For data that are
+    uniform on a square, and with all constants 1, the right side is more than 10^(n/2) times the mean square of F*
+    about its mean. This mean square is the error of the best constant. The reason is that lambda falls exponentially
+    with n.
 
-    The proof has 1/(lambda sqrt(n)) for the root of the coupling gap and adds it unsquared, which is the lesser of the
-    two where lambda sqrt(n) < 1, as here; it drops log²(2 n² d² / (m lambda²)), which is not bounded; and it adds up
-    the mean squares of the four gaps, which costs a factor 4 only. None of this shows beside Gamma_delta. On a square
-    Assumptions 6.1 and 6.4 hold; normal mixtures break the first and spheres the second.
+    The proof has 1/(lambda sqrt(n)) for the root of the coupling gap and adds it without squaring. If lambda sqrt(n) <
+    1, as here, this is the smaller of the two. The proof drops log²(2 n² d² / (m lambda²)), which is not bounded. It
+    adds the mean squares of the four gaps, which costs only a factor 4. All of this is negligible compared with
+    Gamma_delta. On a square Assumptions 6.1 and 6.4 hold. Normal mixtures violate the first of them, and spheres
+    violate the second.
     """
 
-    title = "The bound on the error of the score grows exponentially with the number of points"
+    title = "The bound on the error of a score grows exponentially with the number of points"
     source = Source("gu2024softmax", "Theorem 6.5", note="how large it is")
-    unexplained = "the error"
+    unexplained = "the error itself"
     reading = (
-        "hidden constants 1, delta = 0.1, Lambda = sqrt(d), R_H the least that Theorem G.4 allows. That the error is "
-        "within the bound was judged at first, outside of the theorem's widths, where no result could change it; the "
-        "exponent n/2 was chosen after a look at 8, 16 and 32 points"
+        "The trials take hidden constants 1, delta = 0.1, Lambda = sqrt(d), and the least R_H that Theorem G.4 "
+        "allows. A first version tested whether the error is within the bound, but outside of the theorem's widths, "
+        "where no result could contradict it. The exponent n/2 was chosen after a look at 8, 16 and 32 points"
     )
 
     def _bound(self, problem: Learned) -> Array:

@@ -1,8 +1,8 @@
-"""The least value of score matching: what no model of a score can get below, because the data were forgotten.
+"""The least value of score matching: no model of a score can go below it, because noise destroys information.
 
-This theory controls the smallest value of the objective (3) of the survey at one level of noise: a mean posterior
-variance, which is the gap between the noise's Fisher information and that of the noised data. It assumes that every
-score can be represented; it leaves unexplained the excess of a learned one.
+This theory gives the smallest value of the objective (3) of the survey at one level of noise. It is a mean posterior
+variance, the gap between the Fisher information of the noise and that of the noised data. The theory assumes that every
+score can be represented. It does not explain the excess of a learned score.
 """
 
 import jax
@@ -18,29 +18,30 @@ _DRAWS = 1024
 
 
 class ScoreMatchingFloor(Claim[HeatedLaw]):
-    """Over all functions s the least value at noise of variance v of the objective of score matching,
+    """Let x0 and xi be vectors in d dimensions, where xi is standard normal, and let p_v be the density of z at noise
+    variance v. The objective of score matching for a function s is
 
-        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal,
+        E |grad log p(z | x0) - s(z)|²,   z = x0 + sqrt(v) xi,   x0 and xi in d dimensions, xi standard normal.
 
-    is attained at s = grad log p_v and is not 0 but
+    Over all functions s, the least value is attained at s = grad log p_v and is not 0 but
 
         d/v - J(p_v) = E tr Cov(x0 | z) / v²,   J the Fisher information E |grad log p_v(z)|².
 
-    The survey prints the objective without the mean over z, which is meant. Measured: the objective at the exact score
-    (first component), and the mean posterior variance (second).
+    The source prints the objective without the mean over z, but means it. The trials measure two components: the
+    objective at the exact score and the mean posterior variance.
     """
 
-    title = "The least value of score matching"
+    title = "The least value of the score matching objective"
     source = Source("foundation2025", "(3)", note="completed by its least value")
     stated = Kind.OWN
     population = HeatedLaws(d=2)
     relation = EqualInMean(margin=0.0, resolution=0.02)
     control = Control(
-        "nothing is lost to the score: d/v",
+        "the least value is d/v, as if the score were 0",
         lambda floor, problem: jnp.stack([problem.mixture.means.shape[1] / problem.variances] * 2),
     )
-    controls = "what the training objective of a diffusion model tends to"
-    unexplained = "how far a learned score stays above it"
+    controls = "the limit of the training objective of a diffusion model"
+    unexplained = "how far a learned score stays above the least value"
     trials = 64
 
     def predict(self, problem: HeatedLaw) -> Array:

@@ -1,8 +1,8 @@
-"""How fast a score is learned from draws: at the rate 1/n where it has finitely many parameters.
+"""How fast a score is learned from draws: at the rate 1/n if it has finitely many parameters.
 
-This theory controls the mean squared error of a score learned from n pairs of clean and noised data. For normal data
-the score is linear and the error known exactly; for two points a kernel has to find a function, between 32 and 128
-pairs the more slowly the more noise there is. It leaves unexplained how the exponent depends on data and kernel.
+This theory is about the mean squared error of a score learned from n pairs of clean and noised data. For normal data
+the score is linear and the error is known exactly. For two points a kernel has to learn a function, and between 32 and
+128 pairs more noise makes learning slower. The theory does not explain how the exponent depends on data and kernel.
 """
 
 import equinox as eqx
@@ -67,8 +67,14 @@ class NormalDataPairs(Population[NormalPairs]):
     def hypotheses(self, problem: NormalPairs) -> list[Hypothesis]:
         d = len(problem.covariance)
         return [
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),
-            Hypothesis("pairs outnumber dimensions", problem.n, ">", d + 1, "least squares has a mean error"),
+            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
+            Hypothesis(
+                "pairs outnumber dimensions",
+                problem.n,
+                ">",
+                d + 1,
+                "otherwise the mean error of least squares is infinite",
+            ),
         ]
 
 
@@ -97,22 +103,26 @@ def _kernel_error(lengthscale: Array, sigma: Array, key: Key[Array, ""], n: int)
 
 
 class ScoreExponentInNoise(Claim[SignsUnderNoise]):
-    """For data at 1 and -1 the exponent with which the error of a learned score falls in the number n of pairs of clean
-    and noised data, between 32 and 128, is nearer to 0 the more noise there is: ridge regression with a Matérn kernel
-    of smoothness 3/2, at the ridge that is best for the mean error, has an exponent that falls along
+    """Let the data be 1 or -1, and let n pairs of clean data x0 and noised data be given with noise of standard
+    deviation sigma. Learn the score by ridge regression with a Matérn kernel of smoothness 3/2, at the ridge with the
+    least mean error. The error falls with n like a power. Between n = 32 and 128 its exponent is closer to 0 for more
+    noise, that is, it falls along
 
         sigma = 4, 2, 1.
 
-    With much noise the pairs hardly tell x0, and the labels' own variance has to be averaged away; the score's growing
-    steepness at small sigma, which makes its Sobolev norms explode, does not decide at these n.
+    With much noise the pairs carry little information about x0, and the regression has to average out the variance of
+    the labels. At small sigma the score becomes steep and its Sobolev norms explode, but this does not decide the order
+    at these n.
     """
 
     title = "More noise slows the learning of a score"
     source = Source("foundation2025", "(8)", note="how the exponent moves with the noise level")
     stated = Kind.OWN
-    population = Drawn(SignsUnderNoise, positive("lengthscale", "a Matérn kernel"), lengthscale=_LENGTHSCALE)
+    population = Drawn(
+        SignsUnderNoise, positive("lengthscale", "a Matérn kernel has a positive lengthscale"), lengthscale=_LENGTHSCALE
+    )
     relation = Order("sigma", (4.0, 2.0, 1.0))
-    control = Control("less noise slows it", lambda sign, problem: -sign)
+    control = Control("less noise slows the learning", lambda sign, problem: -sign)
     controls = "the exponent in n of the error of a learned score"
     unexplained = "levels of noise below 1/2, where the exponent moves either way"
     trials = 48
@@ -126,25 +136,25 @@ class ScoreExponentInNoise(Claim[SignsUnderNoise]):
 
 
 class LinearScoreLearning(Claim[NormalPairs]):
-    """For normal data in d dimensions, of mean 0 and covariance S, under noise of variance v the score is linear, and
-    least squares of x0 on z = x0 + sqrt(v) xi from n > d + 1 pairs learns it with the mean squared error
+    """Let x0 be normal in d dimensions with mean 0 and covariance S, and let z = x0 + sqrt(v) xi, where xi is standard
+    normal. Let p_v be the density of z. Then its score is linear. Let s_n(z) = (A z - z)/v, where A is the matrix of
+    least squares of x0 on z from n > d + 1 pairs. On a new draw z its mean squared error is
 
-        E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ),
+        E |s_n(z) - grad log p_v(z)|² = tr( S (S + v I)^-1 ) d / ( v (n - d - 1) ).
 
-    s_n(z) = (A z - z)/v for the matrix A of least squares and z a new draw. Here the rate is 1/n, with d², the number
-    of parameters, in front where S is large.
+    So the rate is 1/n. If S is large, the factor in front is d², the number of parameters.
     """
 
-    title = "The error of a linear score"
+    title = "The exact expected error of a linear score learned from n pairs"
     source = Source("foundation2025", "(8)", note="for normal data, with the constant")
     population = NormalDataPairs()
     relation = EqualInMean(margin=0.0, resolution=0.05)
     control = Control(
-        "n in place of n - d - 1",
+        "the denominator has n in place of n - d - 1",
         lambda error, problem: error * (problem.n - len(problem.covariance) - 1) / problem.n,
     )
     controls = "the error of a learned score"
-    unexplained = "scores that are not linear, and kernels that have to find them"
+    unexplained = "scores that are not linear, and kernels that have to learn them"
     trials = 128
 
     def predict(self, problem: NormalPairs) -> Array:

@@ -1,10 +1,10 @@
 """Score matching: learning the score of noised data is least squares for the clean data.
 
-This theory controls what the training objective of a diffusion model measures: by Tweedie's formula the score is an
-affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so that regressing x(0) on (t, x(t)) learns the score.
-It assumes normal noise; it leaves unexplained how well a model does the regression, which is the subject of
-`diffusion.score_error`. Throughout x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
-coordinate, alpha = exp(-G(t)/2), G the integral of the schedule.
+This theory is about what the training objective of a diffusion model measures. By Tweedie's formula the score is an
+affine function of the denoiser F*(t, x) = E[x(0) | x(t) = x], so regression of x(0) on (t, x(t)) learns the score. The
+theory assumes normal noise. It does not explain how well a model solves the regression, which is the subject of
+`diffusion.score_error`. In this section x(t) given x(0) is normal with mean alpha x(0) and variance 1 - alpha² in each
+coordinate, where alpha = exp(-G(t)/2) and G is the integral of the schedule.
 """
 
 import equinox as eqx
@@ -91,23 +91,27 @@ def _explicit_difference(problem: TwoModels, first: float) -> Array:
 
 
 class DenoisingScoreMatching(Claim[TwoModels]):
-    """Matching the score of the density p_t of x(t), (5), and matching the conditional score given x(0), (6), rank
-    models alike: for t uniform on [0, 1] and with the same weight, here 1 - alpha²,
+    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha². Let p_t be the density of x(t), and
+    let p_t|0 be its density given x(0). Objective (5) matches the score of p_t, and objective (6) matches the score of
+    p_t|0. For t uniform on [0, 1] and the weight 1 - alpha² they are
 
-        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|²,
+        J(s) = E (1 - alpha²) |s(t, x) - grad log p_t(x)|²,   J_cond(s) = E (1 - alpha²) |s(t, x) - grad log p_t|0(x)|².
+
+    Both objectives rank any two models s_1 and s_2 alike:
 
         J(s_1) - J(s_2) = J_cond(s_1) - J_cond(s_2)   for any two models s_1, s_2.
 
-    The source prints (5) on [0, T] and (6) on [T_0, T] with T_0 unnamed. For T_0 > 0 the differences are not the same
-    (the control); for T_0 = 0 the second loss is infinite under a weight that does not vanish at t = 0.
+    The source prints (5) on [0, T] and (6) on [T_0, T], where T_0 is not named. If T_0 > 0, the differences are not
+    equal, which is the control. If T_0 = 0, the second objective is infinite for a weight that does not vanish at t =
+    0.
     """
 
-    title = "Denoising score matching"
+    title = "Matching the score and matching the conditional score rank models alike"
     source = Source("gu2024softmax", "(5)", "(6)")
     population = PairsOfModels()
     relation = EqualInMean(margin=0.03, resolution=0.05, relative=False)
     control = Control(
-        "the difference of (5) on [1/2, 1] is that of (6) on [0, 1]",
+        "the difference of (5) on [1/2, 1] equals that of (6) on [0, 1]",
         lambda difference, problem: _explicit_difference(problem, 0.5),
     )
     controls = "what the training objective of a diffusion model measures"
@@ -127,15 +131,16 @@ class DenoisingScoreMatching(Claim[TwoModels]):
 
 
 class ExcessRisk(Claim[TwoModels]):
-    """Least squares on noisy labels learns the denoiser: with y = x(0) and F*(t, x) = E[y | t, x(t) = x],
+    """Let y = x(0) be the clean data, let x(t) be noised data, and let F*(t, x) = E[y | t, x(t) = x] be the denoiser.
+    For every function F,
 
-        E |F - y|² - E |F* - y|² = E |F - F*|²
+        E |F - y|² - E |F* - y|² = E |F - F*|².
 
-    for every F, so that F* minimises the training objective of the source in expectation, and what is above the
-    minimum is the squared distance from F*. It says nothing about the sum over a given training set.
+    So F* minimises the training objective of the source in expectation, and the excess over the minimum is the mean
+    squared distance from F*. This holds in expectation, and not for the sum over a given training set.
     """
 
-    title = "Least squares on noisy labels learns the denoiser"
+    title = "Least squares on noised data learns the denoiser"
     source = Source("gu2024softmax", "Section 6.1, training objective", "Section 6.1, target F_*")
     population = PairsOfModels()
     relation = EqualInMean(margin=0.03)
@@ -164,18 +169,20 @@ def _at_32_points(problem: TwoModels) -> tuple[Array, Array, Float[Array, "2 32 
 
 
 class LossWeight(Claim[TwoModels]):
-    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, alpha =
-    exp(-G(t)/2) with G the integral of the schedule, p_t the density of x(t), and F*(t, x) = E[x(0) | x(t) = x]. For
-    any model F, with s = (alpha F - x) / (1 - alpha²) and the weight lambda(t) = (1 - alpha²)² / alpha², the loss (5)
-    of the score s is the loss of the denoiser F, at every time and place:
+    """Let x(t) given x(0) be normal with mean alpha x(0) and variance 1 - alpha² in each coordinate, where alpha =
+    exp(-G(t)/2) and G is the integral of the schedule. Let p_t be the density of x(t), and let F*(t, x) = E[x(0) | x(t)
+    = x] be the denoiser. For any model F, let s = (alpha F - x) / (1 - alpha²) be its score, and let the weight be
+    lambda(t) = (1 - alpha²)² / alpha². At every time and place, the loss (5) of the score equals the loss of the
+    denoiser:
 
         lambda(t) |s - grad log p_t|² = |F - F*|².
 
-    The step from (6) to the sum of squares in the source, and from the denoiser's error to the score's in Theorem 6.5,
-    holds for this weight alone; the source leaves it open. It vanishes like t² at t = 0: nothing is asked there.
+    The source uses this in two steps: from (6) to the sum of squares, and in Theorem 6.5 from the error of the denoiser
+    to that of the score. Both steps need this weight, which the source does not specify. The weight vanishes like t² at
+    t = 0, so nothing is learned there.
     """
 
-    title = "The weight under which score matching is least squares"
+    title = "The weight with which score matching is least squares for the denoiser"
     source = Source("gu2024softmax", "Section 6.1, training objective", note="rewritten")
     population = PairsOfModels()
     relation = Equal()

@@ -1,8 +1,9 @@
 """How smooth a score is when little noise is left: Sobolev seminorms, the strip of analyticity, Fourier transforms.
 
-This theory controls the score of two points at distance 2m under noise of variance sigma²: it is -z/sigma² plus the
-step a tanh(a z), a = m/sigma², which is analytic at every level of noise and whose Sobolev seminorms all grow without
-bound as sigma falls. It assumes that law of the data; it leaves unexplained which norm a trained model minimises.
+This theory is about the score of two points at distance 2m under noise of variance sigma². It is -z/sigma² plus the
+step a tanh(a z), where a = m/sigma². It is analytic at every level of noise, and its Sobolev seminorms all grow without
+bound as sigma falls. The theory assumes this distribution of the data. It does not explain which norm a trained model
+minimises.
 """
 
 import equinox as eqx
@@ -67,8 +68,8 @@ class TwoPointLaws(Population[TwoPoints]):
     """Pairs of points at random distances, and noise for a steepness about the setting's."""
 
     settings = Space(
-        steepness=Real(6.0, 2.0, 20.0, "half of the distance over the variance of the noise"),
-        order=Integer(1, 1, 3, "derivatives in a seminorm"),
+        steepness=Real(6.0, 2.0, 20.0, "half of the distance divided by the noise variance"),
+        order=Integer(1, 1, 3, "order of the seminorm"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> TwoPoints:
@@ -79,8 +80,10 @@ class TwoPointLaws(Population[TwoPoints]):
 
     def hypotheses(self, problem: TwoPoints) -> list[Hypothesis]:
         return [
-            Hypothesis("there are two points (half of their distance)", problem.m, ">", 0.0, "a score with a step"),
-            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "a density with a score"),
+            Hypothesis(
+                "there are two points (half of their distance)", problem.m, ">", 0.0, "then the score has a step"
+            ),
+            Hypothesis("noise is added (variance)", problem.variance, ">", 0.0, "then the density has a score"),
         ]
 
 
@@ -98,21 +101,22 @@ def _seminorm(problem: TwoPoints, variance: Float[Array, ""] | float, order: int
 
 
 class ScoreSeminormInNoise(Claim[TwoPoints]):
-    """For data at two points m and -m under noise of variance sigma², what the score has beyond that of the noise,
-    s(z) + z/sigma², has for every k >= 1 a Sobolev seminorm of order k that grows without bound as the noise falls:
+    """Let the data be at two points m and -m, let sigma² be the noise variance, and let s(z) be the score. Subtract the
+    part of the noise: s(z) + z/sigma². For every k >= 1, its squared Sobolev seminorm of order k grows without bound as
+    the noise falls:
 
         integral of |d^k (s + z/sigma²) / dz^k|²  =  c_k (m/sigma²)^(2k+1)  ~  sigma^-(4k+2).
 
-    Each derivative costs sigma^-4, not sigma^-2 as for a function that varies on the scale sigma: the score varies on
-    the scale sigma²/m.
+    Here c_k depends only on k. Each derivative costs a factor sigma^-4, whereas it costs sigma^-2 for a function that
+    varies on the scale sigma. The reason is that the score varies on the scale sigma²/m.
     """
 
-    title = "Sobolev seminorms of a score as the noise falls"
+    title = "The Sobolev seminorms of a score explode as the noise falls"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="how the norm depends on the noise")
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = Rate("sigma", _LEVELS, margin=0.01)
-    control = Control("half a power of sigma more slowly", lambda exponent, problem: exponent + 0.5)
+    control = Control("the seminorm grows half a power of sigma more slowly", lambda exponent, problem: exponent + 0.5)
     controls = "the Sobolev norm of a score along the noise schedule"
     unexplained = "data with a density, whose scores keep a bounded seminorm"
     trials = 64
@@ -126,14 +130,16 @@ class ScoreSeminormInNoise(Claim[TwoPoints]):
 
 
 class ScoreSeminormConstants(Claim[TwoPoints]):
-    """For data at two points m and -m under noise of variance sigma² the score s has, with a = m/sigma²,
+    """Let the data be at two points m and -m, let sigma² be the noise variance, let s(z) be the score, and let a =
+    m/sigma². Then
 
         integral of |d^k (s + z/sigma²) / dz^k|² = c_k a^(2k+1),   c_1 = 4/3, c_2 = 16/15, c_3 = 64/21,
 
-    c_k the integral of the square of the k-th derivative of tanh, since s(z) + z/sigma² = a tanh(a z).
+    where c_k is the integral of the square of the k-th derivative of tanh. The reason is that s(z) + z/sigma² = a
+    tanh(a z).
     """
 
-    title = "The constants of a score's Sobolev seminorms"
+    title = "The constants in the Sobolev seminorms of a score"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="with constants, for two points")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -157,15 +163,15 @@ def _log_ellipse(height: Float[Array, ""]) -> Float[Array, ""]:
 
 
 class ScoreStrip(Claim[TwoPoints]):
-    """For data at two points m and -m under noise of variance sigma² the score is analytic in the strip
+    """Let the data be at two points m and -m, and let sigma² be the noise variance. The score is analytic in the strip
 
         |Im z| < y,   y = pi sigma² / (2 m),
 
-    and no wider: at i y the density is 0 and the score has a pole. Hence its Chebyshev coefficients on [-1, 1] fall
-    geometrically, by the factor y + sqrt(1 + y²) a degree, which tends to 1 as the noise falls.
+    and in no wider strip: at i y the density is 0 and the score has a pole. So its Chebyshev coefficients on [-1, 1]
+    fall geometrically, by the factor y + sqrt(1 + y²) per degree. This factor tends to 1 as the noise falls.
     """
 
-    title = "The strip in which a score is analytic"
+    title = "The width of the strip in which a score is analytic"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="analytic scores, and how far")
     stated = Kind.OWN
     population = TwoPointLaws()
@@ -192,25 +198,25 @@ class ScoreStrip(Claim[TwoPoints]):
 
 
 class ScoreTransform(Claim[TwoPoints]):
-    """For data at two points m and -m under noise of variance sigma² the derivative of s(z) + z/sigma², s the score and
-    a = m/sigma², has the Fourier transform
+    """Let the data be at two points m and -m, let sigma² be the noise variance, let s be the score, and let a =
+    m/sigma². The derivative of s(z) + z/sigma² has the Fourier transform
 
-        integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)),
+        integral of (s + z/sigma²)'(z) exp(-i w z) dz = pi w / sinh(pi w / (2a)).
 
-    which falls like exp(-y w), y = pi sigma²/(2m) the half width of the strip in which the score is analytic.
+    It falls like exp(-y w), where y = pi sigma²/(2m) is the half width of the strip in which the score is analytic.
     """
 
-    title = "The Fourier transform of a score's slope"
+    title = "The Fourier transform of the derivative of a score"
     source = Source("foundation2025", "Section 3.3, Sobolev scores", note="the spectrum of a score")
     stated = Kind.OWN
     population = TwoPointLaws()
     relation = Equal()
     control = Control(
-        "2 pi w exp(-pi w/(2a)), its tail",
+        "the transform is its tail 2 pi w exp(-pi w/(2a))",
         lambda values, problem: values * -jnp.expm1(-jnp.pi * jnp.asarray(_FREQUENCIES)),
     )
     controls = "the spectrum of a score"
-    unexplained = "what a network with a spectral bias makes of it"
+    unexplained = "how a network with a spectral bias learns this spectrum"
 
     def predict(self, problem: TwoPoints) -> Array:
         """At the frequencies a/4, a/2, a, 2a, 4a."""

@@ -1,9 +1,9 @@
-"""The spaces that scores are in, and are not in: norms on growing windows, and of interpolants on growing grids.
+"""Which function spaces contain scores: norms on growing intervals, and norms of interpolants on growing grids.
 
-This theory controls the norm of the score of normal laws and their mixtures in the Hilbert space of a kernel on the
-line. A score of a normal law is linear, hence in no Sobolev space of the whole line without a weight, and in no space
-of a Gaussian kernel even on an interval. It assumes that the law is known; it leaves unexplained which space suits a
-given law.
+This theory is about the norm of the score of normal distributions and their mixtures, in the Hilbert space of a kernel
+on the line. The score of a normal distribution is linear. So it is in no Sobolev space of the whole line without a
+weight, and in no space of a Gaussian kernel, even on an interval. The theory assumes that the distribution is known. It
+does not explain which space suits a given distribution.
 """
 
 import math
@@ -55,7 +55,9 @@ class NormalScores(Population[NormalScore]):
         return NormalScore(normal, 0.25 * 16 ** uniform(spread), radius)
 
     def hypotheses(self, problem: NormalScore) -> list[Hypothesis]:
-        return [Hypothesis("the law has a density (variance)", problem.variance, ">", 0.0, "a score")]
+        return [
+            Hypothesis("the distribution has a density (variance)", problem.variance, ">", 0.0, "then it has a score")
+        ]
 
 
 class EqualWidths(eqx.Module):
@@ -105,9 +107,19 @@ class EqualWidthMixtures(Population[EqualWidths]):
 
     def hypotheses(self, problem: EqualWidths) -> list[Hypothesis]:
         return [
-            Hypothesis("components have densities (variance)", problem.variance, ">", 0.0, "normal laws"),
-            Hypothesis("the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "exp(-|x - y|²/(2 l²))"),
-            Hypothesis("the interval has a length (half of it)", problem.half, ">", 0.0, "points to interpolate at"),
+            Hypothesis(
+                "components have densities (variance)",
+                problem.variance,
+                ">",
+                0.0,
+                "the components are normal distributions",
+            ),
+            Hypothesis(
+                "the kernel has a lengthscale", problem.lengthscale, ">", 0.0, "the kernel is exp(-|x - y|²/(2 l²))"
+            ),
+            Hypothesis(
+                "the interval has a length (half of it)", problem.half, ">", 0.0, "it holds the interpolation points"
+            ),
         ]
 
 
@@ -121,13 +133,13 @@ def _squared_norm(points: Float[Array, " n"], values: Float[Array, " n"]) -> Flo
 
 
 class LinearScoreNorm(Claim[NormalScore]):
-    """The score -(z - mu)/v of the normal law N(mu, v) on the interval [mu - R, mu + R] has, in the Hilbert space of
-    the kernel exp(-|x - y|), the squared norm
+    """Let -(z - mu)/v be the score of the normal distribution N(mu, v) on the interval [mu - R, mu + R]. In the Hilbert
+    space of the kernel exp(-|x - y|), its squared norm is
 
-        (R³/3 + R² + R) / v²,
+        (R³/3 + R² + R) / v².
 
-    the half of the integral of f² + f'² and of the squares at the ends. It is finite on every interval and infinite on
-    the whole line, for this and all smoother Sobolev spaces without a weight.
+    This is half of the integral of f² + f'² plus half of the squares of f at the ends. The norm is finite on every
+    interval and infinite on the whole line. The same holds in all smoother Sobolev spaces without a weight.
     """
 
     title = "The Sobolev norm of a linear score on an interval"
@@ -135,7 +147,9 @@ class LinearScoreNorm(Claim[NormalScore]):
     stated = Kind.OWN
     population = NormalScores()
     relation = EqualInMean(margin=0.01, resolution=0.01)
-    control = Control("R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2)
+    control = Control(
+        "the norm has R³/2 in place of R³/3", lambda norm, problem: norm + problem.radius**3 / 6 / problem.variance**2
+    )
     controls = "the norm of a score in the space of a kernel"
     unexplained = "the norm of a learned score"
     trials = 48
@@ -196,24 +210,25 @@ def _seen_coefficients(problem: EqualWidths, n: int) -> float:
 
 
 class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
-    """The score -(z - mu)/v of a normal law N(mu, v) is on no interval in the Hilbert space of the Gaussian kernel
-    exp(-|x - y|²/(2 l²)), which holds no polynomial. In the basis (z - mu)^k exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)) of
-    the space z - mu has, of odd degrees k = 2j + 1, the squared coefficients l² (2j + 1)!/(4^j j!²), which grow like
-    sqrt(j). Interpolation at n points, n even, sees n/2 of them: with N(n) the squared norm of the least interpolant of
-    the score at n even points of an interval about mu of at most twice the length l,
+    """Let -(z - mu)/v be the score of a normal distribution N(mu, v). On no interval is it in the Hilbert space of the
+    Gaussian kernel exp(-|x - y|²/(2 l²)), because this space contains no polynomial. A basis of the space is (z - mu)^k
+    exp(-(z - mu)²/(2 l²)) / (l^k sqrt(k!)). In this basis z - mu has the squared coefficients l² (2j + 1)!/(4^j j!²) at
+    the odd degrees k = 2j + 1, which grow like sqrt(j). Interpolation at n points, n even, captures n/2 of them. Let
+    N(n) be the squared norm of the least interpolant of the score at n even points of an interval about mu of length at
+    most 2 l. Then
 
-        N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1,
+        N(n) / ( (1/v²) sum_{j<n/2} l² (2j + 1)!/(4^j j!²) ) -> 1.
 
-    so that N(n) grows like n^(3/2), without end.
+    So N(n) grows like n^(3/2), without bound.
     """
 
-    title = "A linear score is in no Gaussian space"
+    title = "A linear score is not in the Hilbert space of a Gaussian kernel"
     source = Source("minh2010", "Main result", note="with the rate and its constant")
     stated = Kind.OWN
     population = EqualWidthMixtures(least=1, most=1)
     # what n points see of the series ends within half of a coefficient of n/2: 3/(2 n) of the sum, 0.023 at 64 points
     relation = Limit("n", (16.0, 32.0, 64.0), margin=0.024, resolution=0.02)
-    control = Control("a tenth more", lambda limit, problem: 1.1 * limit)
+    control = Control("the limit is a tenth larger", lambda limit, problem: 1.1 * limit)
     controls = "the norm of a score in the space of a Gaussian kernel"
     unexplained = "wide intervals, where the growth begins at more points"
     traced = False
@@ -226,21 +241,22 @@ class LinearScoreOutsideGaussianSpace(Claim[EqualWidths]):
 
 
 class MixtureScoreOutsideGaussianSpace(Claim[EqualWidths]):
-    """No score of a mixture of at least two normal laws of one variance is, on an interval, in the Hilbert space of a
-    Gaussian kernel: members of the space are entire functions, and the score has poles where the density vanishes.
-    The squared norm N(n) of its interpolant at n even points grows without end, and ever faster: the exponent
+    """Take a mixture of at least two normal distributions with one common variance. On an interval, its score is not in
+    the Hilbert space of a Gaussian kernel. The reason is that functions in the space are entire, and the score has
+    poles where the density vanishes. Let N(n) be the squared norm of the interpolant of the score at n even points. It
+    grows without bound, and its exponent grows, too:
 
         log2 N(2n) / N(n)   rises with n,
 
-    where for a member of the space it tends to 0.
+    whereas for a function in the space this exponent tends to 0.
     """
 
-    title = "The score of a mixture is in no Gaussian space"
+    title = "The score of a mixture is not in the Hilbert space of a Gaussian kernel"
     source = Source("minh2010", "Main result", note="for scores of mixtures")
     stated = Kind.OWN
     population = EqualWidthMixtures()
     relation = Order("n", (4.0, 8.0, 16.0))
-    control = Control("the exponent falls, as for a section of the kernel", lambda sign, problem: -sign)
+    control = Control("the exponent falls, as for a function in the space", lambda sign, problem: -sign)
     controls = "the norm of a score in the space of a Gaussian kernel"
     unexplained = "which kernels have spaces with poles at the right places"
     traced = False

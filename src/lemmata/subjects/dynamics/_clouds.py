@@ -54,7 +54,11 @@ class ShiftedClouds(Population[Clouds]):
         return Clouds(draw(keys[0], n), fake, other, jnp.asarray(setting["time"]), setting["loss"])
 
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
-        return [Hypothesis("the discriminator is trained for a time", problem.time, ">=", 0.0, "it starts at f = 0")]
+        return [
+            Hypothesis(
+                "the discriminator is trained for a time", problem.time, ">=", 0.0, "the discriminator starts at f = 0"
+            )
+        ]
 
 
 class EightGaussians(Population[Clouds]):
@@ -81,4 +85,6 @@ class EightGaussians(Population[Clouds]):
     def hypotheses(self, problem: Clouds) -> list[Hypothesis]:
         """Clouds of equally many points, so that an assignment is a transport."""
         n, m = len(problem.real), len(problem.fake)
-        return [Hypothesis("as many real points as generated ones", n, "==", m, "the distance is by assignment")]
+        return [
+            Hypothesis("as many real points as generated ones", n, "==", m, "the distance is computed by an assignment")
+        ]

@@ -118,7 +118,7 @@ class FewShotTasks(Population[FewShotTask]):
 
     settings = Space(
         shots=Integer(16, 4, 64, "rows of each class", corners=(16, 16)),
-        topic=Choice("dish", ("dish", "film"), "topic that classes speak about"),
+        topic=Choice("dish", ("dish", "film"), "topic of the classes"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
@@ -133,7 +133,13 @@ class FewShotTasks(Population[FewShotTask]):
         least = jnp.minimum(jnp.sum(problem.y > 0), jnp.sum(problem.y < 0))
         return [
             Hypothesis("training rows of the rarer class", least, ">=", 4, "a few-shot task has both classes"),
-            Hypothesis("unseen rows", float(len(problem.unseen_y)), ">=", 100.0, "with fewer, accuracy says little"),
+            Hypothesis(
+                "unseen rows",
+                float(len(problem.unseen_y)),
+                ">=",
+                100.0,
+                "with fewer rows the accuracy is too uncertain",
+            ),
         ]
 
 
@@ -153,7 +159,7 @@ class UnsolvedTasks(Population[FewShotTask]):
     topic: str = "dish"
 
     def settings(self) -> Space:
-        topic = Choice(self.topic, ("dish", "film"), "topic that classes speak about")
+        topic = Choice(self.topic, ("dish", "film"), "topic of the classes")
         return Space(**FewShotTasks().settings().variables | {"topic": topic})
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FewShotTask:
@@ -166,7 +172,7 @@ class UnsolvedTasks(Population[FewShotTask]):
 
     def hypotheses(self, problem: FewShotTask) -> list[Hypothesis]:
         """Those of `FewShotTasks`, and a loss that training has to lower."""
-        why = "fine-tuning stops at this loss, and where it is reached at the start nothing moves"
+        why = "fine-tuning stops at this loss; if it is reached at the start, nothing moves"
         return [
             *FewShotTasks().hypotheses(problem),
             Hypothesis("mean loss before training", loss_before(problem), ">", UNTIL, why),

@@ -39,7 +39,7 @@ class TunedNetworks(Population[TunedNetwork]):
 
     free = ("x", "slopes")
     settings = Space(
-        pairs=Integer(2, 1, 14, "pairs of rows, next to a single one", corners=(1, 3)),
+        pairs=Integer(2, 1, 14, "pairs of rows, in addition to a single row", corners=(1, 3)),
         d=Integer(5, 2, 30, "inputs", corners=(3, 8)),
         hidden=Integer(8, 2, 60, "hidden units", corners=(6, 16)),
     )
@@ -57,7 +57,9 @@ class TunedNetworks(Population[TunedNetwork]):
         return TunedNetwork(params, jax.random.normal(keys[2], (n, d)), slopes)
 
     def hypotheses(self, problem: TunedNetwork) -> list[Hypothesis]:
-        return [Hypothesis("smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "else the sign is undefined")]
+        return [
+            Hypothesis("smallest |chi|", jnp.abs(problem.slopes).min(), ">", 0.0, "otherwise the sign is undefined")
+        ]
 
 
 class GradientRows(eqx.Module):
@@ -83,7 +85,7 @@ class UnevenGradients(Population[GradientRows]):
         return Space(
             n=Integer(self.rows, 2, 100, "rows"),
             size=Integer(300, 20, 10**5, "parameters", corners=(200, 400)),
-            ratio=Real(4.0, 1.0, 100.0, "large coordinates over small ones", corners=(3.0, 5.0)),
+            ratio=Real(4.0, 1.0, 100.0, "ratio of large to small coordinates", corners=(3.0, 5.0)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientRows:
@@ -98,4 +100,4 @@ class UnevenGradients(Population[GradientRows]):
 
     def hypotheses(self, problem: GradientRows) -> list[Hypothesis]:
         least = jnp.linalg.norm(problem.gradients, axis=1).min()
-        return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "a kernel's diagonal is positive")]
+        return [Hypothesis("smallest norm of a gradient", least, ">", 0.0, "the diagonal of a kernel is positive")]

@@ -80,6 +80,12 @@ class SmallStarts(Population[SmallStart]):
     def hypotheses(self, problem: SmallStart) -> list[Hypothesis]:
         ordered = jnp.min(-jnp.diff(problem.eigenvalues))
         return [
-            Hypothesis("positive modes for all outputs", problem.leading.min(), ">", 0.0, "others are never learned"),
+            Hypothesis(
+                "there are positive modes for all outputs",
+                problem.leading.min(),
+                ">",
+                0.0,
+                "other modes are never learned",
+            ),
             Hypothesis("eigenvalues descend", ordered, ">=", 0.0, "modes are counted from the fastest"),
         ]

@@ -64,4 +64,6 @@ class NoisyViews(Population[ViewPairs]):
 
     def hypotheses(self, problem: ViewPairs) -> list[Hypothesis]:
         n, m = problem.clean.shape
-        return [Hypothesis("more pairs of views than coordinates", n, ">", m, "else modes are those of the sample")]
+        return [
+            Hypothesis("more pairs of views than coordinates", n, ">", m, "otherwise the modes are those of the sample")
+        ]

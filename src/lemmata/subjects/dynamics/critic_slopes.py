@@ -1,10 +1,10 @@
-"""Where a wide discriminator has a gradient: not at the points that it was trained on, if its units are ReLUs.
+"""Where a wide discriminator has a gradient: not at its training points, if its units are ReLUs.
 
 A trained discriminator is f(z) = sum_i c_i K(z, z_i). Tangent kernels of ReLU networks contain the angle between their
-arguments, which has a cone at z = z_i: f has a gradient almost everywhere, and none at generated points, where a
-generator asks for it. Smooth activations have none of this. Without biases there is another kink at the origin, since K
-is homogeneous. This theory controls the jump of slopes; it leaves unexplained networks of finite width, whose kinks are
-many and elsewhere.
+arguments, which has a cone at z = z_i. So f has a gradient almost everywhere, but not at the generated points, where a
+generator needs it. With smooth activations f has a gradient there. Without biases there is another kink at the origin,
+because K is homogeneous. This theory gives the jump of the slopes. It does not explain networks of finite width, which
+have many kinks at other places.
 """
 
 import math
@@ -76,7 +76,15 @@ class LinesOfCritics(Population[LineOfCritic]):
         """Points apart from each other and from the origin, as they are almost surely."""
         points = jnp.concatenate([problem.real, problem.fake])
         apart = jnp.sum((points[:, None] - points) ** 2, axis=2) + jnp.diag(jnp.sum(points**2, axis=1))
-        return [Hypothesis("points are apart from each other and from 0", apart.min(), ">", 1e-6, "kinks of others")]
+        return [
+            Hypothesis(
+                "points are apart from each other and from 0",
+                apart.min(),
+                ">",
+                1e-6,
+                "otherwise kinks of other points interfere",
+            )
+        ]
 
 
 _PAPER = "franceschi2022neural"
@@ -98,20 +106,21 @@ def _jump(problem: LineOfCritic, at: Float[Array, " d"], step: float) -> Array:
 
 
 class KinkAtSamples(Claim[LineOfCritic]):
-    """The IPM discriminator of a network with one hidden layer of ReLUs, weights of variance 2/d and biases of variance
-    b², after unit time on m generated points, has at each of them, x, a kink along a unit vector v: its slopes on the
-    two sides differ by
+    """Consider a discriminator of infinite width with one hidden layer of ReLUs, weights of variance 2/d and biases of
+    variance b². Train it with the IPM loss for unit time on real points and m generated points. At each generated point
+    x it has a kink along a unit vector v: its slopes on the two sides differ by
 
         |x~| |v~_perp| / (pi m),    x~ = (sqrt(2/d) x, b),    v~ = (sqrt(2/d) v, 0),
 
-    v~_perp what of v~ is orthogonal to x~. It has a gradient everywhere else but at real points.
+    where v~_perp is the part of v~ that is orthogonal to x~. The discriminator has a gradient at all other points
+    except the real points.
     """
 
     title = "The kink of a ReLU discriminator at a generated point"
     source = Source(_PAPER, "Abstract, architecture", note="one hidden layer, with the jump")
     population = LinesOfCritics()
     relation = Limit(along="1/h", rungs=_INVERSE_STEPS, margin=0.01, resolution=0.05)
-    control = Control("of opposite branches, half of it", lambda jump, problem: jump / 2)
+    control = Control("the jump of the slope is half as large", lambda jump, problem: jump / 2)
     controls = "whether a generator has a gradient to follow"
     unexplained = "generators with densities, where kinks are averaged"
     trials = 64
@@ -128,16 +137,16 @@ class KinkAtSamples(Claim[LineOfCritic]):
 
 
 class SmoothUnitsAtSamples(Claim[LineOfCritic]):
-    """With a smooth activation (the error function) the discriminator of infinite width is smooth at generated points,
-    too: |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
+    """Consider a discriminator f of infinite width with a smooth activation, the error function. It is smooth also at a
+    generated point x: along a unit vector v, |f(x + h v) + f(x - h v) - 2 f(x)| falls like h².
     """
 
-    title = "Smooth units have gradients at generated points"
+    title = "A discriminator with smooth units has gradients at generated points"
     source = Source(_PAPER, "Abstract, differentiability", note="error function")
     stated = Kind.LEMMA
     population = LinesOfCritics(network="erf")
     relation = Rate("1/h", _INVERSE_STEPS, margin=0.05, resolution=0.2)
-    control = Control("like h^1.5", lambda exponent, problem: exponent + 0.5)
+    control = Control("the difference falls only like h^1.5", lambda exponent, problem: exponent + 0.5)
     controls = "whether a generator has a gradient to follow"
     unexplained = "how steep the gradients are"
     trials = 64
@@ -148,18 +157,18 @@ class SmoothUnitsAtSamples(Claim[LineOfCritic]):
 
 
 class BiasesAtOrigin(Claim[LineOfCritic]):
-    """With biases the ReLU discriminator of infinite width is smooth at the origin: |f(h v) + f(-h v) - 2 f(0)| falls
-    like h².
+    """Consider a ReLU discriminator f of infinite width with biases. It is smooth at the origin: along a unit vector v,
+    |f(h v) + f(-h v) - 2 f(0)| falls like h².
     """
 
-    title = "With biases there is no kink at the origin"
+    title = "A ReLU discriminator with biases has no kink at the origin"
     source = Source(_PAPER, "Abstract, differentiability", note="ReLU with biases, at the origin")
     stated = Kind.LEMMA
     population = LinesOfCritics()
     relation = Rate("1/h", _INVERSE_STEPS, margin=0.05, resolution=0.2)
-    control = Control("like h^1.5", lambda exponent, problem: exponent + 0.5)
-    controls = "what biases do for a discriminator"
-    unexplained = "biases that are small against the points"
+    control = Control("the difference falls only like h^1.5", lambda exponent, problem: exponent + 0.5)
+    controls = "how biases change a discriminator"
+    unexplained = "biases that are small compared with the points"
     trials = 64
     predict = -2.0
 
@@ -168,19 +177,22 @@ class BiasesAtOrigin(Claim[LineOfCritic]):
 
 
 class NoBiasesAtOrigin(Claim[LineOfCritic]):
-    """Without biases a ReLU discriminator of infinite width is homogeneous of degree 1, and has a kink at the origin:
-    for every h > 0
+    """Consider a ReLU discriminator f of infinite width without biases. It is homogeneous of degree 1 and has a kink at
+    the origin. For every h > 0 and every unit vector v
 
         (f(h v) + f(-h v) - 2 f(0))/h = f(v) + f(-v).
     """
 
-    title = "Without biases there is a kink at the origin"
+    title = "A ReLU discriminator without biases has a kink at the origin"
     source = Source(_PAPER, "Abstract, differentiability", note="ReLU without biases")
     stated = Kind.LEMMA
     population = LinesOfCritics(bias=0.0)
     relation = Equal()
-    control = Control("the step's share of it, as where there is a gradient", lambda jump, problem: _NEAR * jump)
-    controls = "what biases do for a discriminator"
+    control = Control(
+        "the difference is smaller by the factor h, as for a function with a gradient",
+        lambda jump, problem: _NEAR * jump,
+    )
+    controls = "how biases change a discriminator"
     unexplained = "data that are far from the origin"
 
     def predict(self, problem: LineOfCritic) -> Array:

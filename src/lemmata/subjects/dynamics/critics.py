@@ -1,9 +1,9 @@
-"""Discriminators in the space of a kernel: what gradient flow makes of them, and what their loss alone leaves open.
+"""Discriminators in the space of a kernel: how gradient flow trains them, and what their loss alone does not determine.
 
-A discriminator of infinite width that is trained on fixed clouds moves in the space of its tangent kernel, everywhere
-at once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory controls the function that it has become after a finite
-time, its size, and how fast networks of finite width approach it. It assumes f = 0 at the start and gradient flow; it
-leaves unexplained discriminators that keep their weights from one step of the generator to the next.
+Train a discriminator of infinite width on fixed points. It moves in the space of its tangent kernel, everywhere at
+once: df(z)/dt = -sum_i K(z, z_i) dL/df(z_i). This theory gives the function after a finite time, its size, and how fast
+networks of finite width approach it. It assumes f = 0 at the start and gradient flow. It does not explain
+discriminators that keep their weights from one step of the generator to the next.
 """
 
 import equinox as eqx
@@ -48,22 +48,26 @@ def integrated(problem: Clouds, at: Float[Array, "p d"]) -> Float[Array, " p"]:
 
 
 class TrainedCritic(Claim[Clouds]):
-    """After gradient flow for a time tau on fixed clouds a discriminator in the space of a kernel K is, at every z,
+    """Train a discriminator in the space of a kernel K by gradient flow for a time tau on fixed real points y and
+    generated points x. At every point z it is, for the losses IPM and LSGAN,
 
         ipm:    tau (mean_real K(z, y) - mean_fake K(z, x)),
         lsgan:  K(z, Z) w^(1/2) (1 - exp(-2 tau S))/S w^(1/2) r,    S = w^(1/2) K(Z, Z) w^(1/2),
 
-    Z all points, w = 1/n at each real and 1/m at each generated one, labels r = 1 and -1. Stated at three points that
-    belong to neither cloud.
+    where Z are all points. At each of the n real points the weight w is 1/n and the label r is 1. At each of the m
+    generated points the weight w is 1/m and the label r is -1. The trials use three points z that are neither real nor
+    generated.
     """
 
-    title = "The trained discriminator in closed form"
+    title = "The trained discriminator of infinite width in closed form"
     source = Source(_PAPER, "Abstract, trained discriminator", note="IPM and LSGAN")
-    reading = "losses E_fake f - E_real f, and E_real (f - 1)² + E_fake (f + 1)², with f = 0 at the start"
+    reading = "The losses are E_fake f - E_real f, and E_real (f - 1)² + E_fake (f + 1)², with f = 0 at the start"
     stated = Kind.THEOREM
     population = ShiftedClouds(losses=("ipm", "lsgan"))
     relation = Equal(block=1)
-    control = Control("training for 1.5 times as long", lambda values, problem: _values(problem, _STRETCH))
+    control = Control(
+        "the discriminator is trained for 1.5 times as long", lambda values, problem: _values(problem, _STRETCH)
+    )
     controls = "the discriminator that a generator sees"
     unexplained = "discriminators that do not start from 0"
 
@@ -95,21 +99,21 @@ def _values(problem: Clouds, stretch: float) -> Array:
 
 
 class CriticNorm(Claim[Clouds]):
-    """For any differentiable loss L, a discriminator after gradient flow for a time tau from f = 0 lies in the space of
-    its kernel, with
+    """Let L be any differentiable loss, and train a discriminator f by gradient flow for a time tau from f = 0. Then f
+    lies in the space of its kernel, and its norm satisfies
 
         |f|² <= tau (L(0) - L(f)).
 
-    Equality holds for the IPM; stated for LSGAN and for the vanilla loss, after a short training.
+    Equality holds for the IPM loss. The trials use LSGAN and the vanilla loss after a short training.
     """
 
-    title = "The trained discriminator stays in the space of its kernel"
+    title = "A bound on the norm of the trained discriminator in the space of its kernel"
     source = Source(_PAPER, "Abstract, trained discriminator", note="norm, for all losses")
     stated = Kind.LEMMA
     population = ShiftedClouds(losses=("lsgan", "vanilla"), time=0.3)
     relation = AtMost()
-    control = Control("0.8 of it", lambda bound, problem: 0.8 * bound)
-    controls = "the size of a discriminator, and with it its slopes where the kernel is smooth"
+    control = Control("0.8 of the bound is enough", lambda bound, problem: 0.8 * bound)
+    controls = "the size of a discriminator, and thus its slopes if the kernel is smooth"
     unexplained = "losses that change while the discriminator is trained"
     traced = False
 
@@ -132,22 +136,22 @@ class CriticNorm(Claim[Clouds]):
 
 
 class OptimumLeavesSlopesOpen(Claim[Clouds]):
-    """The loss of a discriminator says nothing of its gradients at generated points: for any vectors g_i there is a
-    discriminator of least LSGAN loss, 0, whose gradient at each generated x_i is g_i. An analysis that replaces the
-    discriminator by an optimal one therefore has no gradient to give to a generator.
+    """For any vectors g_i there is a discriminator with the least LSGAN loss, 0, whose gradient at each generated point
+    x_i is g_i. So the loss of a discriminator does not determine its gradients at generated points. An analysis that
+    replaces the discriminator by an optimal one therefore has no gradient for the generator.
 
-    Stated for random g_i and an interpolant in the space of an RBF kernel: its loss, and its gradients.
+    The trials use random g_i and an interpolant in the space of an RBF kernel, and compare its gradients and its loss.
     """
 
-    title = "An optimal discriminator may have any gradients at generated points"
+    title = "An optimal discriminator can have any gradients at the generated points"
     source = Source(_PAPER, "Abstract, flaw", note="for finitely many points")
-    reading = "earlier analyses take the discriminator to be optimal for its loss, whatever its architecture"
+    reading = "Earlier analyses assume that the discriminator is optimal for its loss, whatever its architecture"
     stated = Kind.OWN
     population = ShiftedClouds(points=4, losses=("lsgan",))
     relation = Equal(block=-1)
-    control = Control("half of these gradients", lambda slopes, problem: slopes / 2)
-    controls = "whether the loss of the discriminator determines what a generator follows"
-    unexplained = "densities in place of points, where an optimal discriminator is known wherever there is mass"
+    control = Control("the gradients are half of these", lambda slopes, problem: slopes / 2)
+    controls = "whether the loss of the discriminator determines the gradients that a generator follows"
+    unexplained = "densities instead of points, for which an optimal discriminator is determined wherever there is mass"
     traced = False
 
     def predict(self, problem: Clouds) -> Array:
@@ -190,23 +194,24 @@ def _wanted(problem: Clouds) -> Array:
 
 
 class FiniteWidthCritic(Claim[Clouds]):
-    """A network f = (g_1 - g_2)/sqrt(2) of two equal halves of width N, one hidden layer of error functions with
-    biases, trained by gradient flow on the IPM for a time tau, is at every point
+    """Let f = (g_1 - g_2)/sqrt(2) be a network of two equal halves of width N, each with one hidden layer of error
+    functions and biases. Train it by gradient flow on the IPM loss for a time tau, with real points y and generated
+    points x. Let K be the tangent kernel at infinite width. At every point z the network is
 
-        tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)),
+        tau (mean_real K(z, y) - mean_fake K(z, x)) + O(N^(-1/2)).
 
-    K the tangent kernel at infinite width. Stated for the root mean square of the difference over 16 networks and three
-    points, as a rate that is attained.
+    The trials measure the root mean square of the difference over 16 networks and three points, and check that the rate
+    is attained.
     """
 
-    title = "Networks of finite width follow the critic of infinite width"
+    title = "Discriminators of finite width N differ from their limit by N^(-1/2)"
     source = Source(_PAPER, "Abstract, infinite width", note="with a rate in the width")
     stated = Kind.LEMMA
     population = ShiftedClouds(loss="ipm", losses=("ipm",), time=1.0)
     relation = Rate("width", (32.0, 128.0, 512.0), margin=0.1, resolution=0.15)
-    control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
+    control = Control("the difference falls like 1/N", lambda exponent, problem: exponent - 0.5)
     controls = "how wide a discriminator must be for its kernel to describe it"
-    unexplained = "training so long that the network's kernel moves"
+    unexplained = "training so long that the kernel of the network moves"
     trials = 24
     traced = False
     predict = -0.5

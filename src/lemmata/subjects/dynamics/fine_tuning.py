@@ -1,13 +1,14 @@
 """Fine-tuning of a language model as kernel regression: with a prompt that pre-training knows, and without.
 
-Training is that of a kernel where (1) outputs move as their linearisation in the parameters says, and (2) gradients,
-and with them the kernel, stay what they were. Both hold in the limit of infinite width where the derivative of the loss
-is small at the start, that is where pre-training has nearly solved the task already: then little has to move. A prompt
-asks for a word that pre-training has learned to predict; a fresh head starts from nothing. This theory controls the
-direction of small changes. It leaves open how wide is wide, and which tasks pre-training has nearly solved.
+Training is that of a kernel if (1) outputs move as their linearisation in the parameters predicts, and (2) the
+gradients, and so the kernel, do not change. Both hold in the limit of infinite width if the derivative of the loss is
+small at the start. This is so if pre-training has nearly solved the task already, because then little has to move. A
+prompt asks for a word that pre-training has learned to predict, whereas a fresh head starts from nothing. This theory
+predicts the direction of small changes. It does not say which width is enough, or which tasks pre-training has nearly
+solved.
 
-The models here have two layers of width 16 and are pre-trained for a second on reviews in a made-up language, in which
-praise of a dish and praise of a film go together; the tasks ask about one of the two, with 16 rows of a class.
+The models here have two layers of width 16. They are pre-trained for a second on reviews in a made-up language, in
+which praise of a dish and praise of a film go together. The tasks ask about one of the two, with 16 rows per class.
 """
 
 import jax
@@ -40,7 +41,7 @@ ABOUT = {
     "KernelMovesWithTheLoss": {"architecture": "dense network"},
 }
 
-_OPPOSITE = Control("the other way round", lambda sign, problem: -sign)
+_OPPOSITE = Control("the order is the opposite", lambda sign, problem: -sign)
 _SIZES = (2.0**-14, 2.0**-13, 2.0**-12)
 _RIDGE = 0.01
 
@@ -60,26 +61,29 @@ def _curved(way: Way) -> tuple[Array, Array]:
 
 
 class PromptsLinearise(Claim[FewShotTask]):
-    """A small masked transformer is fine-tuned on 16 texts of a class, by gradient descent on logistic loss from a mean
-    above 0.4 with a prompt until it is 0.4: with that prompt, whose label words pre-training has seen in that place, or
-    without one and with a random head. The relative error of the linearisation at the start is in the geometric mean
-    smaller with the prompt for an equal movement of the outputs: with |f_t - f_0| the root mean square over the texts,
+    """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
+    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
+    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let f_t be the
+    outputs and theta_t the parameters after training, and let |f_t - f_0| be a root mean square over the texts. Then
+    the error of the linearisation at the start, per squared movement of the outputs, has a smaller geometric mean with
+    the prompt:
 
         |f_t - f_0 - <grad f_0, theta_t - theta_0>| / |f_t - f_0|².
     """
 
-    title = "With a prompt, fine-tuning is closer to its linearisation, per unit that outputs move"
+    title = "Per movement of the outputs, fine-tuning is more linear with a prompt"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the first condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("head", (0.0, 1.0))
     control = _OPPOSITE
-    controls = "whether outputs move as their linearisation says"
-    unexplained = "its size, which is a property of these models"
+    controls = "whether outputs move as their linearisation predicts"
+    unexplained = "the size of the error, which depends on these models"
     reading = (
-        "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss. At first errors were compared at that "
-        "loss, where outputs with the prompt have moved less, and tasks counted on which they need not move; then by "
-        "means over 48 tasks at equal movement, which supported it, too"
+        "Rung 0 is the prompt and rung 1 the fresh head, and both are trained to the same loss. A first version "
+        "compared errors at that loss, where outputs with the prompt have moved less, and counted tasks on which "
+        "they need not move. A second version compared means over 48 tasks at equal movement, which also supported "
+        "the claim"
     )
     traced = False
     trials = 48
@@ -90,25 +94,27 @@ class PromptsLinearise(Claim[FewShotTask]):
 
 
 class PromptsKeepTheKernel(Claim[FewShotTask]):
-    """A small masked transformer is fine-tuned on 16 texts of a class, by gradient descent on logistic loss from a mean
-    above 0.4 with a prompt until it is 0.4: with that prompt, whose label words pre-training has seen in that place, or
-    without one and with a random head. The relative change of the kernel of descent of the texts is in the geometric
-    mean smaller with the prompt for an equal movement of the outputs: with |f_t - f_0| the root mean square over texts,
+    """Fine-tune a small masked transformer on 16 texts per class by gradient descent on the logistic loss, until the
+    mean loss is 0.4. In all tasks, the mean loss with the prompt is above 0.4 before training. Compare two cases: a
+    prompt whose label words pre-training has seen in that place, and a random head without a prompt. Let K_t be the
+    kernel of gradient descent on the texts after training, let f_t be the outputs, and let |f_t - f_0| be a root mean
+    square over the texts. Then the relative change of the kernel, per movement of the outputs, has a smaller geometric
+    mean with the prompt:
 
         ||K_t - K_0||/(||K_0|| |f_t - f_0|).
     """
 
-    title = "With a prompt, fine-tuning moves the kernel less, per unit that outputs move"
+    title = "Per movement of the outputs, fine-tuning with a prompt changes the kernel less"
     source = Source("malladi2023kernel", "Abstract, prompts", note="the second condition, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("head", (0.0, 1.0))
     control = _OPPOSITE
-    controls = "whether the kernel stays what it was"
-    unexplained = "its size, which is a property of these models"
+    controls = "how much the kernel changes during fine-tuning"
+    unexplained = "the size of the change, which depends on these models"
     reading = (
-        "rung 0 is the prompt, rung 1 the fresh head; trained to the same loss. At first changes were compared at that "
-        "loss, where outputs with the prompt have moved less"
+        "Rung 0 is the prompt and rung 1 the fresh head, and both are trained to the same loss. A first version "
+        "compared changes at that loss, where outputs with the prompt have moved less"
     )
     traced = False
     trials = 48
@@ -119,27 +125,30 @@ class PromptsKeepTheKernel(Claim[FewShotTask]):
 
 
 class UnrelatedWordsBreakIt(Claim[FewShotTask]):
-    """The same prompt, once with the label words that pre-training has seen in that place and once with two words that
-    say nothing of the task: fine-tuned from a mean loss above 0.4 with the former to the same mean loss 0.4, the
-    relative error of the linearisation is on average larger with the unrelated words. It is not the form of a prompt
-    that makes training that of a kernel: how far outputs have to move decides.
+    """Fine-tune a small masked transformer with the same prompt and two kinds of label words. The first kind are words
+    that pre-training has seen in that place, and the second kind are two words unrelated to the task. The mean loss
+    with the first kind is above 0.4 before training, and both are trained to the mean loss 0.4. The relative error of
+    the linearisation is on average larger with the unrelated words. So the form of a prompt does not make training that
+    of a kernel. How far the outputs have to move is decisive.
     """
 
-    title = "A prompt alone does not make fine-tuning that of a kernel"
+    title = "With unrelated label words in a prompt, fine-tuning is less linear"
     source = Source("malladi2023kernel", "Abstract, conditions", note="that pre-training has nearly solved the task")
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("words", (0.0, 1.0))
     control = _OPPOSITE
-    controls = "whether outputs move as their linearisation says"
+    controls = "whether outputs move as their linearisation predicts"
     unexplained = (
-        "errors for an equal movement of the outputs: that they are larger with unrelated words was not seen in 48 "
-        "tasks, neither in the mean of errors over movements nor in that of its logarithm (0.02, between -0.2 and 0.3)"
+        "errors at an equal movement of the outputs: 48 tasks did not show that they are larger with unrelated "
+        "words, neither in the mean of errors over movements nor in that of its logarithm (0.02, between -0.2 and "
+        "0.3)"
     )
     reading = (
-        "a task is nearly solved where outputs have to move little to a loss; rung 0 are words of the task, rung 1 "
-        "unrelated ones, trained to the same loss. After two looks at equal movements, which left them open, the "
-        "claim is that of the first text again, on tasks that training moves"
+        "A task is nearly solved if outputs have to move little to reach a loss. Rung 0 are words of the task and "
+        "rung 1 unrelated words, and both are trained to the same loss. Comparisons at equal movements were tried "
+        "twice and left the question open. So the claim compares equal losses, as its first version did, on tasks "
+        "that training moves"
     )
     traced = False
     trials = 24
@@ -150,20 +159,22 @@ class UnrelatedWordsBreakIt(Claim[FewShotTask]):
 
 
 class KernelMovesWithTheLoss(Claim[TunedNetwork]):
-    """One step of gradient descent of a fixed rate is taken, from derivatives s chi_i of the losses in outputs f(x_i).
-    The relative change of the kernel of descent, ||K_1 - K_0||/||K_0||, is of order s: where a task is nearly solved
-    at the start, features stay.
+    """Let the losses have the derivatives s chi_i in the outputs f(x_i) of a network. Take one step of gradient descent
+    with a fixed learning rate. The relative change of the kernel of gradient descent, ||K_1 - K_0||/||K_0||, is of
+    order s. So if a task is nearly solved at the start, the features hardly change.
     """
 
-    title = "The kernel moves in proportion to the loss's derivative"
+    title = "The kernel moves in proportion to the derivative of the loss"
     source = Source("malladi2023kernel", "Abstract, conditions", note="one step")
     stated = Kind.STEP
     population = TunedNetworks()
     relation = Rate("s", _SIZES)
-    control = Control("like the root of s", lambda exponent, problem: exponent - 0.5)
-    controls = "how far features move"
+    control = Control("the change falls only like the root of s", lambda exponent, problem: exponent - 0.5)
+    controls = "how much features change in one step"
     unexplained = "the constant, which falls with the width"
-    reading = "conditions on the loss's derivative at the start, for one step in place of many"
+    reading = (
+        "The conditions concern the derivative of the loss at the start; the claim takes one step in place of many"
+    )
     trials = 64
     predict = 1.0
 
@@ -175,27 +186,29 @@ class KernelMovesWithTheLoss(Claim[TunedNetwork]):
 
 
 class KernelPredictsOutputs(Claim[FewShotTask]):
-    """With a prompt of words that pre-training has seen in that place, 16 texts of a class and a mean loss above 0.4
-    before training, logistic descent in the function space of the kernel at the start, by the same steps to the same
-    loss 0.4, has on average over tasks outputs f on unseen texts that are nearer to those of the fine-tuned model,
+    """Use a prompt with label words that pre-training has seen in that place, 16 texts per class, and tasks with a mean
+    loss above 0.4 before training. Let f_tuned be the outputs on unseen texts after fine-tuning to the mean loss 0.4,
+    and let f_start be the outputs before. Let f be the outputs of logistic descent in the function space of the kernel
+    at the start, with the same steps to the same loss. Then the relative distance
 
         |f - f_tuned| / |f_start - f_tuned|,
 
-    than a f_start + b with the best a and b in hindsight.
+    is on average over tasks smaller than that of a f_start + b, with the best a and b in hindsight.
     """
 
-    title = "With a prompt, the kernel tells where fine-tuning takes the outputs"
+    title = "With a prompt, the tangent kernel predicts the outputs after fine-tuning"
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="outputs, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks()
     relation = Order("predictor", (0.0, 1.0))
     control = _OPPOSITE
     controls = "outputs of a fine-tuned model on unseen texts"
-    unexplained = "the distance that is left, nearly half of what training moves"
+    unexplained = "the remaining distance, nearly half of the movement in training"
     reading = (
-        "to describe fine-tuning is to foresee its outputs, and not their size alone; rung 0 are the outputs before "
-        "training, rescaled, rung 1 is the tangent kernel. At first the nearer one of rescaled outputs and of a kernel "
-        "of word counts stood on rung 0, task by task: 48 trials left that open, and 96 supported it on dishes alone"
+        "To describe fine-tuning is to predict its outputs, and not only their size. Rung 0 are the outputs before "
+        "training, rescaled, and rung 1 is the tangent kernel. A first version put the nearer of rescaled outputs "
+        "and a kernel of word counts on rung 0, task by task. 48 trials left that open, and 96 trials supported it "
+        "only on dishes"
     )
     traced = False
     trials = 48
@@ -210,24 +223,27 @@ class KernelPredictsOutputs(Claim[FewShotTask]):
 
 
 class KernelPredictsAccuracy(Claim[FewShotTask]):
-    """With a prompt of words that pre-training has seen in that place, 16 texts of a class and a mean loss above 0.4
-    before training, logistic descent in the function space of the kernel at the start reaches, on average over tasks,
-    the accuracy on unseen texts of fine-tuning by the same steps to the same loss 0.4, within a point. The outputs
-    before training do not.
+    """Use a prompt with label words that pre-training has seen in that place, 16 texts per class, and tasks with a mean
+    loss above 0.4 before training. Compare fine-tuning with logistic descent in the function space of the kernel at the
+    start, by the same steps to the same loss 0.4. Their accuracies on unseen texts agree within a point, on average
+    over tasks. The outputs before training are less accurate.
     """
 
-    title = "With a prompt, the kernel is as accurate as fine-tuning"
+    title = "With a prompt, the tangent kernel is as accurate as fine-tuning"
     source = Source("malladi2023kernel", "Abstract, tangent kernel", note="accuracy, at width 16")
     stated = Kind.REMARK
     population = UnsolvedTasks("film")
     relation = EqualInMean(margin=0.01, resolution=0.01, relative=False, over="problems")
-    control = Control("it is 4 points less accurate, near what training gains", lambda value, problem: value - 0.04)
-    controls = "what a fine-tuned model gets right"
-    unexplained = "single texts, on which the two differ"
+    control = Control(
+        "the kernel is 4 points less accurate, nearly the gain from training", lambda value, problem: value - 0.04
+    )
+    controls = "the accuracy of a fine-tuned model"
+    unexplained = "single texts, on which the kernel and fine-tuning differ"
     reading = (
-        "to describe fine-tuning is to gain what it gains, within a point; on films, where that is near five points "
-        "(on dishes, at first the case judged, it is two). A kernel of word counts gains as much, so accuracy alone "
-        "does not speak for the tangent kernel. Tried with 24 trials, then 96, before 48 were set"
+        "To describe fine-tuning is to gain as much accuracy, within a point. The claim is about films, where the "
+        "gain is near five points (on dishes, which were used at first, it is two). A kernel of word counts gains "
+        "as much, so accuracy alone is not evidence for the tangent kernel. The claim was tried with 24 trials, "
+        "then 96, before 48 were set"
     )
     traced = False
     trials = 48
@@ -242,13 +258,13 @@ class KernelPredictsAccuracy(Claim[FewShotTask]):
 
 
 class FewRowsDoNotOverfit(Claim[FewShotTask]):
-    """A model with more than 6000 parameters and 32 texts: the outputs before fine-tuning plus kernel ridge regression
-    of what is left of the classes with the tangent kernel, with a ridge of a hundredth of the largest eigenvalue, are
-    on average more accurate on unseen texts than the same regression with a kernel of word counts, of far fewer
-    parameters; and that is more accurate than the outputs before fine-tuning alone.
+    """Take a model with more than 6000 parameters and 32 training texts. Start from its outputs before fine-tuning and
+    fit the rest of the classes by kernel ridge regression, with a ridge of a hundredth of the largest eigenvalue. On
+    unseen texts the accuracy is on average higher with the tangent kernel than with a kernel of word counts, which has
+    far fewer parameters. With word counts it is higher than that of the outputs before fine-tuning alone.
     """
 
-    title = "Few rows and many parameters need not overfit, and use the rows better than word counts do"
+    title = "On few rows, the tangent kernel of a prompt does not overfit"
     source = Source("malladi2023kernel", "Abstract, overfitting")
     stated = Kind.REMARK
     population = FewShotTasks()
@@ -256,13 +272,14 @@ class FewRowsDoNotOverfit(Claim[FewShotTask]):
     control = _OPPOSITE
     controls = "what 32 rows add to a prompt"
     unexplained = (
-        "that more rows would add more; tasks about films, on which 48 trials show less (2.7 standard errors); word "
+        "whether more rows add more; tasks about films, on which 48 trials show less (2.7 standard errors); word "
         "counts with the best ridge in hindsight, which are a point less accurate (2.5 and 1.8 standard errors)"
     )
     reading = (
-        "not to overfit is to be more accurate on unseen rows than without the training rows, and than with few "
-        "parameters; rung 0 are the outputs before, rung 1 word counts, rung 2 is the tangent kernel. Rung 1 was added "
-        "after two looks, at 16 and 48 tasks of each topic; words of the prompt are counted, too, the harder null"
+        "Not to overfit is to be more accurate on unseen rows than without the training rows, and than with few "
+        "parameters. Rung 0 are the outputs before training, rung 1 word counts and rung 2 the tangent kernel. Rung "
+        "1 was added after two looks, at 16 and 48 tasks of each topic. Words of the prompt are also counted, which "
+        "makes the null hypothesis harder to beat"
     )
     traced = False
     trials = 96

@@ -1,10 +1,10 @@
-"""Fine-tuning in a random subspace: that it keeps the kernel of descent, and how large it must be.
+"""Fine-tuning in a random subspace: it preserves the kernel of descent if its dimension is large enough.
 
-Parameters move as theta = theta_0 + A z, with A's entries independent N(0, 1/k) and z of dimension k. The gradient in z
-is A'g, and <A'g, A'g'> has the mean <g, g'>: a subspace far smaller than the number of parameters, and not much larger
-than the logarithm of the number of rows, has nearly the kernel of descent (Johnson and Lindenstrauss). This theory
-controls the kernel at the start. It leaves open how training goes on where the kernel moves, and it speaks of descent:
-signs, and with them the kernel of Adam, do not pass through a rotation.
+Parameters move as theta = theta_0 + A z, where the entries of A are independent N(0, 1/k) and z has dimension k. The
+gradient in z is A'g, and <A'g, A'g'> has the mean <g, g'>. So a subspace far smaller than the number of parameters has
+nearly the kernel of descent (Johnson and Lindenstrauss). Its dimension need not be much larger than the logarithm of
+the number of rows. This theory is about the kernel at the start. It does not say how training continues if the kernel
+moves. It is about gradient descent only: signs, and so the kernel of Adam, are not preserved under a rotation.
 """
 
 import math
@@ -23,19 +23,20 @@ _ERROR, _DELTA = 0.5, 0.1
 
 
 class SubspaceKeepsTheKernel(Claim[GradientRows]):
-    """N gradients have norms of at most c, K_ij = <g_i, g_j>, and K^A_ij = <A'g_i, A'g_j> with A's entries independent
-    N(0, 1/k). But for the probability 4 N² exp(-(e² - e³) k / 4), all |K^A_ij - K_ij| are at most e c². Here e = 1/2,
-    and k is the least dimension for which that probability is at most 1/10.
+    """Let g_1, ..., g_N be gradients with norms of at most c, and let K_ij = <g_i, g_j>. Let A be a matrix with k
+    columns and independent entries N(0, 1/k), and let K^A_ij = <A'g_i, A'g_j>. Except with probability 4 N² exp(-(e² -
+    e³) k / 4), all |K^A_ij - K_ij| are at most e c². Here e = 1/2, and k is the least dimension for which this
+    probability is at most 1/10.
     """
 
-    title = "A random subspace keeps the kernel of descent"
+    title = "A random subspace preserves the kernel of gradient descent"
     source = Source("malladi2023kernel", "Abstract, subspaces", note="with constants")
     population = UnevenGradients()
     relation = AtMost(delta=_DELTA)
-    control = Control("at most e c²/3", lambda bound, problem: bound / 3)
+    control = Control("the differences are at most e c²/3", lambda bound, problem: bound / 3)
     controls = "the kernel of fine-tuning in a random subspace"
-    unexplained = "the dimension that is enough, which is about a fifth of this"
-    reading = "the statement on low-rank updates as it is known, with the union over 4 N² events"
+    unexplained = "the dimension that is enough in practice, about a fifth of this one"
+    reading = "The statement on low-rank updates in its known form, with the union over 4 N² events"
 
     def predict(self, problem: GradientRows) -> Array:
         return _ERROR * jnp.sum(problem.gradients**2, axis=1).max()

@@ -1,9 +1,9 @@
 """Generators against a critic of infinite width: with the IPM, descent on the maximum mean discrepancy of its kernel.
 
 At every step of the generator the critic is trained anew for a time tau on the present points, and the points climb it.
-This theory controls in which direction they move, how far they may step for the discrepancy to fall, and which kernels
-carry them to the data. It assumes points that are free to move; it leaves unexplained generators with parameters, whose
-own tangent kernel mixes the points' steps.
+This theory says in which direction the points move, how long their steps may be so that the discrepancy falls, and
+which kernels carry the points to the data. It assumes points that are free to move. It does not explain generators with
+parameters, whose own tangent kernel mixes the steps of the points.
 """
 
 import jax
@@ -23,20 +23,23 @@ _RATES = (0.1, 1 / 3, 0.5)  # rate times time, in squared lengthscales
 
 
 class IpmIsDiscrepancyFlow(Claim[Clouds]):
-    """With the IPM, points that climb the critic of time tau descend on MMD² = |mean_fake K(., x) - mean_real K(.,
-    y)|²: the gradient of the critic, which is held as it is, at the generated point x_i of m is
+    """Let MMD² = |mean_fake K(., x) - mean_real K(., y)|² be the squared maximum mean discrepancy between m generated
+    points x and real points y. Train an IPM critic for a time tau and hold it fixed. Its gradient at the generated
+    point x_i is
 
         -(m tau/2) d MMD²/dx_i.
+
+    So points that climb the critic descend on MMD².
     """
 
-    title = "Against an IPM critic points descend on the discrepancy"
+    title = "Points that climb an IPM critic descend on the maximum mean discrepancy"
     source = Source(_PAPER, "Abstract, convergence", note="IPM: the direction")
     stated = Kind.THEOREM
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
     relation = Equal(block=-1)
-    control = Control("without the half", lambda slopes, problem: 2 * slopes)
-    controls = "what a generator minimises while its discriminator maximises"
-    unexplained = "other losses, whose critics are no witness of a discrepancy"
+    control = Control("the factor 1/2 is left out", lambda slopes, problem: 2 * slopes)
+    controls = "the quantity that a generator minimises while its discriminator maximises"
+    unexplained = "other losses, whose critics are not the witness of a discrepancy"
 
     def predict(self, problem: Clouds) -> Array:
         slopes = jax.grad(lambda fake: squared_discrepancy(_KERNEL, fake, problem.real))(problem.fake)
@@ -52,25 +55,25 @@ class IpmIsDiscrepancyFlow(Claim[Clouds]):
 
 
 class SmallStepsDescend(Claim[Clouds]):
-    """For the RBF kernel of lengthscale l, a step x <- x + eta grad f of all m points against the IPM critic of time
-    tau lowers MMD² by at least
+    """Let K be the RBF kernel of lengthscale l. Train an IPM critic f for a time tau, and move all m generated points
+    by a step x <- x + eta grad f. This lowers MMD², the squared maximum mean discrepancy, by at least
 
-        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau,
+        (s m/2) (1 - 3 s/(2 l²)) |grad MMD²|²,    s = eta tau.
 
-    which is positive for s < 2 l²/3, however large the clouds and the dimension: the gradient of MMD² in all points is
-    6/(m l²)-Lipschitz. Stated at s = l²/10, l²/3 and l²/2.
+    This is positive for s < 2 l²/3, however large the number of points and the dimension. The proof uses that the
+    gradient of MMD² in all points is 6/(m l²)-Lipschitz. The trials use s = l²/10, l²/3 and l²/2.
     """
 
-    title = "Small steps of the generator lower the discrepancy"
+    title = "Small steps of the generator lower the maximum mean discrepancy"
     source = Source(_PAPER, "Abstract, convergence", note="RBF kernel, with an explicit step")
     stated = Kind.OWN
     population = ShiftedClouds(loss="ipm", losses=("ipm",))
     relation = AtLeast()
     control = Control(
-        "1.3 times, twice and four times as much", lambda fall, problem: fall * jnp.array([1.3, 2.0, 4.0])
+        "it falls by 1.3 times, twice and four times as much", lambda fall, problem: fall * jnp.array([1.3, 2.0, 4.0])
     )
     controls = "whether alternating training converges"
-    unexplained = "kernels with kinks at the points, for which no step is small enough"
+    unexplained = "kernels with kinks at the points, for which even small steps may fail"
 
     def predict(self, problem: Clouds) -> Array:
         steps = jnp.asarray(_RATES)

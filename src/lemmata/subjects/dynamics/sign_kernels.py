@@ -1,10 +1,10 @@
-"""The kernel of Adam: a first step is a sign, and the kernel of signs against gradients is asymmetric.
+"""The kernel of Adam: a first step is a sign, and the kernel of gradients and signs is asymmetric.
 
-A step of gradient descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>, with g the
-gradient of the output in the parameters and chi the derivative of the loss. Adam's first step, when both moments are
-corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')), so that it moves the output by -eta sign(chi) <g(x), sign g(x')>:
-the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory controls single examples and the first step; it
-leaves open how Adam goes on, where moments of several gradients mix.
+Let g be the gradient of the output in the parameters, and let chi be the derivative of the loss. A step of gradient
+descent on the loss of one example x' moves an output at x by -eta chi <g(x), g(x')>. Adam's first step, when both
+moments are corrected, is -eta m/sqrt(v) = -eta sign(chi g(x')). So it moves the output by -eta sign(chi) <g(x), sign
+g(x')>, and the kernel K_A(x, x') = <g(x), sign g(x')> is not symmetric. This theory is about single examples and the
+first step. It does not say how Adam continues, when moments of several gradients mix.
 """
 
 import jax
@@ -36,21 +36,22 @@ def _left(problem: TunedNetwork, moved: dict[str, Array], rate: float) -> Array:
 
 
 class AdamOnOneExampleEach(Claim[TunedNetwork]):
-    """A network's outputs f(x_i) have losses with derivatives chi_i. For every example in turn, take one step of Adam
-    on its loss alone, from moments that are 0, at the rate eta. Then the outputs at all examples have moved by
+    """Let chi_i be the derivative of the loss of example i in the output f(x_i) of a network. For every example in
+    turn, take one step of Adam on its loss alone, with the learning rate eta and moments that are 0. Then the outputs
+    at all examples have moved by
 
         -eta sum_i sign(chi_i) K_A(., x_i) + O(eta²),   K_A(x, x') = <grad f(x), sign grad f(x')>.
     """
 
-    title = "Adam's first steps move outputs by an asymmetric kernel"
+    title = "Adam's first steps on single examples move outputs by an asymmetric kernel"
     source = Source("malladi2023kernel", "Abstract, Adam", note="for single examples")
     stated = Kind.STEP
     population = TunedNetworks()
     relation = Rate("eta", _RUNGS)
-    control = Control("the rest is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the remainder is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the outputs after first steps of Adam"
     unexplained = "later steps, which remember other gradients"
-    reading = "early training as first steps from moments that are 0"
+    reading = "Early training means first steps from moments that are 0"
     trials = 64
     predict = 2.0
 
@@ -62,19 +63,19 @@ class AdamOnOneExampleEach(Claim[TunedNetwork]):
 
 
 class AdamOnABatch(Claim[TunedNetwork]):
-    """One step of Adam on the sum of the losses of all examples, from moments that are 0 and at the rate eta, moves the
-    outputs by
+    """Let chi_i be the derivative of the loss of example i in the output f(x_i) of a network. Take one step of Adam on
+    the sum of the losses of all examples, with the learning rate eta and moments that are 0. It moves the outputs by
 
-        -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²),
+        -eta <grad f(.), sign(sum_i chi_i grad f(x_i))> + O(eta²).
 
-    in which the derivatives chi_i of the losses do not factor out: it is no kernel times them.
+    The derivatives chi_i do not factor out, so the movement is not a kernel times the chi_i.
     """
 
-    title = "Adam's first step on a batch"
+    title = "Adam's first step on a batch does not move outputs by a kernel"
     source = Source("malladi2023kernel", "Abstract, Adam", note="for a batch")
     population = TunedNetworks()
     relation = Rate("eta", _RUNGS)
-    control = Control("the rest is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the remainder is of order eta^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the outputs after a first step of Adam"
     unexplained = "later steps"
     trials = 64

@@ -1,10 +1,10 @@
 """Self-supervised learning of a linear model from a small start: the modes of a contrastive matrix, one after another.
 
-Two views x, x' of every point enter through Gamma, the symmetrised mean of x x'^T. A linear embedding f = W x that
-descends on |W Gamma W' - I|², a Barlow Twins loss with nothing normalised, has dW/dt = -4 (W Gamma W' - I) W Gamma.
-While W is small each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and what has been learned
-stands still. This theory controls when each mode is learned, what the loss is in between, and where training ends. It
-assumes a small start and plain gradient flow; it leaves unexplained batches, momentum and normalised losses.
+Two views x, x' of every point enter through Gamma, the symmetrised mean of x x'^T. Let a linear embedding f = W x
+descend on |W Gamma W' - I|², a Barlow Twins loss without normalisation. Then dW/dt = -4 (W Gamma W' - I) W Gamma. While
+W is small, each mode v of Gamma grows like exp(4 gamma t) W(0) v, negative modes decay, and learned modes do not move.
+This theory gives the time at which each mode is learned, the loss between these times, and the end of training. It
+assumes a small start and plain gradient flow. It does not explain batches, momentum and normalised losses.
 """
 
 import jax
@@ -36,25 +36,27 @@ def _visited(steps: StepwisePrediction) -> Float[Array, " t"]:
 
 
 class StepwiseModes(Claim[SmallStart]):
-    """From W(0) = s U V', V the d leading eigenvectors of Gamma, the flow dW/dt = -4 (W Gamma W' - I) W Gamma has
-    W Gamma W' = U diag(lambda) U' at all times, with
+    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. From W(0) = s
+    U V', where U is orthogonal, the flow dW/dt = -4 (W Gamma W' - I) W Gamma satisfies W Gamma W' = U diag(lambda) U'
+    at all times, with
 
-        lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)),
+        lambda_j(t) = 1 / (1 + (1/(s² gamma_j) - 1) exp(-8 gamma_j t)).
 
-    which is 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). Stated at six times, from tau_1/2 to
+    Each lambda_j reaches 1/2 at tau_j = ln(1/(s² gamma_j) - 1)/(8 gamma_j). The trials use six times, from tau_1/2 to
     1.2 tau_d.
     """
 
-    title = "Each mode is a logistic curve of its own"
+    title = "From an aligned start, each mode of the embedding grows as a logistic curve"
     source = Source(_PAPER, "Abstract, small start", note="linear model, |C - I|², aligned start of size 0.001")
-    reading = "Barlow Twins without normalisation, all entries of the cross-correlation with weight 1"
+    reading = "Barlow Twins without normalisation, where all entries of the cross-correlation have the weight 1"
     stated = Kind.THEOREM
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Equal()
     control = Control(
-        "half as fast: the rate of W in place of that of its square", lambda sizes, problem: _slow(problem)
+        "the modes grow half as fast: at the rate of W instead of that of its square",
+        lambda sizes, problem: _slow(problem),
     )
-    controls = "the course of training in every mode"
+    controls = "the course of training in each mode"
     unexplained = "starts that are not aligned, except when they are small"
     traced = False
 
@@ -81,22 +83,23 @@ def _slow(problem: SmallStart) -> Array:
 
 
 class AnySmallStart(Claim[SmallStart]):
-    """From a random start of scale s the j-th eigenvalue of W Gamma W' is 1/2 at
+    """Let gamma_j be the eigenvalues of a symmetric matrix Gamma, and let v_j be its eigenvectors. Let W follow dW/dt =
+    -4 (W Gamma W' - I) W Gamma from a random start of scale s. The j-th eigenvalue of W Gamma W' reaches 1/2 at
 
         ln(1/(s_j² gamma_j) - 1) / (8 gamma_j)    as s -> 0,
 
-    s_j the length of W(0) v_j orthogonal to W(0) v_1, ..., W(0) v_{j-1}: the largest relative distance of a measured
-    step time from that one vanishes.
+    where s_j is the length of the part of W(0) v_j that is orthogonal to W(0) v_1, ..., W(0) v_{j-1}. The largest
+    relative distance between the measured step times and these times vanishes.
     """
 
-    title = "Step times from a small random start"
+    title = "The step times of an embedding from a small random start"
     source = Source(_PAPER, "Abstract, small start", note="random start, aligned by Gram-Schmidt")
     stated = Kind.THEOREM
     population = SmallStarts()
     relation = Limit(along="1/s", rungs=(1e1, 1e3, 1e5), margin=0.001, resolution=0.001, relative=False)
-    control = Control("half a percent remains", lambda limit, problem: limit + 0.005)
+    control = Control("half a percent of relative distance remains", lambda limit, problem: limit + 0.005)
     controls = "when each dimension of an embedding is learned"
-    unexplained = "starts that are not small against 1/sqrt(gamma)"
+    unexplained = "starts that are not small compared with 1/sqrt(gamma)"
     trials = 32
     traced = False
     predict = 0.0
@@ -107,22 +110,22 @@ class AnySmallStart(Claim[SmallStart]):
 
 
 class StepsApart(Claim[SmallStart]):
-    """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0, and let a matrix W of
-    d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th eigenvalue of
-    W Gamma W' is 1/2, the next one is of the order
+    """Let Gamma be a symmetric matrix with the leading eigenvalues gamma_1 >= ... >= gamma_d > 0. Let a matrix W of d
+    rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. When the j-th eigenvalue of W Gamma
+    W' is 1/2, the next eigenvalue is of the order
 
         s^(2 (1 - gamma_{j+1}/gamma_j))
 
-    in the scale s. The largest over j < d has the exponent of the closest pair: steps separate like a power of the
-    scale where modes are apart, and never where two are equal.
+    in the scale s. The largest of these over j < d has the exponent of the closest pair of modes. So steps separate
+    like a power of the scale if the modes are distinct, and never if two modes are equal.
     """
 
-    title = "Steps separate by the ratio of their modes"
+    title = "Learning steps separate as a power of the scale of the start"
     source = Source(_PAPER, "Abstract, one at a time", note="with the ratio of the modes")
     population = SmallStarts(spectra=("apart", "paired"))
     relation = Rate("1/s", (1e5, 1e6, 1e7, 1e8), margin=0.05, resolution=0.1)
-    control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
-    controls = "how far steps stand apart"
+    control = Control("the exponent of s is larger by a quarter", lambda exponent, problem: exponent - 0.25)
+    controls = "how far apart the steps are"
     unexplained = "the constant, which depends on the start"
     trials = 96
     traced = False
@@ -136,18 +139,19 @@ class StepsApart(Claim[SmallStart]):
 
 
 class TerminalSolution(Claim[SmallStart]):
-    """From a random start of scale s training ends at W'W = V diag(1/gamma_1, ..., 1/gamma_d) V', V the d leading modes
-    of Gamma, with an error of the order s^(1 - gamma_{d+1}/gamma_d): what the next mode has grown to when the last one
-    is learned stays.
+    """Let Gamma be a symmetric matrix with eigenvalues gamma_j, and let V be its d leading eigenvectors. Let a matrix W
+    of d rows follow dW/dt = -4 (W Gamma W' - I) W Gamma from a random start of scale s. Training ends at W'W = V
+    diag(1/gamma_1, ..., 1/gamma_d) V'. The error is of the order s^(1 - gamma_{d+1}/gamma_d). The reason is that the
+    next mode grows until the last one is learned, and this part remains.
     """
 
-    title = "Where training ends, and how fast the start is forgotten"
+    title = "The end of training of a linear embedding, and its dependence on the start"
     source = Source(_PAPER, "Abstract, final representations", note="linear model, with a rate in the scale")
     stated = Kind.THEOREM
     population = SmallStarts()
     relation = Rate("1/s", _INVERSE_SCALES, margin=0.06, resolution=0.06)
-    control = Control("a quarter faster in the exponent", lambda exponent, problem: exponent - 0.25)
-    controls = "the embedding that training ends at"
+    control = Control("the exponent of s is larger by a quarter", lambda exponent, problem: exponent - 0.25)
+    controls = "the embedding at the end of training"
     unexplained = "training that is stopped early"
     trials = 32
     traced = False

@@ -1,9 +1,9 @@
-"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and what they have of kernel PCA.
+"""Self-supervised learning in the space of a kernel: its modes from Gram matrices, and its relation to kernel PCA.
 
-In the feature space of a kernel the contrastive matrix is Gamma = Phi' P Phi/(2n), Phi the features of all 2n views and
-P the swap of the two views of every point. Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding that
-training ends at is a combination of 2n kernel functions. This theory controls that embedding on new points. It assumes
-that all of a mode is learned; it leaves unexplained which views serve a later task.
+Let Phi be the features of all 2n views in the feature space of a kernel, and let P swap the two views of every point.
+The contrastive matrix is Gamma = Phi' P Phi/(2n). Its modes are those of K^(1/2) P K^(1/2)/(2n), and the embedding at
+the end of training is a combination of 2n kernel functions. This theory gives that embedding on new points. It assumes
+that each mode is learned completely. It does not explain which views are useful for a later task.
 """
 
 import jax
@@ -36,21 +36,23 @@ def features(x: Float[Array, "n m"]) -> Float[Array, "n D"]:
 
 
 class KernelEmbedding(Claim[ViewPairs]):
-    """With the d leading eigenpairs gamma, B of K^(1/2) P K^(1/2)/(2n), training ends at
+    """Let K be the kernel matrix of two views x_i and x_i' of n points, and let P swap the two views. Let gamma be the
+    d leading eigenvalues of K^(1/2) P K^(1/2)/(2n), and let B be their eigenvectors. At every point z, training ends at
 
         f(z) = diag(gamma^(-1/2)) B' K^(-1/2) [K(z, x_1), ..., K(z, x_n')],
 
-    up to a rotation, at every point z. Stated for the inner products of the embeddings of six new points, with
-    K = (<x, y> + 1)², against diag(gamma^(-1/2)) V' phi(z) in the feature space.
+    up to a rotation. The trials use the kernel (<x, y> + 1)² and compare inner products of the embeddings of six new
+    points. They compare these with the inner products of diag(gamma^(-1/2)) V' phi(z), where phi are the features of
+    the kernel and V the leading modes in the feature space.
     """
 
-    title = "The learned embedding of new points in closed form"
+    title = "The learned embedding of new points by a kernel in closed form"
     source = Source(_PAPER, "Abstract, final representations", note="in the space of a kernel")
     stated = Kind.THEOREM
     population = NoisyViews(20, 3)
     relation = Equal(block=2)
-    control = Control("gamma^(-1/4) in place of its square", lambda inner, problem: _half_whitened(problem))
-    controls = "what a kernel model has learned, at points that it has not seen"
+    control = Control("gamma^(-1/4) replaces its square", lambda inner, problem: _half_whitened(problem))
+    controls = "the embedding of new points by a kernel model"
     unexplained = "training that stops before a mode is learned"
     traced = False
 
@@ -103,15 +105,16 @@ def _leading(matrix: Array, d: int) -> np.ndarray:
 
 
 class ModesArePcaOfClean(Claim[ViewPairs]):
-    """Where views are points with independent noises, the d modes that self-supervised learning ends with tend to those
-    of PCA of the clean points, which nobody has seen: the share of them that is missed vanishes as n grows.
+    """Let the two views of each of n points be the point plus independent noises. The d modes at the end of
+    self-supervised learning tend to those of PCA of the clean points, which the learner never sees. The share of the
+    latter modes that is missed vanishes as n grows.
     """
 
-    title = "Self-supervised learning does PCA of what the views share"
+    title = "Self-supervised learning tends to PCA of the part that the views share"
     source = Source(_PAPER, "Abstract, kernel PCA", note="of what views share")
     population = NoisyViews(outputs=2, decay=0.3)
     relation = Limit(along="n", rungs=(64.0, 256.0, 1024.0), margin=0.05, resolution=0.05, relative=False)
-    control = Control("a tenth is missed", lambda lost, problem: lost + 0.1)
+    control = Control("a tenth of the modes is missed", lambda lost, problem: lost + 0.1)
     controls = "what a self-supervised model has in common with PCA"
     unexplained = "modes that are close to each other, which need more rows"
     trials = 32

@@ -1,9 +1,9 @@
-"""Networks that learn in steps: in the limit of great width those of their kernel, and small ones all the same.
+"""Networks that learn in steps: wide networks at the times of their kernel, and small networks, too.
 
-With a small readout a wide network moves its features hardly at all while its embedding is learned, so that the modes
-of its kernel tell when each dimension arrives. This theory controls that limit. It assumes gradient flow on |C - I|²,
-C the cross-correlation of embeddings; it leaves unexplained deep networks with normalisation, other losses and batches,
-for which steps are seen and not derived.
+With a small readout a wide network hardly moves its features while its embedding is learned. So the modes of its kernel
+determine when each dimension is learned. This theory is about that limit. It assumes gradient flow on |C - I|², where C
+is the cross-correlation of embeddings. It does not explain deep networks with normalisation, other losses and batches,
+for which steps are observed but not derived.
 """
 
 import jax
@@ -60,23 +60,23 @@ def _course(
 
 
 class WideNetworkSteps(Claim[ViewPairs]):
-    """A network with a small readout, trained in all layers by gradient flow on |C - I|², C the cross-correlation of
-    its embeddings between views, learns its dimensions at the times
+    """Train all layers of a network with a small readout by gradient flow on |C - I|², where C is the cross-correlation
+    of its embeddings between two views. Let gamma_j be the modes of the contrastive kernel at infinite width, and s_j
+    the sizes with which they start. The network learns its dimensions at the times
 
-        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j),
+        ln(1/(s_j² gamma_j) - 1) / (8 gamma_j).
 
-    gamma_j the modes of the contrastive kernel at infinite width: the relative distance of a step from that, on
-    average over the steps, vanishes as the width grows. One hidden layer of error functions, readout 0.0001 times its
-    usual size.
+    The relative distance of the steps from these times, on average over the steps, vanishes as the width grows. The
+    trials use one hidden layer of error functions and a readout of 0.0001 times its usual size.
     """
 
-    title = "Wide networks learn at the times of their kernel"
+    title = "A wide network learns its dimensions at the times of its kernel"
     source = Source(_PAPER, "Abstract, linearised model", note="step times, in the limit of the width")
-    reading = "with a readout so small that the tangent kernel is that of the last hidden layer"
+    reading = "The readout is so small that the tangent kernel is that of the last hidden layer"
     stated = Kind.THEOREM
     population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Limit(along="width", rungs=(64.0, 256.0, 1024.0), margin=0.05, resolution=0.05, relative=False)
-    control = Control("off by a further 0.2", lambda distance, problem: distance + 0.2)
+    control = Control("the distance is larger by 0.2", lambda distance, problem: distance + 0.2)
     controls = "when each dimension of a wide network's embedding is learned"
     unexplained = "networks whose features move"
     trials = 32
@@ -89,19 +89,19 @@ class WideNetworkSteps(Claim[ViewPairs]):
 
 
 class SmallNetworksStep(Claim[ViewPairs]):
-    """A network of two hidden layers of 48 units with a small readout, trained in all layers on |C - I|², learns one
-    dimension at a time: whenever an eigenvalue of C, the cross-correlation of embeddings, is 1/2, all earlier ones are
-    above 3/4 and all later ones below 1/4, with probability at least 0.9.
+    """Train all layers of a network with two hidden layers of 48 units and a small readout on |C - I|², where C is the
+    cross-correlation of its embeddings between two views. It learns one dimension at a time: whenever an eigenvalue of
+    C is 1/2, all earlier eigenvalues are above 3/4 and all later ones below 1/4, with probability at least 0.9.
     """
 
-    title = "Small networks learn in steps, too"
+    title = "A small network learns one dimension of its embedding at a time"
     source = Source(_PAPER, "Abstract, deep networks", note="two hidden layers, without normalisation")
-    reading = "with Barlow Twins' loss without normalisation in place of ResNets with three losses"
+    reading = "Barlow Twins' loss without normalisation replaces ResNets with three losses"
     stated = Kind.REMARK
     population = NoisyViews(16, 3, 2, 0.3, 0.1, near=True)
     relation = Witness(probability=0.9, resolution=0.15)
-    control = Control("later ones are at 0, earlier ones at 1", lambda margin, problem: 2 * margin)
-    controls = "whether steps are seen where the theory of infinite width does not hold"
+    control = Control("later eigenvalues are at 0 and earlier ones at 1", lambda margin, problem: 2 * margin)
+    controls = "whether steps occur outside of the theory of infinite width"
     unexplained = "deep networks, other losses, normalisation, batches"
     trials = 48
     traced = False

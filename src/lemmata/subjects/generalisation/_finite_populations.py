@@ -190,9 +190,12 @@ class FinitePopulations(Population[FinitePopulation]):
 
     def hypotheses(self, problem: FinitePopulation) -> list[Hypothesis]:
         why = "examples are drawn with replacement, the noise is normal and independent of them"
-        found = [bounded(problem.features), Hypothesis.unchecked("independent examples of the population", why)]
+        found = [
+            bounded(problem.features),
+            Hypothesis.unchecked("examples are independent draws from the population", why),
+        ]
         if self.least is not None:
-            why = "misfit and noise do not pay for long coefficients"
+            why = "then misfit and noise do not make coefficients long"
             least = self.least(problem)
             found.append(Hypothesis("the penalty is large enough", problem.penalty, ">=", least, why))
         return found

@@ -34,7 +34,7 @@ class GeneralPositions(Population[GeneralPoints]):
         d, n = self.dimension, self.dimension + self.extra
         return Space(
             d=Integer(d, *((2, 8) if self.spread else (d, d)), "dimension", corners=(d - self.spread, d + self.spread)),
-            n=Integer(n, 2, 40, "points", corners=(n - 2, self.most)),
+            n=Integer(n, 2, 40, "number of points", corners=(n - 2, self.most)),
         ).where("there are at least as many points as dimensions", lambda s: s["n"] >= s["d"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GeneralPoints:
@@ -45,8 +45,8 @@ class GeneralPositions(Population[GeneralPoints]):
         """As many points as dimensions; general position cannot fail for a law with a density."""
         n, d = problem.points.shape
         return [
-            Hypothesis("points", n, ">=", d, "fewer span less than the space"),
-            Hypothesis.unchecked("every d points are independent", "all subsets would have to be looked at"),
+            Hypothesis("number of points", n, ">=", d, "fewer points do not span the space"),
+            Hypothesis.unchecked("every d points are independent", "this would need a check of all subsets"),
         ]
 
 
@@ -94,4 +94,6 @@ class Memorised(eqx.Module):
 def gap_of_projections(problem: Memorised) -> Hypothesis:
     """That rows differ along the direction."""
     gap = jnp.diff(jnp.sort(problem.x @ problem.direction)).min()
-    return Hypothesis("the smallest gap between projections", gap, ">", 1e-12, "rows differ along the direction")
+    return Hypothesis(
+        "the smallest gap between projections", gap, ">", 1e-12, "rows with equal projections cannot be separated"
+    )

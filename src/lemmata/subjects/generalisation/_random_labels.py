@@ -39,8 +39,12 @@ class RareKinds(Population[FiniteLaw]):
 
     def hypotheses(self, problem: FiniteLaw) -> list[Hypothesis]:
         return [
-            Hypothesis("the smallest probability", problem.probabilities.min(), ">=", 0.0, "a law"),
-            Hypothesis("the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "a law"),
+            Hypothesis(
+                "the smallest probability", problem.probabilities.min(), ">=", 0.0, "probabilities of a distribution"
+            ),
+            Hypothesis(
+                "the sum of probabilities", problem.probabilities.sum(), "==", 1.0, "probabilities of a distribution"
+            ),
         ]
 
 
@@ -65,7 +69,9 @@ class SignClasses(Population[SignClass]):
 
     def hypotheses(self, problem: SignClass) -> list[Hypothesis]:
         return [
-            Hypothesis("answers are signs", jnp.abs(jnp.abs(problem.answers) - 1).max(), "==", 0.0, "zero-one loss")
+            Hypothesis(
+                "answers are signs", jnp.abs(jnp.abs(problem.answers) - 1).max(), "==", 0.0, "the loss is zero-one"
+            )
         ]
 
 
@@ -108,9 +114,13 @@ class Learners(Population[Lunch]):
         return Lunch(votes + own * jnp.eye(2 * m), bias)
 
     def hypotheses(self, problem: Lunch) -> list[Hypothesis]:
-        found = [Hypothesis("points are even in number", len(problem.bias) % 2, "==", 0, "m of 2 m are drawn")]
+        found = [
+            Hypothesis("the number of points is even", len(problem.bias) % 2, "==", 0, "m of the 2 m points are drawn")
+        ]
         if self.consistent == 1.0:
             votes, own = jnp.abs(problem.votes), jnp.diag(problem.votes)
             most = len(problem.bias) // 2 * (votes.sum(axis=1) - jnp.abs(own)) + jnp.abs(problem.bias)
-            found.append(Hypothesis("a seen label outvotes others", (own - most).min(), ">", 0.0, "consistency"))
+            found.append(
+                Hypothesis("a seen label outvotes others", (own - most).min(), ">", 0.0, "the learner is consistent")
+            )
         return found

@@ -28,7 +28,7 @@ class RandomHeads(Population[HeadOutputs]):
 
     settings = Space(
         n=Integer(24, 4, 256, "sequences"),
-        tokens=Integer(8, 1, 64, "tokens of a sequence"),
+        tokens=Integer(8, 1, 64, "tokens per sequence"),
         p=Integer(4, 1, 32, "dimension of a token"),
     )
 
@@ -45,7 +45,9 @@ class RandomHeads(Population[HeadOutputs]):
         return HeadOutputs(outputs, jax.random.uniform(radius_key, minval=0.5, maxval=2.0))
 
     def hypotheses(self, problem: HeadOutputs) -> list[Hypothesis]:
-        return [Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "a ball")]
+        return [
+            Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "readouts lie in a ball")
+        ]
 
 
 class Recurrence(eqx.Module):
@@ -117,6 +119,12 @@ class StableRecurrences(Population[Recurrence]):
     def hypotheses(self, problem: Recurrence) -> list[Hypothesis]:
         slowest = jnp.abs(problem.poles(problem.memory)).max()
         return [
-            Hypothesis("the recurrence is stable (largest modulus of a pole)", slowest, "<", 1.0, "a stationary law"),
-            Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "a ball"),
+            Hypothesis(
+                "the recurrence is stable (largest modulus of a pole)",
+                slowest,
+                "<",
+                1.0,
+                "the state has a stationary distribution",
+            ),
+            Hypothesis("readouts are bounded by a positive radius", problem.radius, ">", 0.0, "readouts lie in a ball"),
         ]

@@ -1,7 +1,7 @@
 """Concentration: how far the error on a held-out sample is from the error on all data.
 
-This theory controls one predictor fixed before the held-out rows are looked at. It assumes independent rows and a
-bounded loss; it leaves unexplained why the predictor is good.
+This theory is about one predictor that is fixed before the held-out rows are seen. It assumes independent rows and a
+bounded loss. It does not explain why the predictor is good.
 """
 
 import equinox as eqx
@@ -63,11 +63,11 @@ class ZeroOneLosses(Population[HeldOutLosses]):
 
     def hypotheses(self, problem: HeldOutLosses) -> list[Hypothesis]:
         return [
-            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "a bounded loss"),
-            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "a bounded loss"),
+            Hypothesis("losses are at most b", problem.population.max(), "<=", problem.bound, "the loss is bounded"),
+            Hypothesis("losses are not negative", problem.population.min(), ">=", 0.0, "the loss is bounded"),
             Hypothesis.unchecked(
                 "the predictor was fixed before the held-out rows were drawn",
-                "losses do not tell how their predictor was chosen; a fit to other rows alone is fixed by construction",
+                "losses do not show how the predictor was chosen; a fit to other rows only is fixed by construction",
             ),
         ]
 
@@ -81,8 +81,8 @@ def hoeffding_radius(size: int, bound: Float[Array, ""] | float, delta: float) -
 
 
 class HoeffdingHeldOut(Claim[HeldOutLosses]):
-    """The error of a predictor on m independent held-out rows, with losses in [0, b], differs from the true error by at
-    most
+    """Let a predictor be fixed before m independent held-out rows are drawn, and let its losses be in [0, b]. Its mean
+    loss on these rows differs from its expected loss by at most
 
         b sqrt(log(2/delta) / (2 m))
 
@@ -93,8 +93,8 @@ class HoeffdingHeldOut(Claim[HeldOutLosses]):
     source = Source("hoeffding1963", "Theorem 2")
     population = ZeroOneLosses()
     relation = AtMost(delta=0.05)
-    control = Control("a third of the radius suffices", lambda radius, problem: radius / 3)
-    controls = "the difference between held-out error and true error of one fixed predictor"
+    control = Control("a third of the radius is enough", lambda radius, problem: radius / 3)
+    controls = "the difference between the held-out error and the true error of one fixed predictor"
     unexplained = "why the predictor has a small error; predictors chosen by looking at the held-out rows"
     trials = 512  # three standard deviations are exceeded now and then
 

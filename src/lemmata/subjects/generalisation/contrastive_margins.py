@@ -1,7 +1,7 @@
-"""Margins and what they promise: rows count that are labelled, and a margin has a scale.
+"""Margins and their guarantees: only labelled rows count, and a margin has a scale.
 
-This theory controls the error on new rows of a linear classifier that separates its labelled rows with a margin. It
-assumes independent rows; it leaves unexplained why features learned without labels are often good ones.
+This theory bounds the error on new rows of a linear classifier that separates its labelled rows with a margin. It
+assumes independent rows. It does not explain why features learned without labels are often good ones.
 """
 
 import equinox as eqx
@@ -62,8 +62,12 @@ class NoisyMargins(Population[LabelledMargins]):
 
     def hypotheses(self, problem: LabelledMargins) -> list[Hypothesis]:
         return [
-            Hypothesis("the margin is positive", problem.margin, ">", 0.0, "losses min(1, max(0, 1 - t/gamma))"),
-            Hypothesis.unchecked("the margin was fixed before the rows were drawn", "its choice is not in the numbers"),
+            Hypothesis(
+                "the margin is positive", problem.margin, ">", 0.0, "the losses are min(1, max(0, 1 - t/gamma))"
+            ),
+            Hypothesis.unchecked(
+                "the margin was fixed before the rows were drawn", "the numbers do not show how it was chosen"
+            ),
         ]
 
 
@@ -80,22 +84,23 @@ def _ramp(values: Float[Array, " n"], margin: Float[Array, ""]) -> Float[Array, 
 
 
 class LabelledMarginError(Claim[LabelledMargins]):
-    """With probability at least 1 - delta over n *labelled* rows with |x| <= r, every linear classifier x -> <w, x>,
-    |w| <= 1, has, for the margin loss min(1, max(0, 1 - t/gamma)) of t = y <w, x> and any gamma fixed beforehand,
+    """Let n *labelled* rows x with labels y be independent, and let r be a bound of their length, |x| <= r. Fix gamma >
+    0 beforehand. For a linear classifier x -> <w, x> with |w| <= 1 let the margin loss be min(1, max(0, 1 - t/gamma))
+    at t = y <w, x>. With probability at least 1 - delta over the n rows, every such classifier satisfies
 
         mean loss on new rows <= mean loss on the n rows + 2 r/(gamma sqrt(n)) + sqrt(log(1/delta) / (2n)),
 
-    and errs on a smaller share of new rows than the left side. The margin counts in units of r: multiplying the
-    features by a factor changes nothing, whereas 1/(gamma sqrt(n)) changes by the factor. Judged at r = 4, delta =
-    0.05, on the mean of the labelled rows y x, normalised, which fits noise.
+    and the share of new rows that it gets wrong is at most the left side. The margin is in units of r: multiplying the
+    features by a factor changes nothing in the bound, whereas 1/(gamma sqrt(n)) alone changes by that factor. The
+    trials use r = 4, delta = 0.05 and the normalised mean of the labelled rows y x as w, a classifier that fits noise.
     """
 
-    title = "The error of a classifier with a margin on labelled rows"
+    title = "The error on new rows of a linear classifier with a margin on its labelled rows"
     source = Source("mohri2018", "Theorem 5.8", note="with probability over labelled rows")
     population = NoisyMargins()
     relation = AtMost(delta=0.05)
     control = Control(
-        "the length of the rows can be left out: 2/(gamma sqrt(n))",
+        "the length of the rows can be left out of the bound: 2/(gamma sqrt(n))",
         lambda bound, problem: _chance(problem) + (bound - _chance(problem)) / problem.radius,
     )
     controls = "the error on new rows of a classifier with a margin"

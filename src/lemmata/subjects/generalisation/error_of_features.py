@@ -1,11 +1,11 @@
-"""The error of random features in the proof of Theorem 1: its power of log|N_epsilon|/n.
+"""The error of random features in the proof of Theorem 1, and its power of log|N_epsilon|/n.
 
-This theory controls epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)), the error with which n random features
-represent a class of Barron parameter C_F with a cover of |N_epsilon| pairs at the radius epsilon. It assumes both parts
-below 1; it leaves unexplained what the best coefficients leave.
+This theory is about epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N_epsilon|/n)). This is the error with which n random
+features represent a class with Barron parameter C_F and a cover of |N_epsilon| pairs at radius epsilon. The theory
+assumes that both parts are below 1. It does not explain the error that the best coefficients leave.
 
-The text below (100) has the power 1/3 where (30) and Lemma 1 have 1/2. All that is used there is that the error is at
-most of the order of C_F, and that holds for both. The proof of Theorem 1 uses the square of the error, with (30).
+The text below (100) has the power 1/3, whereas (30) and Lemma 1 have 1/2. The text uses only that the error is at most
+of the order of C_F, and this holds for both powers. The proof of Theorem 1 uses the square of the error, with (30).
 """
 
 import equinox as eqx
@@ -30,7 +30,7 @@ def _parts(least: float) -> Drawn:
     return Drawn(
         ErrorParts,
         lambda parts: Hypothesis("epsilon is at most 1", parts.cover, "<=", 1.0, "the cover is finer than the class"),
-        lambda parts: Hypothesis("log|N| is at most n", parts.share, "<=", 1.0, "there are features enough"),
+        lambda parts: Hypothesis("log|N| is at most n", parts.share, "<=", 1.0, "there are enough features"),
         least=Real(least, 1e-12, 0.5, "the smallest epsilon and log|N|/n"),
         cover=log_uniform("least", 1.0),
         share=log_uniform("least", 1.0),
@@ -42,22 +42,22 @@ _ERROR, _CONSTANTS = "the error of random features in the proof of Theorem 1", "
 
 
 class SquareOfTheError(Claim[ErrorParts]):
-    """Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)), as in (30), for n features, the Barron parameter C_F and
-    a cover of |N| pairs at the radius epsilon. Then
+    """Let C_F be the Barron parameter of a class, and let |N| be the number of pairs in a cover of it at radius
+    epsilon. Let epsilon_dis = C_F (sqrt(epsilon) + sqrt(log|N|/n)) be the error of n random features, as in (30). Then
 
-        epsilon_dis² <= 2 C_F² (epsilon + log|N|/n),
+        epsilon_dis² <= 2 C_F² (epsilon + log|N|/n).
 
-    which is (a + b)² <= 2 (a² + b²), with equality where epsilon = log|N|/n.
+    This is the inequality (a + b)² <= 2 (a² + b²). Equality holds if epsilon = log|N|/n.
     """
 
-    title = "The square of the features' error"
+    title = "A bound on the squared error of random features"
     source = Source("li2025incontext", _PLACE, note="with the power 1/2 of (30)")
     population = _parts(1e-6)
     relation = AtMost()
-    control = Control("the constant 1 is enough", lambda bound, problem: bound / 2)
+    control = Control("the constant 1 in place of 2 is enough", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
-    trivial = "a square of a sum has no bound but by its terms"
+    trivial = "the square of a sum has no bound that does not use its terms"
 
     def predict(self, problem: ErrorParts) -> Array:
         return 2 * (problem.cover + problem.share)
@@ -67,22 +67,23 @@ class SquareOfTheError(Claim[ErrorParts]):
 
 
 class ErrorIsOfTheOrderOfTheClass(Claim[ErrorParts]):
-    """For n features and a cover of |N| <= exp(n) pairs at a radius epsilon <= 1,
+    """Let C_F be the Barron parameter of a class. Let n be the number of features, and let |N| <= exp(n) be the number
+    of pairs in a cover of the class at a radius epsilon <= 1. Then
 
-        C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F,
+        C_F (sqrt(epsilon) + (log|N|/n)^(1/3)) <= 2 C_F.
 
-    C_F the Barron parameter of the class: with the power 1/3 printed below (100) as with the 1/2 of (30). It is all
-    that is used there.
+    The source prints the power 1/3 below (100) and the power 1/2 in (30), and the bound holds with both. The proof
+    there uses only this bound.
     """
 
-    title = "The features' error is at most of the order of C_F"
+    title = "The error of random features is at most of the order of C_F"
     source = Source("li2025incontext", _PLACE, note="what is used of it")
     population = _parts(0.01)
     relation = AtMost()
-    control = Control("the constant 1 is enough", lambda bound, problem: bound / 2)
+    control = Control("the constant 1 in place of 2 is enough", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _CONSTANTS
-    trivial = "the size of the class is what the error is compared with"
+    trivial = "the error is compared with the size of the class"
     predict = 2.0
 
     def measure(self, problem: ErrorParts, key: Key[Array, ""]) -> Array:

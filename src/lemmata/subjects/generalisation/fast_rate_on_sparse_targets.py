@@ -1,15 +1,15 @@
 """The Lasso on targets that few random features represent: an error of the order 1/N, with constants.
 
-This theory controls the error, at the N examples, of the Lasso over p features where the target has s of them. It
-assumes a penalty above the noise and a finite stretch V_k of these s features; it leaves unexplained targets that need
-many features, for which the error falls like N^(-1/2) at least.
+This theory bounds the error, at the N examples, of the Lasso over p features if the target uses s of them. It assumes a
+penalty above the noise and a finite stretch V_k of these s features. It does not explain targets that need many
+features, for which the error falls like N^(-1/2) at least.
 
-The stretch of a set S of features, with their Gram matrix G = Phi^T Phi/N, is
+Let G = Phi^T Phi/N be the Gram matrix of the features. The stretch of a set S of features is
 
     V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / (delta^T G delta),
 
-how much l_1 norm on S, beyond a share 1/k of that off S, fits into a function of mean square 1: s over a squared
-compatibility constant.
+It says how much l_1 norm on S, minus a share 1/k of the norm outside S, fits into a function of mean square 1. This is
+s divided by a squared compatibility constant.
 """
 
 import itertools
@@ -118,13 +118,15 @@ def solved(problem: SparseExamples) -> Hypothesis:
     step = 1 / (2 * jnp.linalg.eigvalsh(gram)[-1])
     slope = 2 * problem.y @ problem.features / len(problem.y) - 2 * gram @ rho
     moved = soft_threshold(rho + step * slope, step * _RATIO * likely_noise(problem)) - rho
-    return Hypothesis("rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "1000 accelerated steps")
+    return Hypothesis(
+        "rho^ is the minimum", jnp.abs(moved).max(), "<=", _STILL, "it is found by 1000 accelerated steps"
+    )
 
 
 def outweighed(problem: SparseExamples) -> Hypothesis:
     """Nu < lambda."""
     penalty = _RATIO * likely_noise(problem)
-    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "k is positive")
+    return Hypothesis("the penalty is above the noise", largest_noise(problem), "<", penalty, "then k is positive")
 
 
 def error_bound(problem: SparseExamples, noise: Array) -> Array:
@@ -150,23 +152,25 @@ def variance(problem: SparseExamples) -> Array:
 
 
 class ErrorByTheStretch(Claim[SparseExamples]):
-    """Let y = Phi rho* + z at N examples, rho* 0 off a set S of features, nu = 2 |Phi^T z|_inf/N, and let rho^ minimise
-    mean (y - Phi rho)² + lambda |rho|_1 with lambda > nu. Then, for k = (lambda + nu)/(lambda - nu),
+    """Let Phi be the matrix of features at N examples, and let y = Phi rho* + z be the targets, where z is noise and
+    rho* is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, and let rho^ minimise mean (y - Phi rho)² +
+    lambda |rho|_1 with lambda > nu. Write delta_S and delta_off for the entries of a vector delta in S and outside S.
+    Then, for k = (lambda + nu)/(lambda - nu),
 
         mean (Phi rho^ - Phi rho*)² <= (lambda + nu)² V_k / 4,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
-    With delta = rho^ - rho*, stationarity times delta gives 2 mean (Phi delta)² <= nu |delta|_1 -
-    lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k), at most (lambda + nu) times the root
-    of V_k mean (Phi delta)². Without noise and for one feature it is an equality.
+    Proof: let delta = rho^ - rho*. The condition of stationarity, multiplied by delta, gives 2 mean (Phi delta)² <= nu
+    |delta|_1 - lambda (|rho^|_1 - |rho*|_1) <= (lambda + nu) (|delta_S|_1 - |delta_off|_1/k). The last term is at most
+    (lambda + nu) times the root of V_k mean (Phi delta)². Equality holds for one feature without noise.
     """
 
-    title = "The error of the Lasso on sparse targets"
+    title = "A bound on the error of the Lasso on sparse targets, by the stretch"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -184,23 +188,24 @@ class ErrorByTheStretch(Claim[SparseExamples]):
 
 
 class FastRateWithProbability(Claim[SparseExamples]):
-    """Let y = Phi rho* + z at N examples, with p features bounded by 1, rho* 0 off a set S of them and z normal of
-    standard deviation sigma. Let rho^ minimise mean (y - Phi rho)² + lambda |rho|_1 for
-    lambda = 8 sigma sqrt(2 log(2 p/delta)/N). With probability at least 1 - delta
+    """Let Phi be the matrix of p features, bounded by 1, at N examples. Let y = Phi rho* + z be the targets, where rho*
+    is 0 outside a set S of features and the noise z is normal with standard deviation sigma. Let rho^ minimise mean (y
+    - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(2 p/delta)/N). Write delta_S and delta_off for the
+    entries of a vector delta in S and outside S. With probability at least 1 - delta
 
         mean (Phi rho^ - Phi rho*)² <= 50 sigma² V log(2 p/delta) / N,
-        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)²:
+        V = max over delta of (|delta_S|_1 - (3/5) |delta_off|_1)_+² / mean (Phi delta)².
 
-    1/N in the place of sqrt(log N/N), wherever V stays finite. It is `error_by_the_stretch` at nu = lambda/4, which is
-    at least 2 |Phi^T z|_inf/N with that probability.
+    The rate is 1/N instead of sqrt(log N/N) as long as V stays finite. This is `error_by_the_stretch` at nu = lambda/4,
+    which is at least 2 |Phi^T z|_inf/N with that probability.
     """
 
-    title = "The fast rate on sparse targets"
+    title = "The error of the Lasso on sparse targets is of order log(p)/N"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost(delta=_DELTA)
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -220,22 +225,25 @@ class FastRateWithProbability(Claim[SparseExamples]):
 
 
 class ErrorNearTheMinimum(Claim[SparseExamples]):
-    """Let y = Phi rho* + z at N examples, rho* 0 off a set S of features, nu = 2 |Phi^T z|_inf/N, lambda > nu and
-    l(rho) = mean (y - Phi rho)² + lambda |rho|_1. If l(rho) <= l(rho*) + e, then, for k = (lambda + nu)/(lambda - nu),
+    """Let Phi be the matrix of p features at N examples, and let y = Phi rho* + z be the targets, where z is noise and
+    rho* is 0 outside a set S of features. Let nu = 2 |Phi^T z|_inf/N, lambda > nu and l(rho) = mean (y - Phi rho)² +
+    lambda |rho|_1. Write delta_S and delta_off for the entries of a vector delta in S and outside S. If l(rho) <=
+    l(rho*) + e, then, for k = (lambda + nu)/(lambda - nu),
 
         mean (Phi rho - Phi rho*)² <= (lambda + nu)² V_k + 2 e,
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)².
 
-    l(rho) - l(rho*) <= e gives a² <= (lambda + nu) sqrt(V_k) a + e for the root a of the left side, and a² <= b a + e
-    gives a² <= b² + 2 e. Judged for rho after 64 plain steps from 0 of 1/(2 p), p the number of features.
+    Proof: let a be the root of the left side. The condition l(rho) - l(rho*) <= e gives a² <= (lambda + nu) sqrt(V_k) a
+    + e, and a² <= b a + e gives a² <= b² + 2 e. The trials use rho after 64 plain proximal gradient steps from 0 with
+    step size 1/(2 p).
     """
 
-    title = "The error of coefficients with a good objective on sparse targets"
+    title = "The error of nearly optimal Lasso coefficients on sparse targets"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = _ERROR
     unexplained = _DENSE
 
@@ -261,23 +269,26 @@ class ErrorNearTheMinimum(Claim[SparseExamples]):
 
 
 class StretchIsAtLeastTheBias(Claim[SparseExamples]):
-    """For features Phi with Gram matrix G = Phi^T Phi/N, a set S of them and every k >= 1,
+    """Let G = Phi^T Phi/N be the Gram matrix of features Phi at N examples, and let S be a set of features. Write
+    delta_S and delta_off for the entries of a vector delta in S and outside S. For every k >= 1 the stretch V_k
+    satisfies
 
         V_k = max over delta of (|delta_S|_1 - |delta_off|_1/k)_+² / mean (Phi delta)²
-            >= max over signs sigma of sigma^T (G_SS)^-1 sigma,
+            >= max over signs sigma of sigma^T (G_SS)^-1 sigma.
 
-    with equality where no feature off S correlates with S by more than 1/k: |G_offS (G_SS)^-1 sigma|_inf <= 1/k. It is
-    the value at delta_S = (G_SS)^-1 sigma, delta_off = 0; lambda²/4 times it is the bias of the Lasso.
+    Equality holds if no feature outside S correlates with S by more than 1/k, that is |G_offS (G_SS)^-1 sigma|_inf <=
+    1/k. The bound is the value at delta_S = (G_SS)^-1 sigma, delta_off = 0. The bound times lambda²/4 is the bias of
+    the Lasso with penalty lambda.
     """
 
-    title = "The stretch of a sparse set of features"
+    title = "A lower bound on the stretch of a sparse set of features"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets(s=2)
     relation = AtLeast()
-    control = Control("twice as much", lambda bound, problem: 2 * bound)
+    control = Control("twice the bound holds, too", lambda bound, problem: 2 * bound)
     controls = "the stretch of the features of a sparse target"
-    unexplained = "its value where features correlate"
+    unexplained = "the value of the stretch if features correlate"
     trivial = 1.0  # at delta = 1 on one feature: features are at most 1
 
     def predict(self, problem: SparseExamples) -> Array:
@@ -296,17 +307,18 @@ class StretchIsAtLeastTheBias(Claim[SparseExamples]):
 
 
 class RateOnSparseTargets(Claim[SparseExamples]):
-    """Let y = Phi rho* + z at N examples, with p features bounded by 1, rho* of one or two entries +-1 and z normal of
-    standard deviation sigma. The mean of (Phi rho^ - Phi rho*)² over new inputs, rho^ the minimiser of
-    mean (y - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(20 p)/N), falls like 1/N.
+    """Let Phi be the matrix of p features, bounded by 1, at N examples. Let y = Phi rho* + z be the targets, where rho*
+    has one or two nonzero entries +-1 and the noise z is normal with standard deviation sigma. Let rho^ minimise mean
+    (y - Phi rho)² + lambda |rho|_1 for lambda = 8 sigma sqrt(2 log(20 p)/N). The mean of (Phi rho^ - Phi rho*)² over
+    new inputs falls like 1/N.
     """
 
-    title = "The rate of the Lasso on sparse targets"
+    title = "The error of the Lasso on sparse targets falls like 1/N on new inputs"
     source = _LASSO
     stated = Kind.OWN
     population = SparseTargets(N=4096)
     relation = Rate("N", _EXAMPLES)
-    control = Control("like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
+    control = Control("the error falls like N^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = _ERROR
     unexplained = _DENSE
     trials = 128

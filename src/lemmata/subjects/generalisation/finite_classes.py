@@ -1,9 +1,9 @@
-"""Finite classes and codes: what the number of classifiers, or the length of their description, costs.
+"""Finite classes and codes: how the number of classifiers, or the length of their description, enters the error.
 
-This theory controls the gap between empirical and true error of all members of a class at once, by Hoeffding's
-inequality for one member and a union bound whose price is the logarithm of their number, or the bits that describe the
-member. It assumes independent rows and a class, or a code, that was fixed before them; it leaves unexplained why the
-networks that training finds should have short descriptions.
+This theory bounds the gap between empirical and true error for all members of a class at once. It uses Hoeffding's
+inequality for one member and a union bound over all members. The union bound costs the logarithm of their number, or
+the bits that describe the member. The theory assumes independent rows and a class, or a code, that was fixed before the
+rows. It does not explain why the networks that training finds should have short descriptions.
 """
 
 import equinox as eqx
@@ -39,12 +39,12 @@ _CLASSIFIERS = Integer(400, 2, 10_000, "classifiers")
 
 
 def _fixed(problem: FiniteClass) -> Hypothesis:
-    why = "errors do not tell how classifiers were found"
+    why = "errors do not show how the classifiers were found"
     return Hypothesis.unchecked("the class was fixed before the rows", why)
 
 
 def _probabilities(problem: FiniteClass) -> Hypothesis:
-    return Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "a probability")
+    return Hypothesis("the largest error", problem.errors.max(), "<=", 1.0, "an error is a probability")
 
 
 class RealisableClasses(Population[FiniteClass]):
@@ -61,7 +61,9 @@ class RealisableClasses(Population[FiniteClass]):
     def hypotheses(self, problem: FiniteClass) -> list[Hypothesis]:
         return [
             _probabilities(problem),
-            Hypothesis("the smallest error", problem.errors.min(), "==", 0.0, "the labels are realised by a member"),
+            Hypothesis(
+                "the smallest error", problem.errors.min(), "==", 0.0, "a member of the class realises the labels"
+            ),
             _fixed(problem),
         ]
 
@@ -140,8 +142,10 @@ class PrunedNetworks(Population[CodedNetworks]):
         weights = jnp.abs(jnp.concatenate([problem.hidden, problem.readout[..., None]], axis=-1))
         other = jnp.max(jnp.minimum(weights, jnp.abs(weights - 1)))
         return [
-            Hypothesis("weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no other words"),
-            Hypothesis.unchecked("the code was fixed before the rows", "it would have to be part of the description"),
+            Hypothesis(
+                "weights are -1, 0 or 1 (largest distance)", other, "==", 0.0, "the code has no word for other weights"
+            ),
+            Hypothesis.unchecked("the code was fixed before the rows", "otherwise the code is part of the description"),
         ]
 
 
@@ -151,15 +155,16 @@ def _wrong(problem: FiniteClass, key: Key[Array, ""]) -> Array:
 
 
 class FiniteClassDeviation(Claim[FiniteClass]):
-    """For a finite class H of classifiers and N independent rows, with probability at least 1 - delta,
+    """Let H be a finite class of classifiers, fixed before N independent rows are drawn. Let err_S(h) be the share of
+    the rows that h gets wrong, and let err_D(h) be the probability that h gets a new row wrong. With probability at
+    least 1 - delta,
 
-        sup_h |err_S(h) - err_D(h)| <= sqrt( log(2 |H| / delta) / (2 N) ),
+        sup_h |err_S(h) - err_D(h)| <= sqrt( log(2 |H| / delta) / (2 N) ).
 
-    err_S the share of the rows and err_D the probability of a row that h gets wrong; delta = 1/20. Labels need not
-    come from a member of H.
+    The labels need not come from a member of H. Here delta = 1/20.
     """
 
-    title = "All members of a finite class have empirical errors near their true ones"
+    title = "All members of a finite class have empirical errors near their true errors"
     source = Source("emergence2026", "Figure 7.3", note="the theorem of the finite class, with its constants")
     stated = Kind.THEOREM
     # Near one half an empirical error varies most.
@@ -172,9 +177,9 @@ class FiniteClassDeviation(Claim[FiniteClass]):
         rows=rows(100),
     )
     relation = AtMost(DELTA)
-    control = Control("three quarters of the radius suffice", lambda radius, problem: 0.75 * radius)
+    control = Control("three quarters of the radius are enough", lambda radius, problem: 0.75 * radius)
     controls = "the largest gap between empirical and true error in a class"
-    unexplained = "classes of which many members err on the same rows, where the gap is smaller; infinite classes"
+    unexplained = "classes in which many members err on the same rows, so that the gap is smaller; infinite classes"
 
     def predict(self, problem: FiniteClass) -> Array:
         return jnp.sqrt(jnp.log(2 * len(problem.errors) / DELTA) / (2 * problem.rows))
@@ -188,20 +193,21 @@ class FiniteClassDeviation(Claim[FiniteClass]):
 
 
 class ConsistentClassifiers(Claim[FiniteClass]):
-    """Where a finite class H has a member without error, with probability at least 1 - delta over N independent rows
-    every member that fits all rows has the true error
+    """Let H be a finite class of classifiers, fixed before N independent rows are drawn, and let one member of H never
+    err. Let err_D(h) be the probability that h gets a new row wrong. With probability at least 1 - delta, every member
+    h that fits all N rows satisfies
 
-        err_D(h) <= (log |H| + log(1/delta)) / N,   delta = 1/20:
+        err_D(h) <= (log |H| + log(1/delta)) / N,   delta = 1/20.
 
-    1/N where the general theorem has 1/sqrt(N).
+    The order is 1/N, whereas the theorem for general labels has the order 1/sqrt(N).
     """
 
-    title = "Members that fit all rows of a realisable problem err by 1/N"
+    title = "Members that fit all N rows of a realisable problem have an error of order 1/N"
     source = Source("emergence2026", "Figure 7.3", note="the faster dependence on N under realisability")
     stated = Kind.THEOREM
     population = RealisableClasses()
     relation = AtMost(DELTA)
-    control = Control("two thirds of the bound suffice", lambda bound, problem: bound * 2 / 3)
+    control = Control("two thirds of the bound are enough", lambda bound, problem: bound * 2 / 3)
     controls = "the error of a classifier that fits all rows"
     unexplained = "labels with noise; infinite classes"
     trivial = 1.0  # a classifier may err everywhere else
@@ -226,22 +232,24 @@ def _chosen(problem: CodedNetworks) -> Int[Array, "2"]:
 
 
 class DescriptionLength(Claim[CodedNetworks]):
-    """Let b(h) be the length in bits of the word for h in a prefix code that was fixed before N independent rows were
-    drawn. With probability at least 1 - delta, for all h at once,
+    """Fix a prefix code for classifiers before N independent rows are drawn, and let b(h) be the length in bits of the
+    word for a classifier h. Let err_S(h) be the share of the rows that h gets wrong, and let err_D(h) be the
+    probability that h gets a new row wrong. With probability at least 1 - delta, for all h at once,
 
         err_D(h) - err_S(h) <= sqrt( (b(h) ln 2 + ln(1/delta)) / (2 N) ),   delta = 1/20.
 
-    Of 600 pruned ReLU networks with weights -1, 0, 1, written with one bit for a weight 0 and two for others, the one
-    that errs least on the rows is judged, and the one whose bound is best.
+    The trials use 600 pruned ReLU networks with weights -1, 0, 1. The code has one bit for a weight 0 and two bits for
+    any other weight. The bound is tested on two of the networks: the one with the fewest errors on the rows and the one
+    with the smallest bound.
     """
 
-    title = "A short description that fits many rows generalises"
+    title = "A classifier with a short description that fits many rows generalises"
     source = Source("emergence2026", "Figure 7.4", note="Occam's principle, with a prefix code and constants")
     stated = Kind.THEOREM
     population = PrunedNetworks()
     relation = AtMost(DELTA)
     control = Control(
-        "the description costs nothing: sqrt(ln(1/delta)/2N)",
+        "the length of the description can be left out: sqrt(ln(1/delta)/2N)",
         lambda gap, problem: jnp.full(2, _gap_allowed(jnp.zeros(()), len(problem.rows))),
     )
     controls = "the true error of networks that were chosen by their errors on the rows"

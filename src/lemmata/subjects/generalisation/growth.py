@@ -1,8 +1,8 @@
 """How the number of labellings grows with the points: Sauer's lemma, products of classes, sign networks.
 
-This theory controls how many labellings of N points a class can produce, by the dimension of Vapnik and Chervonenkis or
-unit by unit through a network. It leaves unexplained networks that generalise from fewer rows than they have weights:
-there the count says nothing.
+This theory bounds how many labellings of N points a class can produce, by the VC dimension or unit by unit through a
+network. It does not explain networks that generalise from fewer rows than they have weights. For them the count gives
+no bound.
 """
 
 import itertools
@@ -37,23 +37,24 @@ def _sauer(points: int, dimension: int) -> float:
 
 
 class SauerShelah(Claim[SetSystem]):
-    """A family of labellings of N points that realises all labellings of no set of more than k points has at most
+    """Let a family of labellings of N points be given, and let k be the size of the largest set of points on which it
+    realises all labellings. Then the family has at most
 
         sum_{i<=k} binom(N, i)
 
-    members. Balls of radius k around one labelling attain it.
+    members. Balls of radius k around one labelling attain the bound.
     """
 
-    title = "The Sauer-Shelah lemma"
+    title = "The Sauer-Shelah lemma: a bound on the number of labellings"
     source = Source("emergence2026", "Lemma 7.9", note="for each set of points")
     population = SetSystems()
     relation = AtMost()
     control = Control(
-        "with k - 1 in place of k",
+        "k - 1 in place of k is enough",
         lambda count, problem: _sauer(problem.points, shattered_points(_members(problem), problem.points) - 1),
     )
     controls = "how many labellings a class of known dimension can produce"
-    unexplained = "which of them training finds"
+    unexplained = "which of the labellings training finds"
     traced = False
 
     def predict(self, problem: SetSystem) -> Array:
@@ -72,20 +73,20 @@ def _members(problem: SetSystem) -> np.ndarray:
 
 
 class SauerPolynomial(Claim[BinomialSum]):
-    """For N >= k >= 1
+    """Let N >= k >= 1 be whole numbers. Then
 
-        sum_{i<=k} binom(N, i) <= (e N / k)^k:
+        sum_{i<=k} binom(N, i) <= (e N / k)^k.
 
-    a class of dimension k labels N points in polynomially many ways.
+    So a class of dimension k labels N points in only polynomially many ways.
     """
 
-    title = "Binomial sums are at most (eN/k)^k"
+    title = "The sum of the binomial coefficients up to k is at most (eN/k)^k"
     source = Source("emergence2026", "Lemma 7.9", note="the polynomial form")
     population = BinomialSums()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = "the order at which labellings grow"
-    unexplained = "nothing: it is looser than the sum by about sqrt(2 pi k)"
+    unexplained = "nothing: the bound exceeds the sum by a factor of about sqrt(2 pi k)"
 
     def predict(self, problem: BinomialSum) -> Array:
         return (math.e * problem.points / problem.chosen) ** problem.chosen
@@ -116,19 +117,19 @@ def _growth(values: np.ndarray, rows: int) -> int:
 
 
 class ProductGrowth(Claim[ClassPair]):
-    """Let G_H(N) be the most patterns (h(x_1), ..., h(x_N)), h in H, on any N points. For the class H1 x H2 of pairs
-    x -> (h1(x), h2(x))
+    """For a class H of functions, let G_H(N) be the largest number of patterns (h(x_1), ..., h(x_N)) that functions h
+    in H produce on any N points. Let H1 x H2 be the class of pairs x -> (h1(x), h2(x)). Then
 
-        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N),
+        G_{H1 x H2}(N) <= G_{H1}(N) G_{H2}(N).
 
-    with equality where the same points are best for both.
+    Equality holds if the same points are best for both classes.
     """
 
-    title = "The growth of a product of classes"
+    title = "The growth function of a product of classes is at most the product"
     source = Source("emergence2026", "Lemma 7.12")
     population = ClassPairs()
     relation = AtMost()
-    control = Control("three quarters of the product", lambda product, problem: 0.75 * product)
+    control = Control("three quarters of the product are enough", lambda product, problem: 0.75 * product)
     controls = "how many patterns a layer of units produces"
     unexplained = "units that share weights, which produce fewer"
     traced = False
@@ -152,30 +153,32 @@ class ProductGrowth(Claim[ClassPair]):
 
 
 class SignNetworkGrowth(Claim[GeneralPoints]):
-    """A network of k sign units on d inputs and a sign unit on top, without thresholds, labels N points in at most
+    """Consider a network of k sign units on d inputs and a sign unit on top, all without thresholds. It labels N points
+    in at most
 
         C(N, d)^k C(N, k),   C(N, d) = 2 sum_{i<d} binom(N - 1, i),
 
-    ways: each unit of the first layer has C(N, d) patterns, and the last unit has at most C(N, k) on each combination
-    of them. Here d = 2 and k = 3, and all networks are counted.
+    ways. Each unit of the first layer has C(N, d) patterns, and the last unit has at most C(N, k) patterns on each
+    combination of them. The trials count all networks for d = 2 and k = 3.
     """
 
-    title = "Labellings of a sign network are counted unit by unit"
+    title = "A bound on the number of labellings of a sign network, unit by unit"
     source = Source("emergence2026", "Figure 7.9", note="with Cover's counts of the units")
     population = GeneralPositions(2, 28, 32, 0)
     relation = AtMost()
     control = Control(
-        "the first layer does not count: C(N, k)",
+        "the count of the last unit is enough: C(N, k)",
         lambda count, problem: float(cover_count(len(problem.points), _UNITS)),
-        loose="most combinations of a first and a last layer label the points alike: the product is far above",
+        loose="most combinations of a first and a last layer label the points alike, so the product is far above "
+        "the count",
     )
     controls = "how many labellings a network can produce"
-    unexplained = "how far the product is above the count; other activations"
+    unexplained = "how far the product is above the true number; other activations"
     traced = False
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
         n = len(problem.points)
-        return [Hypothesis("points", n, "<=", 60, "labellings are whole numbers of 64 bits")]
+        return [Hypothesis("number of points", n, "<=", 60, "a labelling is stored in 64 bits")]
 
     def predict(self, problem: GeneralPoints) -> Array:
         n, d = problem.points.shape
@@ -191,21 +194,21 @@ class SignNetworkGrowth(Claim[GeneralPoints]):
 
 
 class SignNetworkInThePlane(Claim[GeneralPoints]):
-    """A network of three sign units on two inputs and a sign unit on top, without thresholds, labels N points of the
-    plane, no two of them on a line through the origin, in exactly
+    """Consider a network of three sign units on two inputs and a sign unit on top, all without thresholds. Let N points
+    of the plane be given, no two of them on a line through the origin. The network labels them in exactly
 
         2 (N + binom(N, 3))
 
     ways. On the half circle of directions its label changes an odd number of times, once or three times, and every
-    choice of places occurs. The product of the units' counts is of the order N^5.
+    choice of places occurs. The product of the counts of the units is much larger, of the order N^5.
     """
 
-    title = "A small sign network labels far fewer ways than its units counted one by one"
+    title = "The exact number of labellings of a small sign network in the plane"
     source = Source("emergence2026", "Figure 7.9", note="an exact count beside the product")
     stated = Kind.OWN
     population = GeneralPositions(2, 10, 14, 0)
     relation = Equal()
-    control = Control("it changes at most once, 2 N", lambda count, problem: 2.0 * len(problem.points))
+    control = Control("the label changes at most once: 2 N", lambda count, problem: 2.0 * len(problem.points))
     controls = "how many labellings a network can produce"
     unexplained = "more units, more inputs"
     traced = False
@@ -220,22 +223,22 @@ class SignNetworkInThePlane(Claim[GeneralPoints]):
 
 
 class CountBelowParameters(Claim[SignArchitecture]):
-    """For a network of sign units without thresholds, with W weights in all, the product over units of Cover's count
-    C(N, inputs of the unit) bounds the number of labellings of N points. It is at least
+    """Consider a network of sign units without thresholds, with W weights in all. The product over units of Cover's
+    count C(N, inputs of the unit) bounds the number of labellings of N points. This product is at least
 
         2^min(N, W),
 
-    with equality for one unit: up to N = W rows it does not exclude a single labelling, and no bound on the error that
-    is built on it says anything before there are more rows than weights.
+    with equality for one unit. So for up to N = W rows the product does not exclude a single labelling. A bound on the
+    error that is built on it is empty until there are more rows than weights.
     """
 
-    title = "Counting labellings says nothing below as many rows as weights"
+    title = "Counting labellings gives no bound if there are at most as many rows as weights"
     source = Source("emergence2026", "Figure 7.10", note="the logarithm of the count, in bits")
     stated = Kind.OWN
     population = SignArchitectures()
     relation = AtLeast()
-    control = Control("with min(N, W) + 1", lambda bits, problem: bits + 1)
-    controls = "from how many rows on a count of labellings can bound an error"
+    control = Control("min(N, W) + 1 in place of min(N, W)", lambda bits, problem: bits + 1)
+    controls = "from how many rows a count of labellings can bound an error"
     unexplained = "why networks with more weights than rows generalise"
     traced = False
     trivial = 0.0  # there is one labelling at least

@@ -1,7 +1,8 @@
-"""Rademacher complexity of a layer of attention heads: how it grows with their number, by which norm is bounded.
+"""The Rademacher complexity of a layer of attention heads, and how it grows with their number.
 
-This theory controls linear readouts of fixed heads: the complexity is the mean length of signed sums of their outputs.
-It assumes heads that do not depend on the sample, and readouts in a ball; it leaves unexplained heads that are trained.
+This theory is about linear readouts of fixed heads. Their complexity is the mean length of signed sums of their
+outputs. How it grows depends on the norm that is bounded. The theory assumes heads that do not depend on the sample,
+and readouts in a ball. It does not explain heads that are trained.
 """
 
 import jax
@@ -31,20 +32,23 @@ def _of_first_heads(lengths: Float[Array, "m h"], power: int = 1) -> Float[Array
 
 
 class HeadComplexity(Claim[HeadOutputs]):
-    """The functions sum_h <w_h, A_h(x)>, |w_h| <= B, of h fixed attention heads have on n sequences the empirical
-    Rademacher complexity
+    """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
+    sum_h <w_h, A_h(x)> of several heads with |w_h| <= B for each head. On n sequences x_i their empirical Rademacher
+    complexity is
 
         sum_h (B/n) E |sum_i s_i A_h(x_i)|,
 
-    for independent signs s_i, which grows in proportion to h for heads that are alike.
+    where the s_i are independent random signs. For heads that are alike it grows in proportion to the number of heads.
     """
 
-    title = "Complexity of separately bounded heads is proportional to their number"
+    title = "The complexity of separately bounded heads is proportional to their number"
     source = Source("foundation2025", "(16)", note="with a bound for each head")
     stated = Kind.OWN
     population = RandomHeads()
     relation = Rate("h", _HEADS, margin=0.08)
-    control = Control("like the root of h", lambda exponent, problem: exponent - 0.5)
+    control = Control(
+        "the complexity grows like the root of the number of heads", lambda exponent, problem: exponent - 0.5
+    )
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "heads that learn the same thing; the dependence on depth"
     trials = 96
@@ -56,20 +60,23 @@ class HeadComplexity(Claim[HeadOutputs]):
 
 
 class JointHeadComplexity(Claim[HeadOutputs]):
-    """The functions sum_h <w_h, A_h(x)> of h fixed attention heads, with sum_h |w_h|² <= B² for all heads together,
-    have on n sequences the empirical Rademacher complexity
+    """Let A_h(x) be the output of attention head h on a sequence x, where the heads are fixed. Consider the functions
+    sum_h <w_h, A_h(x)> of several heads with sum_h |w_h|² <= B², a bound for all heads together. On n sequences x_i
+    their empirical Rademacher complexity is
 
         (B/n) E ( sum_h |sum_i s_i A_h(x_i)|² )^(1/2),
 
-    for independent signs s_i, which grows like the root of h for heads that are alike.
+    where the s_i are independent random signs. For heads that are alike it grows like the root of the number of heads.
     """
 
-    title = "Complexity of jointly bounded heads grows as the root of their number"
+    title = "The complexity of jointly bounded heads grows as the root of their number"
     source = Source("foundation2025", "(16)", note="the order in h, with a joint norm")
     population = RandomHeads()
     # one head's mean length is up to 0.8 of its root mean square, many heads' is not: 0.05 more between 1 and 16
     relation = Rate("h", _HEADS, margin=0.08)
-    control = Control("in proportion to h", lambda exponent, problem: exponent + 0.5)
+    control = Control(
+        "the complexity grows in proportion to the number of heads", lambda exponent, problem: exponent + 0.5
+    )
     controls = "the Rademacher complexity of a layer of attention heads"
     unexplained = "the dependence on depth"
     trials = 96

@@ -1,8 +1,8 @@
-"""The Lasso over universal features: how long its coefficients are, how well they fit, and their risk.
+"""The Lasso over universal features: the length of its coefficients, their fit, and their risk.
 
-This theory controls the l_1 norm and the risk of all coefficients whose objective is at most epsilon_opt above that of
-the representing coefficients rho*; it assumes a penalty lambda that outweighs misfit and noise. It leaves unexplained
-the smaller risk of sparse coefficients: rates below N^(-1/2).
+This theory bounds the l_1 norm and the risk of all coefficients whose objective is at most epsilon_opt above that of
+the representing coefficients rho*. It assumes a penalty lambda that outweighs misfit and noise. It does not explain the
+smaller risk of sparse coefficients, with rates below N^(-1/2).
 """
 
 import math
@@ -52,21 +52,22 @@ class AbstractEstimateClaim(Claim[FinitePopulation]):
 
 
 class LengthOfEstimates(AbstractEstimateClaim):
-    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N examples y = f + z with features phi in [0, 1] and noise
-    z, rho* fixed coefficients, C_F > 0. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf and
-    l(rho) <= l(rho*) + epsilon_opt, then
+    """Consider N examples with targets y = f + z, where f is the target function, z is noise and phi is the vector of
+    features in [0, 1]. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed
+    coefficients, and let C_F > 0. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf and l(rho) <= l(rho*) +
+    epsilon_opt, then
 
         |rho|_1 <= 4 |rho*|_1 + C_F + 4 epsilon_opt/lambda.
 
-    Along two equal features the objective is lambda |rho|_1, which needs the last term.
+    The last term is necessary: along the difference of two equal features the objective changes only by lambda |rho|_1.
     """
 
-    title = "Good objectives have short coefficients"
+    title = "Coefficients with a nearly minimal Lasso objective are short"
     source = Source("li2025incontext", "Lemma 2", "(37)", note="with the constants of (88)")
     control = Control(
         "epsilon_opt/(2 lambda) is enough",
         lambda bound, problem: bound - 7 / 2 * problem.excess / problem.penalty,
-        loose="the bound is loose by 4 at least: epsilon_opt/lambda would be enough on these estimates",
+        loose="the bound is loose by a factor of at least 4: epsilon_opt/lambda would be enough on these estimates",
     )
     expected = Status.VACUOUS
 
@@ -83,22 +84,24 @@ class LengthOfEstimates(AbstractEstimateClaim):
 
 
 class FitOfEstimates(AbstractEstimateClaim):
-    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N examples y = f + z with features phi and noise z, rho*
-    fixed coefficients, r = f - phi rho*. If l(rho) <= l(rho*) + epsilon_opt, then
+    """Consider N examples with targets y = f + z, where f is the target function, z is noise and phi is the vector of
+    features. Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 be the Lasso objective, let rho* be fixed coefficients,
+    and let r = f - phi rho* be their misfit. If l(rho) <= l(rho*) + epsilon_opt, then
 
         mean (y - phi rho)² <= mean z² + mean r² + 2 mean z r + lambda |rho*|_1 + epsilon_opt.
 
-    The misfit of rho* and the penalty on it are the price of coefficients that are short.
+    So short coefficients cost the misfit of rho* and the penalty on rho*.
     """
 
-    title = "The fit of coefficients with a good objective"
+    title = "The fit of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "(90)", note="proof of Lemma 2")
     control = Control(
         "half of the bound is enough",
         lambda bound, problem: bound / 2,
-        loose="estimates of a good objective fit better than rho* does: the first one never needs half of the bound",
+        loose="estimates with a good objective fit better than rho* does: the first estimate never needs half of "
+        "the bound",
     )
-    trivial = "coefficients of any length fit as badly as they like"
+    trivial = "coefficients of any length can fit arbitrarily badly"
 
     def predict(self, problem: FinitePopulation) -> Array:
         misfit, noise = problem.misfit[problem.chosen], problem.noise
@@ -110,26 +113,27 @@ class FitOfEstimates(AbstractEstimateClaim):
 
 
 class RiskOfEstimates(AbstractEstimateClaim):
-    """Let l(rho) = mean (y - phi rho)² + lambda |rho|_1 over N independent examples y = f + z, n + 1 features phi in
-    [0, 1] and normal noise z of standard deviation sigma, rho* fixed coefficients, epsilon = sup |f - phi rho*|. At a
-    penalty lambda >= 4 epsilon²/C_F + 16 sigma sqrt(2 u/N), with probability at least 0.9, for every rho with
-    l(rho) <= l(rho*) + epsilon_opt,
+    """Consider N independent examples with targets y = f + z, where f is the target function, z is normal noise with
+    standard deviation sigma and phi is the vector of n + 1 features in [0, 1]. Let l(rho) = mean (y - phi rho)² +
+    lambda |rho|_1 be the Lasso objective, let rho* be fixed coefficients, and let epsilon = sup |f - phi rho*|. Let C_F
+    be the Barron parameter of the class of f, and let u = log(((n+1)(n+6) + 4)/0.1). Let the penalty satisfy lambda >=
+    4 epsilon²/C_F + 16 sigma sqrt(2 u/N). With probability at least 0.9, every rho with l(rho) <= l(rho*) + epsilon_opt
+    satisfies
 
         E (phi rho - f)² <= epsilon² + sigma epsilon sqrt(8 u/N) + lambda |rho*|_1 + epsilon_opt + D(|rho - rho*|_1),
 
-    |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D is the bound of the uniform deviation of fit and
-    risk, C_F the Barron parameter of the class of f and u = log(((n+1)(n+6) + 4)/0.1). The bound is beyond the risk
-    of the best constant until N is of the order of C_F^4.
+    and |rho - rho*|_1 <= 5 |rho*|_1 + C_F + 4 epsilon_opt/lambda, where D is the bound on the uniform deviation between
+    fit and risk. The bound exceeds the risk of the best constant until N is of the order of C_F^4.
     """
 
-    title = "The risk of coefficients with a good objective"
+    title = "The risk of coefficients with a nearly minimal Lasso objective"
     source = Source("li2025incontext", "Lemma 2", "(36)", note="with constants")
     population = FinitePopulations(least=likely_penalty)
     relation = AtMost(DELTA)
     control = Control(
         "the risk is at most epsilon²/N + epsilon_opt",
         lambda bound, problem: problem.discretisation**2 / problem.examples + problem.excess,
-        loose="the bound is thousands of times the risk: no near control is refuted",
+        loose="the bound is thousands of times the risk, so no near control can be refuted",
     )
     expected = Status.VACUOUS
 

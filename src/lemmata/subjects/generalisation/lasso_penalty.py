@@ -1,8 +1,9 @@
-"""The penalty of the theory: what its terms are for in the proof of Theorem 1.
+"""The penalty of the theory, and the purpose of its terms in the proof of Theorem 1.
 
-This theory controls the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F,
-where h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L: it is large enough for short coefficients and
-small enough to cost no more than e. It assumes nothing but positive numbers; it leaves unexplained the constants.
+This theory is about the penalty of the Lasso, lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F,
+where h = sqrt(log N/N) and e = h C_F (C_F + sigma) + epsilon² + n C_F²/L. The penalty is large enough for short
+coefficients, and small enough to cost no more than e. The theory assumes only positive numbers. It does not explain the
+constants.
 """
 
 import abc
@@ -81,29 +82,29 @@ class LognormalScales(Population[Scales]):
         return Scales(cost, cost * noise / 100, cost * misfit / 100, setting["N"], setting["L"], setting["n"])
 
     def hypotheses(self, problem: Scales) -> list[Hypothesis]:
-        return [Hypothesis("C_F is positive", problem.cost, ">", 0.0, "its powers")]
+        return [Hypothesis("C_F is positive", problem.cost, ">", 0.0, "the bound has negative powers of it")]
 
 
 _INVERSE_SCALES = (1.0, 8.0, 64.0, 512.0)
 
 
 class PenaltyIsAffordable(Claim[Scales]):
-    """Let h = sqrt(log N/N) for N examples, C_F > 0 the Barron parameter, sigma the noise, epsilon the misfit of n
-    features, L the number of layers, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L and
-    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F. The penalty on coefficients of length C_F
-    costs no more than the other terms of the risk:
+    """Let h = sqrt(log N/N), where N is the number of examples. Let C_F > 0 be the Barron parameter, and let sigma be
+    the standard deviation of the noise. Let epsilon be the misfit of n features, and let L be the number of layers. Let
+    e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F +
+    sigma) + epsilon²/C_F. The penalty on coefficients of length C_F costs no more than the other terms of the risk:
 
         lambda C_F <= h C_F²/3 + 2 e/3 + h C_F (C_F + sigma) + epsilon².
 
-    This is Young's inequality for h^(1/3) C_F^(2/3) e^(2/3), an equality where e = h C_F².
+    This is Young's inequality for h^(1/3) C_F^(2/3) e^(2/3). Equality holds if e = h C_F².
     """
 
-    title = "The penalty costs no more than the accuracy"
+    title = "The penalty of the Lasso costs no more than the other terms of the risk"
     source = Source("li2025incontext", "(62)", "(64)", note="proof of Theorem 1, with constants")
     population = LognormalScales()
     relation = AtMost()
     control = Control(
-        "h C_F²/4 in the place of h C_F²/3 is enough",
+        "h C_F²/4 in place of h C_F²/3 is enough",
         lambda bound, problem: bound - problem.order * problem.cost**2 / 12,
     )
     controls = "the penalty of the Lasso"
@@ -124,7 +125,7 @@ class AbstractSquareClaim(Claim[Scales]):
 
     population = LognormalScales()
     relation = Rate("1/unit", _INVERSE_SCALES, upper=True)
-    control = Control("the bound falls against lambda²", lambda exponent, problem: exponent - 0.5)
+    control = Control("the bound falls relative to lambda²", lambda exponent, problem: exponent - 0.5)
     controls = "the penalty of the Lasso"
     unexplained = "its constants"
     trials = 128
@@ -143,16 +144,17 @@ class AbstractSquareClaim(Claim[Scales]):
 
 
 class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
-    """As printed, with a misprint: lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0, where
-    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L
-    and h = sqrt(log N/N) for N examples, n features, L layers, the Barron parameter C_F, the noise sigma and the misfit
-    epsilon of the features.
+    """The source prints, with a misprint, lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(2/3), for a constant c > 0. Here h
+    = sqrt(log N/N), where N is the number of examples. The number of features is n, the number of layers is L, and the
+    Barron parameter is C_F. The standard deviation of the noise is sigma, and the misfit of the features is epsilon.
+    The accuracy is e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and the penalty is lambda = h^(1/3) C_F^(-1/3)
+    e^(2/3) + h (C_F + sigma) + epsilon²/C_F.
 
-    The two sides have different units: where f and the noise are small the right side is much larger. The inequality
-    (65), for which this is given as a reason, has the right power, 4/3.
+    The two sides have different units, so the right side is much larger if f and the noise are small. The inequality
+    (65), which the printed line should justify, has the right power, 4/3.
     """
 
-    title = "The square of the penalty, as printed"
+    title = "A lower bound on the squared Lasso penalty, as printed, with a misprint"
     source = Source("li2025incontext", "(65), reason of step (a)", note="proof of Theorem 1")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
@@ -171,13 +173,14 @@ class SquareOfThePenaltyAsPrinted(AbstractSquareClaim):
 
 
 class SquareOfThePenalty(AbstractSquareClaim):
-    """lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a constant c > 0, which is the square of its first term:
-    lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h (C_F + sigma) + epsilon²/C_F, e = h C_F (C_F + sigma) + epsilon² + n C_F²/L
-    and h = sqrt(log N/N) for N examples, n features, L layers, the Barron parameter C_F, the noise sigma and the misfit
-    epsilon of the features.
+    """Let h = sqrt(log N/N), where N is the number of examples. Let n be the number of features, L the number of
+    layers, C_F the Barron parameter, sigma the standard deviation of the noise, and epsilon the misfit of the features.
+    Let e = h C_F (C_F + sigma) + epsilon² + n C_F²/L, and let the penalty be lambda = h^(1/3) C_F^(-1/3) e^(2/3) + h
+    (C_F + sigma) + epsilon²/C_F. Then lambda² >= c (log N/N)^(1/3) C_F^(-2/3) e^(4/3), for a constant c > 0. The right
+    side, without c, is the square of the first term of lambda.
     """
 
-    title = "The square of the penalty"
+    title = "A lower bound on the squared Lasso penalty"
     source = Source("li2025incontext", "(65)", "(65), reason of step (a)", note="proof of Theorem 1, corrected")
     corrects = SquareOfThePenaltyAsPrinted
 

@@ -1,8 +1,8 @@
 """Learning curves: the held-out error of kernel ridge regression, predicted from eigenvalues and targets alone.
 
-This theory controls the mean squared error on new rows of a table, when a random part of its rows trains. It assumes
-that the part is free from the eigenvectors of the Gram matrix; it leaves unexplained rows of very large leverage, and
-shifts between the table and the world.
+This theory predicts the mean squared error on new rows of a table if a random part of its rows is used for training. It
+assumes that this part is independent of the eigenvectors of the Gram matrix. It does not explain rows of very large
+leverage, or differences between the table and the data in use.
 """
 
 import equinox as eqx
@@ -48,26 +48,28 @@ def _infinite_population(error: Array, problem: Regression) -> Array:
 
 
 class LearningCurveEstimate(Claim[Regression]):
-    """Kernel ridge regression that trains on n = N // 2 of N rows, chosen at random, has the mean squared error
+    """Let A be the Gram matrix of N rows and y their targets. Train kernel ridge regression on n = N // 2 of the rows,
+    chosen at random. Its mean squared error on the other rows is
 
         n |(A + mu)^-1 y|² / ( [tr (A + mu)^-1]² - (1 - n/N) N tr (A + mu)^-2 )
 
-    on the others, up to O(1/n), where A is the Gram matrix of all N rows, y their targets, and mu solves
+    up to O(1/n), where mu solves
 
         ridge tr (A + mu)^-1 = n - tr A (A + mu)^-1.
 
-    Training and held-out rows of a problem are pooled for it. For N >> n it is the eigenlearning estimate.
+    On your data, the training and held-out rows are pooled for this. If N is much larger than n, this is the
+    eigenlearning estimate.
 
-    O(1/n) needs a ridge and noise. The sign of the difference depends on the problem: kernel, ridge, noise, number of
-    rows. Where a smooth kernel nearly interpolates, the estimate is too low: on 120 rows with the RBF kernel the
-    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1); the settings
-    stay clear of both.
+    The error term O(1/n) needs a ridge and noise. Its sign depends on the kernel, the ridge, the noise and the number
+    of rows. If a smooth kernel nearly interpolates, the estimate is too low. On 120 rows with the RBF kernel, the
+    measured mean is 41 % above it at ridge 0.001 (noise 0.5), and 25 % above it without noise (ridge 0.1). The settings
+    exclude both cases.
     """
 
-    title = "The learning curve from eigenvalues and targets"
+    title = "The learning curve of kernel ridge regression from eigenvalues and targets"
     source = Source("simon2023eigenlearning", "Section 4", note="in the form for a finite set of rows")
     population = KernelRegressions(
-        Integer(60, 60, 300, "rows that train, as many as are held out"),
+        Integer(60, 60, 300, "training rows, as many as held-out rows"),
         held_out=1,
         ridge=Real(0.1, 0.03, 1.0, "ridge on the diagonal"),
         noise=Real(0.5, 0.2, 5.0, "standard deviation of the noise"),
@@ -80,7 +82,9 @@ class LearningCurveEstimate(Claim[Regression]):
     relation = EqualInMean(margin=4 / 60, resolution=0.03)
     control = Control("no correction is needed for the finite number of rows", _infinite_population)
     controls = "the mean held-out squared error of kernel ridge regression"
-    unexplained = "near-interpolating fits of smooth kernels; rows of very large leverage; rows from elsewhere"
+    unexplained = (
+        "fits of smooth kernels that nearly interpolate; rows of very large leverage; rows from another distribution"
+    )
     trials = 100
     traced = False
 
@@ -88,10 +92,16 @@ class LearningCurveEstimate(Claim[Regression]):
         matrix, _ = pooled(problem)
         values, diagonal = jnp.linalg.eigvalsh(matrix), jnp.diagonal(matrix)
         share = diagonal.max() / diagonal.sum()
-        alone = "a row that carries a mode alone is not free from the eigenvectors"
+        alone = "a row that carries a mode alone is not independent of the eigenvectors"
         return [
-            Hypothesis("rows that train", len(values) // 2, ">=", 10, "an estimate up to O(1/n)"),
-            Hypothesis("the ridge stands above rounding", problem.ridge, ">", rounding_floor(values), "a unique fit"),
+            Hypothesis("training rows", len(values) // 2, ">=", 10, "the estimate has an error of O(1/n)"),
+            Hypothesis(
+                "the ridge is above the rounding error",
+                problem.ridge,
+                ">",
+                rounding_floor(values),
+                "then the fit is unique",
+            ),
             Hypothesis("no row dominates (largest share of the trace)", share, "<=", 0.25, alone),
             Hypothesis.unchecked("the fit is not near interpolation", "no threshold for ridge and noise is known"),
             Hypothesis.unchecked("rows are exchangeable", "pooled rows do not show a shift between them"),

@@ -1,7 +1,7 @@
-"""Leave-one-out: n refits for the price of one.
+"""Leave-one-out: n refits at the cost of one.
 
-This theory controls the error of kernel ridge regression on a row that was left out, exactly. It assumes squared loss
-and the same ridge in every refit; it leaves unexplained how far leave-one-out is from the error on new data.
+This theory gives the exact error of kernel ridge regression on a row that was left out. It assumes squared loss and the
+same ridge in every refit. It does not explain how far the leave-one-out error is from the error on new data.
 """
 
 import jax.numpy as jnp
@@ -38,22 +38,22 @@ def _averaged(residuals: Array, problem: Regression) -> Array:
 
 
 class LeaveOneOutIdentity(Claim[Regression]):
-    """The residual at row i of kernel ridge regression on the other n - 1 rows, with the n x n Gram matrix K and
-    targets y, is
+    """Let K be the n x n Gram matrix of the training rows x_i, and let y be their targets. Let f_(-i) be the kernel
+    ridge regression on the other n - 1 rows. Its residual at row i is exactly
 
         y_i - f_(-i)(x_i) = [(K + ridge I)^-1 y]_i / [(K + ridge I)^-1]_ii
 
-    exactly, with the same ridge on the diagonal in every fit. On large problems the first 20 rows are refitted.
+    if every fit has the same ridge on the diagonal. On large problems the first 20 rows are left out in turn.
     """
 
-    title = "Leave-one-out residuals in closed form"
+    title = "The leave-one-out residuals of kernel ridge regression in closed form"
     source = Source("wahba1990", "Theorem 4.2.1", note="the leaving-out-one lemma")
     population = KernelRegressions(
         Integer(20, 3, 300, "training rows"), noise=Real(0.5, 0.0, 100.0, "standard deviation of the noise")
     )
     # a residual is a sum over all rows that cancels: where it happens to be small it has the error of the largest
     relation = Equal(block=2)
-    control = Control("the mean of the diagonal may stand for each of its entries", _averaged)
+    control = Control("the mean of the diagonal can replace each of its entries", _averaged)
     controls = "the error on each row when it is left out of the fit"
     unexplained = "how far leave-one-out is from the error on new data"
     traced = False

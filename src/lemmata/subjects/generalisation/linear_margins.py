@@ -1,7 +1,8 @@
-"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what it says on new rows.
+"""Margins of linear rules: how many rows can be labelled in every way with a margin, and what follows for new rows.
 
-This theory controls linear rules by their length, that of the rows and a margin, and never by the dimension. It assumes
-that the margin is fixed before the rows; it leaves unexplained rules without a margin, on which the bound is vacuous.
+This theory bounds the error of linear rules by their length, the length of the rows and a margin, without the
+dimension. It assumes that the margin is fixed before the rows. It does not explain rules without a margin, for which
+the bound is vacuous.
 """
 
 import itertools
@@ -28,17 +29,18 @@ def _chance(problem: MarginRows) -> Array:
 
 
 class LinearMarginBound(Claim[MarginRows]):
-    """Linear rules w with |w| <= L on rows of length at most R, the margin loss min(1, max(0, 1 - y <w, x> / gamma)),
-    which is 1 at least where the sign of <w, x> is wrong. With probability at least 1 - delta over n independent rows,
-    for every such w, its expectation is at most its mean over the rows plus
+    """Consider linear rules w with |w| <= L on n independent rows x with labels y, where R bounds the length of a row.
+    Let the margin loss be min(1, max(0, 1 - y <w, x> / gamma)), which is at least 1 if the sign of <w, x> is wrong.
+    With probability at least 1 - delta, for every such w, the expected margin loss is at most its mean over the rows
+    plus
 
         2 L R / (gamma sqrt(n)) + sqrt( ln(1/delta) / (2n) ).
 
-    Measured is the expectation less the mean, for w along sum_i y_i x_i, with L = R = 1 and delta = 0.05; half of the
-    labellings mean nothing.
+    The trials measure the expectation minus the mean for w along sum_i y_i x_i, with L = R = 1 and delta = 0.05. In
+    half of the trials the labels are random.
     """
 
-    title = "The margin bound of linear rules"
+    title = "The margin bound for linear rules of bounded length"
     source = Source("mohri2018", "Corollary 5.11", note="for the margin loss itself")
     population = SphericalMarginRows()
     relation = AtMost(delta=0.05)
@@ -46,7 +48,7 @@ class LinearMarginBound(Claim[MarginRows]):
         "a quarter of the complexity is enough", lambda value, problem: _complexity(problem) / 4 + _chance(problem)
     )
     controls = "the error of linear rules of bounded length on new rows, in any dimension"
-    unexplained = "margins below 2 L R/sqrt(n), for which it is vacuous"
+    unexplained = "margins below 2 L R/sqrt(n), for which the bound is vacuous"
     traced = False  # problems are NumPy's
     trivial = 1.0  # losses lie between 0 and 1
 
@@ -75,14 +77,15 @@ def margins_of_labellings(x: np.ndarray) -> np.ndarray:
 
 
 class FatShattering(Claim[LabelledPoints]):
-    """n orthonormal points are shattered by linear functions of unit length at the margin
+    """Let x_1, ..., x_n be orthonormal points. Linear functions of unit length shatter them at the margin
 
         n^(-1/2)
 
-    exactly: every labelling has one with that margin, w = n^(-1/2) sum_i s_i x_i, and none has a larger one.
+    and at no larger one. Every labelling s has a linear function with this margin, w = n^(-1/2) sum_i s_i x_i, and no
+    labelling has a larger margin.
     """
 
-    title = "Orthonormal points are shattered at a margin of one over the root of their number"
+    title = "Linear functions shatter n orthonormal points exactly at the margin n^(-1/2)"
     source = _SHATTERING
     population = OrthogonalPoints()
     relation = Equal()
@@ -104,18 +107,20 @@ class FatShattering(Claim[LabelledPoints]):
 
 
 class FatShatteringRadius(Claim[LabelledPoints]):
-    """No n points of length at most R are shattered by linear functions of unit length at a margin above
+    """Let n points have length at most R, in any dimension. Linear functions of unit length do not shatter them at a
+    margin above
 
-        R / sqrt(n):
+        R / sqrt(n),
 
-    some labelling has no larger margin, in any dimension. Half of the points are orthogonal, where it is attained.
+    that is, some labelling has no larger margin. In half of the trials the points are orthogonal, and then the bound is
+    attained.
     """
 
-    title = "Points in a ball are shattered at no larger margin"
+    title = "An upper bound on the margin at which linear functions shatter points in a ball"
     source = _SHATTERING
     population = OrthogonalPoints(generic=0.5, unit=False)
     relation = AtMost()
-    control = Control("none above R / (1.05 sqrt(n))", lambda value, problem: value / 1.05)
+    control = Control("no margin is above R / (1.05 sqrt(n))", lambda value, problem: value / 1.05)
     controls = "the smallest margin over all labellings"
     unexplained = "functions that are not linear"
     traced = False  # programmes over all labellings are SciPy's

@@ -1,10 +1,11 @@
-"""Maxima and sums of noise in the proof of Lemma 6: what they are along numbers of features and of examples.
+"""Maxima and sums of noise in the proof of Lemma 6, as functions of the numbers of features and examples.
 
-This theory controls the correlation of noise with the worst of n features, and with the misfit of rho*; it assumes
-independent noise with normal tails. It leaves unexplained where the maximum stops to grow.
+This theory is about the correlation of noise with the worst of n features, and with the misfit of rho*. It assumes
+independent noise with normal tails. It does not explain where the growth of the maximum stops.
 
-The source bounds the maximum over n features by sqrt(log N/N). It grows like sqrt(log n/N), until n features exhaust
-what ramps in d dimensions can do on N points: the hidden constant depends on d, or n is at most a power of N.
+The source bounds the maximum over n features by sqrt(log N/N). The maximum grows like sqrt(log n/N), until n features
+exhaust the patterns that ramps in d dimensions have on N points. So the hidden constant depends on d, or n is at most a
+power of N.
 """
 
 import jax.numpy as jnp
@@ -20,21 +21,25 @@ _FEATURES = (64.0, 256.0, 1024.0, 4096.0)
 
 
 class MaximumOverFeatures(Claim[NoiseOnFeatures]):
-    """For n features phi in [0, 1] and independent normal noise z of standard deviation sigma at N examples,
+    """Let phi be n features in [0, 1], and let z be independent normal noise with standard deviation sigma at N
+    examples x_i. Then
 
-        |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)):
+        |(1/N) sum_i z_i phi(x_i)|_inf = O(sigma sqrt(log(2(n+1))/N)).
 
-    over sqrt(log(2(n+1))) it does not grow with n, while n rises from 64 to 4096 at N = 32 points on the sphere of 16
-    dimensions; without the logarithm it grows.
+    The trials divide the left side by sqrt(log(2(n+1))) and check that the quotient does not grow with n, for n from 64
+    to 4096 at N = 32 points on the sphere in 16 dimensions. Without the logarithm it would grow.
     """
 
-    title = "The noise along the worst of n features"
+    title = "The correlation of noise with the worst of n features grows like sqrt(log n)"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, the maximum over features")
     population = SpherePoints()
     relation = Rate("n", _FEATURES, upper=True, margin=0.03, resolution=0.03)
-    control = Control("it falls with the number of features", lambda exponent, problem: exponent - 0.2)
+    control = Control(
+        "the correlation, divided by the root of the logarithm, falls with the number of features",
+        lambda exponent, problem: exponent - 0.2,
+    )
     controls = "the largest correlation of the noise with a feature"
-    unexplained = "where it stops to grow: ramps in d dimensions have limited patterns on N points"
+    unexplained = "where the growth stops: ramps in d dimensions have a limited number of patterns on N points"
     trials = 96
     predict = 0.0
 
@@ -50,7 +55,7 @@ class AbstractNoiseSumClaim(Claim[NoiseOnMisfit]):
 
     population = BoundedMisfits()
     relation = Rate("N", _EXAMPLES, margin=0.1)
-    control = Control("like 1/N", lambda exponent, problem: exponent - 0.5)
+    control = Control("the term falls like 1/N", lambda exponent, problem: exponent - 0.5)
     controls = "the noise in the fit"
     unexplained = "the constant"
     trials = 64
@@ -64,12 +69,13 @@ def _mean_sum(problem: NoiseOnMisfit, rung: float) -> Array:
 
 
 class NoiseSumAsPrinted(AbstractNoiseSumClaim):
-    """As printed, with a misprint: for independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho
-    of coefficients rho of features phi, the term E_3 = 2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit
-    minus risk is O(sqrt(log N/N)). The bound (96) puts in the factor 1/N, which the definition in (91) lacks.
+    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
+    the target, phi_i are the features and rho the coefficients. The source states, with a misprint, that the term E_3 =
+    2 |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk is O(sqrt(log N/N)). The bound (96)
+    includes the factor 1/N, which the definition in (91) lacks.
     """
 
-    title = "The third term of the decomposition, as printed"
+    title = "The noise term of fit minus risk, as printed, with a misprint"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6, with the term that (91) defines")
     passage = Passage(
         "004_53e1e75f8b75373c.txt",
@@ -87,12 +93,12 @@ class NoiseSumAsPrinted(AbstractNoiseSumClaim):
 
 
 class NoiseSum(AbstractNoiseSumClaim):
-    """For independent normal noise z at N examples and a bounded misfit f(x_i) - phi_i rho of coefficients rho of
-    features phi, the term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)| of the decomposition of fit minus risk falls
-    like N^(-1/2).
+    """Let z be independent normal noise at N examples x_i, and let f(x_i) - phi_i rho be a bounded misfit, where f is
+    the target, phi_i are the features and rho the coefficients. The term E_3 = (2/N) |sum_i z_i (f(x_i) - phi_i rho)|
+    of the decomposition of fit minus risk falls like N^(-1/2).
     """
 
-    title = "The third term of the decomposition"
+    title = "The noise term of fit minus risk falls like N^(-1/2)"
     source = Source("li2025incontext", "(91)", "(96)", note="proof of Lemma 6, with the factor 1/N that (91) lacks")
     corrects = NoiseSumAsPrinted
 

@@ -1,8 +1,8 @@
-"""Labels that mean nothing: what nobody can learn from them, what fitting them measures, who can memorise them.
+"""Random labels: nobody can learn from them, and fitting them measures the complexity of a class.
 
-This theory controls errors where labels are random: no learner predicts those that it has not seen, the best fit to
-them is the Rademacher complexity, and a network with twice as many weights as rows fits any. It leaves unexplained why
-networks that can memorise do generalise from labels with a meaning.
+This theory is about errors on random labels. No learner predicts labels that it has not seen. The best fit to random
+labels gives the Rademacher complexity. A network with twice as many weights as rows fits any labels. The theory does
+not explain why networks that can memorise generalise from meaningful labels.
 """
 
 import itertools
@@ -48,23 +48,25 @@ def _unseen(problem: Lunch) -> Array:
 
 
 class NoFreeLunch(Claim[Lunch]):
-    """Over uniformly random labels of 2 m points and m draws from them with replacement, a learner that repeats the
-    labels it has seen has the expected error
+    """Draw uniformly random labels for 2 m points, and draw m of the points with replacement for training. Let a
+    learner repeat the labels that it has seen. Its expected error over the 2 m points is
 
         (1/2) (1 - 1/(2 m))^m
 
-    over the 2 m points, whatever it says about the others: between 1/4 and e^(-1/2)/2 = 0.303, which it approaches.
-    Some labelling is at least as bad as the mean over all.
+    whatever it predicts at the other points. This error lies between 1/4 and its limit e^(-1/2)/2 = 0.303 for large m.
+    Some labelling has at least this error, because it is the mean over all labellings.
     """
 
-    title = "Consistent learners all err alike on random labels"
+    title = "The expected error of every consistent learner on random labels"
     source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, exactly")
     stated = Kind.OWN
     population = Learners(consistent=1.0)
     relation = Equal()
-    control = Control("as after 2 m draws, (1/2)(1 - 1/(2 m))^(2 m)", lambda error, problem: 2 * error**2)
-    controls = "the error of consistent learners where every labelling is possible"
-    unexplained = "labels of which some are likelier than others"
+    control = Control(
+        "the error is that after 2 m draws: (1/2)(1 - 1/(2 m))^(2 m)", lambda error, problem: 2 * error**2
+    )
+    controls = "the error of consistent learners if every labelling is possible"
+    unexplained = "labellings that are not equally likely"
 
     def predict(self, problem: Lunch) -> Array:
         return _unseen(problem)
@@ -74,22 +76,22 @@ class NoFreeLunch(Claim[Lunch]):
 
 
 class NoFreeLunchForAnyLearner(Claim[Lunch]):
-    """Over uniformly random labels of 2 m points and m draws from them with replacement, every learner has an expected
-    error of at least
+    """Draw uniformly random labels for 2 m points, and draw m of the points with replacement for training. Every
+    learner has an expected error over the 2 m points of at least
 
         (1/2) (1 - 1/(2 m))^m >= 1/4
 
-    over the 2 m points: labels that were not seen are a coin toss. Learners that repeat what they have seen attain it.
+    because an unseen label is a coin toss. Learners that repeat the labels that they have seen attain the bound.
     """
 
-    title = "No learner errs less than by the labels that it has not seen"
+    title = "A lower bound on the expected error of any learner on random labels"
     source = Source("emergence2026", "Figure 7.11", note="the mean over labellings of a shattered set, for any learner")
     stated = Kind.OWN
     population = Learners()
     relation = AtLeast()
-    control = Control("a twentieth more", lambda error, problem: 1.05 * error)
-    controls = "the error of any learner where every labelling is possible"
-    unexplained = "labels of which some are likelier than others"
+    control = Control("the error is at least a twentieth larger", lambda error, problem: 1.05 * error)
+    controls = "the error of any learner if every labelling is possible"
+    unexplained = "labellings that are not equally likely"
     trivial = 0.0  # an error is not negative
 
     def predict(self, problem: Lunch) -> Array:
@@ -100,19 +102,20 @@ class NoFreeLunchForAnyLearner(Claim[Lunch]):
 
 
 class RandomLabelIdentity(Claim[SignClass]):
-    """For classifiers h with answers -1 and 1 on N rows and labels s_i of fair coins, the empirical Rademacher
-    complexity and the least training error on random labels are one number:
+    """Let classifiers h have answers -1 and 1 on N rows x_i, and let the labels s_i be independent fair coins. Let
+    err(h, s) be the share of rows where h disagrees with s. The empirical Rademacher complexity follows from the least
+    training error on random labels:
 
         E max_h (1/N) sum_i s_i h(x_i) = 1 - 2 E min_h err(h, s).
     """
 
-    title = "Fitting random labels measures the Rademacher complexity"
+    title = "The least training error on random labels gives the Rademacher complexity"
     source = Source("emergence2026", "Figure 7.12", note="as a training error")
     population = SignClasses()
     relation = Equal()
-    control = Control("without the factor 2: 1 - E min err", lambda value, problem: (1 + value) / 2)
+    control = Control("the factor 2 can be left out: 1 - E min err", lambda value, problem: (1 + value) / 2)
     controls = "the Rademacher complexity of a class of classifiers"
-    unexplained = "training that does not find the least error, which only bounds the complexity from below"
+    unexplained = "training that does not find the least error, which bounds the complexity only from below"
 
     def predict(self, problem: SignClass) -> Array:
         labels = _signs(problem.answers.shape[1])
@@ -152,16 +155,16 @@ def _answers(problem: Memorised, network: tuple[Array, Array]) -> Array:
 
 
 class MemorisingNetwork(Claim[Memorised]):
-    """For N rows x_i in d dimensions with different projections <a, x_i>, and any targets y_i, there are thresholds b_j
-    and weights w_j, j = 1, ..., N, with
+    """Let N rows x_i in d dimensions have different projections <a, x_i> on a direction a, and let y_i be any targets.
+    There are thresholds b_j and weights w_j, j = 1, ..., N, with
 
-        sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i:
+        sum_j w_j max(<a, x_i> - b_j, 0) = y_i   for all i.
 
-    a ReLU network with one hidden layer and 2 N + d weights memorises anything. The weights grow with one over the gaps
-    between projections.
+    So a ReLU network with one hidden layer and 2 N + d weights memorises any targets. The weights grow like one over
+    the gaps between projections.
     """
 
-    title = "Two weights a row memorise any targets"
+    title = "A ReLU network with two weights per row memorises any targets"
     source = Source("zhang2017", "Theorem 1", note="by the construction of the proof")
     population = Drawn(
         Memorised,
@@ -174,11 +177,11 @@ class MemorisingNetwork(Claim[Memorised]):
     )
     relation = Equal(block=1)
     control = Control(
-        "with half as many units: every second row",
+        "half as many units are enough, built from every second row",
         lambda targets, problem: _answers(problem, _fitted(problem, 2)),
     )
-    controls = "whether a network can fit targets without meaning"
-    unexplained = "whether training finds it; what it says about other rows"
+    controls = "whether a network can fit random targets"
+    unexplained = "whether training finds the network; what it predicts on other rows"
 
     def predict(self, problem: Memorised) -> Float[Array, " n"]:
         return problem.y
@@ -194,21 +197,21 @@ class MemorisingNetwork(Claim[Memorised]):
 
 
 class ChanceOnRandomLabels(Claim[Rows]):
-    """A ReLU network with one wide hidden layer that is trained to the end on labels of fair coins fits them, and its
-    error on new rows with such labels is that of chance: test error minus training error is
+    """Train a ReLU network with one wide hidden layer to the end on labels that are fair coins. It fits the labels, and
+    its error on new rows with such labels is that of chance. So the test error minus the training error is
 
         1/2.
 
-    That new rows are at chance holds for any network, since their labels are coins.
+    The error on new rows is that of chance for any network, because their labels are coins.
     """
 
-    title = "Networks fit random labels and stay at chance on new rows"
+    title = "Networks fit random labels and have the error of chance on new rows"
     source = Source("emergence2026", "Figure 7.13", note="for a wide hidden layer and gradient descent with Adam")
     population = Drawn(Rows, finite, n=rows(10, corners=(8, 12)), d=dimension(5, corners=(5, 10)), x=normal("n", "d"))
     relation = EqualInMean(margin=0.01, resolution=0.09)
-    control = Control("a quarter: memory helps half of the time", lambda gap, problem: gap / 2)
+    control = Control("the gap is a quarter: memory helps half of the time", lambda gap, problem: gap / 2)
     controls = "the gap between training and test error of networks that memorise"
-    unexplained = "why the same network generalises where labels have a meaning"
+    unexplained = "why the same network generalises if the labels depend on the rows"
     trials = 64
     predict = 0.5
 

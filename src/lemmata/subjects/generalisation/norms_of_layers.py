@@ -1,7 +1,7 @@
 """Networks of bounded norms: a complexity that grows with the root of the depth and not with the width.
 
-This theory controls how well networks agree with random signs by the product of the Frobenius norms of their layers. It
-leaves unexplained networks whose product of norms is large, as that of trained ones is.
+This theory bounds how well networks agree with random signs, by the product of the Frobenius norms of their layers. It
+does not explain networks whose product of norms is large, as it is for trained networks.
 """
 
 import equinox as eqx
@@ -39,7 +39,7 @@ class NormBalls(Population[NormBall]):
         return NormBall(x, jax.random.uniform(norm_key, (setting["layers"],), minval=1.5, maxval=2.5))
 
     def hypotheses(self, problem: NormBall) -> list[Hypothesis]:
-        return [Hypothesis("the norms are positive", problem.norms.min(), ">", 0.0, "balls")]
+        return [Hypothesis("the norms are positive", problem.norms.min(), ">", 0.0, "each layer lies in a ball")]
 
 
 _SIGNS, _STARTS, _MOVES = 128, 3, 6
@@ -70,20 +70,21 @@ def attained_by_one_path(x: Float[Array, "n d"], signs: Float[Array, "m n"], key
 
 
 class NormBasedDepth(Claim[NormBall]):
-    """The Rademacher complexity on n points x_i of networks W_L relu(W_(L-1) ... relu(W_1 x)) with one output, any
-    widths, and Frobenius norms |W_l| <= B_l is at most
+    """Consider networks W_L relu(W_(L-1) ... relu(W_1 x)) with L layers of any widths and one output, where the
+    Frobenius norms satisfy |W_l| <= B_l. Their Rademacher complexity on n points x_i is at most
 
         (sqrt(2 L ln 2) + 1) prod_l B_l sqrt( sum_i |x_i|² ) / n.
 
-    Measured is a complexity from below, of networks with one unit in every hidden layer, by ascent from five starts.
+    The trials measure a lower bound of the complexity, from networks with one unit in every hidden layer, by gradient
+    ascent from five starts.
     """
 
-    title = "Complexity of deep networks by the norms of their layers"
+    title = "A bound on the complexity of deep networks by the norms of their layers"
     source = Source("golowich2018", "Theorem 1")
     population = NormBalls()
     relation = AtMost()
     control = Control(
-        "the norms of the layers do not enter",
+        "the norms of the layers can be left out",
         lambda value, problem: value / jnp.prod(problem.norms),
         loose="the theorem's constant, 2.7 to 4, is that many times what is attained, and no nearer statement fails",
     )

@@ -1,8 +1,8 @@
-"""PAC-Bayes: the divergence from a prior that knows nothing of the rows pays for what was learned from them.
+"""PAC-Bayes: the bound grows with the divergence from a prior that does not depend on the rows.
 
-This theory controls the error of a randomised rule by its error on the rows and by one number, how far its law has
-moved from a prior. It assumes independent rows and a prior fixed before them; it leaves unexplained which prior makes
-the divergence small. `lemmata.subjects.bounds.pac_bayes_bound` applies it.
+This theory bounds the error of a randomised rule by its error on the rows and by one number, the divergence of its
+distribution from a prior. It assumes independent rows and a prior fixed before the rows. It does not explain which
+prior makes the divergence small. `lemmata.subjects.bounds.pac_bayes_bound` applies the theory.
 """
 
 import equinox as eqx
@@ -79,7 +79,9 @@ class BestOfManyRules(Population[BestRule]):
 
     def hypotheses(self, problem: BestRule) -> list[Hypothesis]:
         return [
-            Hypothesis.unchecked("rules and prior were fixed before the rows", "their choice is not in the numbers")
+            Hypothesis.unchecked(
+                "rules and prior were fixed before the rows", "the numbers do not show how they were chosen"
+            )
         ]
 
 
@@ -139,7 +141,9 @@ class NoisyLinearRules(Population[NoisyLinearRule]):
 
     def hypotheses(self, problem: NoisyLinearRule) -> list[Hypothesis]:
         return [
-            Hypothesis.unchecked("length and noise were fixed before the rows", "their choice is not in the numbers")
+            Hypothesis.unchecked(
+                "length and noise were fixed before the rows", "the numbers do not show how they were chosen"
+            )
         ]
 
 
@@ -160,19 +164,20 @@ def _rounding(problem: ErrorCounts) -> Array:
 
 
 class DivergenceMoment(Claim[ErrorCounts]):
-    """For k binomial of n and p, kl(q || p) = q ln(q/p) + (1 - q) ln((1 - q)/(1 - p)),
+    """Let k be binomial with n rows and error probability p, where p is strictly between 0 and 1. Let kl(q || p) = q
+    ln(q/p) + (1 - q) ln((1 - q)/(1 - p)). Then
 
         E exp(n kl(k/n || p)) = sum_k C(n, k) (k/n)^k (1 - k/n)^(n - k) = sum_k n! / ((n - k)! n^k),
 
-    k from 0 to n, the same for every p strictly between 0 and 1. For large n it is near sqrt(pi n / 2) + 2/3.
+    where k runs from 0 to n. The value is the same for every p. For large n it is near sqrt(pi n / 2) + 2/3.
     """
 
-    title = "The exponential moment of the divergence does not depend on the error"
+    title = "The exponential moment of the divergence does not depend on the error probability"
     source = Source(_MAURER, note="the quantity that the main result bounds; its second form is an identity of Abel's")
     population = BinomialErrors()
     relation = Equal()
-    control = Control("it is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
-    controls = "what PAC-Bayes pays beside the divergence"
+    control = Control("the moment is 2 sqrt(n)", lambda value, problem: 2 * jnp.sqrt(problem.n * jnp.ones(2)))
+    controls = "what a PAC-Bayes bound pays in addition to the divergence"
     unexplained = "losses between 0 and 1, for which this is an upper bound"
     traced = False  # sums over counts are NumPy's
 
@@ -187,17 +192,20 @@ class DivergenceMoment(Claim[ErrorCounts]):
 
 
 class DivergenceMomentBound(Claim[ErrorCounts]):
-    """For k binomial of n and p, E exp(n kl(k/n || p)) is at most 2 sqrt(n), with equality at n = 1."""
+    """Let k be binomial with n rows and error probability p, and let kl(q || p) be the divergence of two coins with
+    probabilities q and p. Then E exp(n kl(k/n || p)) is at most 2 sqrt(n), with equality at n = 1.
+    """
 
-    title = "The exponential moment of the divergence is at most twice the square root of the number of rows"
+    title = "The exponential moment of the divergence over n rows is at most 2 sqrt(n)"
     source = Source(_MAURER, note="main result")
     population = BinomialErrors()
     relation = AtMost()
     control = Control(
-        "it is at most sqrt(pi n/2), its order", lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2)
+        "the moment is at most sqrt(pi n/2), its order",
+        lambda value, problem: jnp.sqrt(jnp.pi * problem.n / 2) * jnp.ones(2),
     )
     controls = DivergenceMoment.controls
-    unexplained = "the value, which has a claim of its own"
+    unexplained = "the exact value, which is another claim"
     traced = False  # sums over counts are NumPy's
 
     def predict(self, problem: ErrorCounts) -> Array:
@@ -220,25 +228,25 @@ def _bound(error: float, divergence: float, n: int, delta: float) -> Array:
 
 
 class PacBayesOfTheBest(Claim[BestRule]):
-    """Of |H| rules the one is chosen that errs least on n independent rows, on k of them. With probability at least
-    1 - delta over the rows its error is at most the largest p with
+    """Let |H| be the number of rules. Choose the rule with the fewest errors on n independent rows, and let k be this
+    number of errors. With probability at least 1 - delta over the rows, its true error is at most the largest p with
 
-        kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n.
+        kl(k/n || p) <= (ln |H| + ln(2 sqrt(n) / delta)) / n,
 
-    This is the PAC-Bayes bound of a point mass, with the uniform prior on the rules. Here delta = 0.05, and the rules
-    err independently.
+    where kl is the divergence of two coins. This is the PAC-Bayes bound for a point mass and the uniform prior on the
+    rules. Here delta = 0.05, and the rules err independently.
     """
 
-    title = "PAC-Bayes for the best of finitely many rules"
+    title = "A PAC-Bayes bound on the error of the best of finitely many rules"
     source = Source(_MAURER, note="main result, for a point mass and a uniform prior")
     population = BestOfManyRules()
     relation = AtMost(delta=0.05)
     control = Control(
-        "the divergence ln |H| is not needed",
+        "the divergence ln |H| can be left out",
         lambda value, problem: _bound(int(problem.least) / problem.n, 0.0, problem.n, problem.delta),
     )
     controls = "the error of a rule that was selected on the rows"
-    unexplained = "rules that resemble each other, of which fewer count"
+    unexplained = "rules that resemble each other, which count as fewer rules"
     traced = False  # the inverse of kl is NumPy's
     trivial = 0.5  # guessing
 
@@ -250,22 +258,25 @@ class PacBayesOfTheBest(Claim[BestRule]):
 
 
 class PacBayesOfGaussianRules(Claim[NoisyLinearRule]):
-    """A linear rule x -> sign <v, x> draws v anew from N(w, I) for every prediction, w learned from n independent rows.
-    With the error R_S = mean_i Phi(-y_i <w, x_i> / |x_i|) on the rows and the prior N(0, I), its error on new rows is,
-    with probability at least 1 - delta over the rows, at most the largest p with
+    """Let w be learned from n independent rows x_i with classes y_i. A randomised linear rule x -> sign <v, x> draws v
+    anew from N(w, I) for every prediction. Let R_S = mean_i Phi(-y_i <w, x_i> / |x_i|) be its error on the rows, where
+    Phi is the standard normal distribution function, and let N(0, I) be the prior. With probability at least 1 - delta
+    over the rows, its error on new rows is at most the largest p with
 
-        kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n.
+        kl(R_S || p) <= (|w|²/2 + ln(2 sqrt(n) / delta)) / n,
 
-    Here delta = 0.05, and w is along sum_i y_i x_i.
+    where kl is the divergence of two coins. Here delta = 0.05, and w is along sum_i y_i x_i.
     """
 
-    title = "PAC-Bayes for linear rules with Gaussian weights"
+    title = "A PAC-Bayes bound on the error of a linear rule with Gaussian weights"
     source = Source(_MAURER, note="main result, with the divergence of two normal laws")
     population = NoisyLinearRules()
     relation = AtMost(delta=0.05)
-    control = Control("the error on the rows is the bound", lambda value, problem: jnp.asarray(_row_error(problem)))
+    control = Control(
+        "the error on the rows is already a bound", lambda value, problem: jnp.asarray(_row_error(problem))
+    )
     controls = "the error of a randomised linear rule on new rows"
-    unexplained = "the rule without the noise, whose error is at most twice as large and mostly smaller"
+    unexplained = "the rule without noise, whose error is at most twice as large and mostly smaller"
     traced = False  # the inverse of kl is NumPy's
     trivial = 0.5  # guessing
 

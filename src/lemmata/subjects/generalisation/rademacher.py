@@ -1,8 +1,8 @@
-"""Rademacher complexity: how well a class of functions could fit pure noise, and what that says about new data.
+"""Rademacher complexity: how well a class of functions could fit pure noise, and what follows for new data.
 
-This theory controls the difference between training and true error of every function of a kernel ball at once. It
-assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand; it leaves unexplained predictors
-that interpolate and still predict well, for which the bound exceeds the largest possible loss.
+This theory bounds the difference between training and true error for every function of a kernel ball at once. It
+assumes independent rows, a bounded Lipschitz loss and a radius fixed beforehand. It does not explain predictors that
+interpolate and still predict well, for which the bound exceeds the largest possible loss.
 """
 
 import equinox as eqx
@@ -128,11 +128,17 @@ class NoisySigns(Population[BallLearning]):
 
     def hypotheses(self, problem: BallLearning) -> list[Hypothesis]:
         return [
-            Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "a bounded loss: min(|f(x) - y|, b)"),
-            Hypothesis("the radius is positive", problem.radius, ">", 0.0, "a ball"),
-            Hypothesis("rows are drawn from a larger population", problem.size, "<", len(problem.x), "a true error"),
+            Hypothesis("the largest loss b is positive", problem.bound, ">", 0.0, "the loss is min(|f(x) - y|, b)"),
+            Hypothesis("the radius is positive", problem.radius, ">", 0.0, "the functions lie in a ball"),
+            Hypothesis(
+                "rows are drawn from a larger population",
+                problem.size,
+                "<",
+                len(problem.x),
+                "the population defines the true error",
+            ),
             Hypothesis.unchecked(
-                "radius and loss were fixed before the rows were drawn", "how they were chosen is not in the numbers"
+                "radius and loss were fixed before the rows were drawn", "the numbers do not show how they were chosen"
             ),
         ]
 
@@ -161,20 +167,20 @@ def generalisation_gap(problem: BallLearning, key: Key[Array, ""]) -> Float[Arra
 
 
 class KernelBallRademacher(Claim[KernelBall]):
-    """The empirical Rademacher complexity of the ball {f: |f|_H <= B} of a kernel's Hilbert space on n points x_i, with
-    the n x n Gram matrix K, is at most
+    """Let {f: |f|_H <= B} be the ball of radius B in the Hilbert space H of a kernel, and let K be the n x n Gram
+    matrix of points x_1, ..., x_n. The empirical Rademacher complexity of the ball on these points is at most
 
         E sup_f (1/n) sum_i s_i f(x_i) = (B/n) E sqrt(s' K s)  <=  B sqrt(tr K) / n
 
-    for independent signs s_i.
+    where the s_i are independent random signs.
     """
 
-    title = "Rademacher complexity of a kernel ball"
+    title = "An upper bound on the Rademacher complexity of a kernel ball"
     source = Source("bartlett2002rademacher", "Lemma 22", note="without their factor 2")
     population = KernelBalls()
     relation = AtMost()
     # Khintchine's inequality with Szarek's constant, E sqrt(s' K s) >= sqrt(tr K / 2), makes this false
-    control = Control("half the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
+    control = Control("half of the trace is enough: B sqrt(tr K / 2) / n", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "how well the ball correlates with random signs on the given points"
     unexplained = "how large the norm of a learned function is"
 
@@ -202,25 +208,28 @@ def _complexity(problem: BallLearning) -> Array:
 
 
 class PrintedGeneralisationInequality(Claim[BallLearning]):
-    """As printed: P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)) with R the Rademacher complexity; that is,
-    with probability at least 1 - delta
+    """The source prints P[test loss > train loss + eps] <= exp(-n eps² / (2 R²)), where R is the Rademacher complexity.
+    So, with probability at least 1 - delta,
 
         test loss - train loss <= R sqrt(2 log(1/delta) / n).
 
-    Losses are min(|f(x) - y|, b), the predictor is the kernel ridge fit to n rows, scaled back to the ball |f|_H <= B.
-    R is itself of the order 1/sqrt(n), so the right side is of the order 1/n: the complexity belongs beside eps, not
-    below it, where the range of the loss belongs. R is taken at its upper bound B sqrt(E K(x, x) / n), which favours
-    the statement.
+    The losses are min(|f(x) - y|, b). The predictor f is the kernel ridge fit to n rows, scaled back to the ball |f|_H
+    <= B. R is itself of the order 1/sqrt(n), so the right side is of the order 1/n, which is too small. The complexity
+    should be subtracted from eps, and the range of the loss should stand in the denominator. The trials replace R by
+    its upper bound B sqrt(E K(x, x) / n), which favours the statement.
     """
 
-    title = "The generalisation inequality with R below eps, as printed"
+    title = "The generalisation inequality with the complexity below eps, as printed"
     source = Source("foundation2025", "(15)", note="as printed")
     population = NoisySigns()
     relation = AtMost(delta=0.05)
     control = Control("the probability is at most exp(-n eps² / R²)", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the probability that the true error exceeds the training error by eps"
     unexplained = "which loss is meant, and which predictor"
-    reading = "R is its upper bound B sqrt(E K(x, x) / n), the loss is bounded and Lipschitz, the predictor in a ball"
+    reading = (
+        "R is replaced by its upper bound B sqrt(E K(x, x) / n); the loss is bounded and Lipschitz; the predictor "
+        "lies in a ball"
+    )
     passage = Passage(
         "000_643c1008a95be5dc.txt",
         15205,
@@ -254,16 +263,16 @@ class PrintedGeneralisationInequality(Claim[BallLearning]):
 
 
 class RademacherGeneralisation(Claim[BallLearning]):
-    """With probability at least 1 - delta over n independent rows (x, y), every f with |f|_H <= B in the Hilbert space
-    of a kernel K has
+    """Let f range over the functions with |f|_H <= B in the Hilbert space H of a kernel K. Let the loss be min(|f(x) -
+    y|, b), which is 1-Lipschitz in f(x). With probability at least 1 - delta over n independent rows (x, y), every such
+    f satisfies
 
-        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n))
+        true error <= training error + 2 B sqrt(E K(x, x) / n) + b sqrt(log(1/delta) / (2n)).
 
-    for the loss min(|f(x) - y|, b), which is 1-Lipschitz in f(x). Measured on the kernel ridge fit, scaled back to the
-    ball, with delta = 0.05.
+    The trials use the kernel ridge fit, scaled back to the ball, and delta = 0.05.
     """
 
-    title = "Uniform generalisation over a kernel ball"
+    title = "A uniform bound on the true error over a kernel ball"
     source = Source("mohri2018", "Theorem 3.3", "Lemma 5.7", "Theorem 6.12")
     population = NoisySigns()
     relation = AtMost(delta=0.05)

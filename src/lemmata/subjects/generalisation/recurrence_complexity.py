@@ -1,8 +1,8 @@
-"""Rademacher complexity of stable linear recurrences: how it grows with memory.
+"""The Rademacher complexity of stable linear recurrences, and how it grows with memory.
 
-This theory controls bounded linear readouts of a fixed recurrence with white inputs: the complexity is the mean length
-of a signed sum of states, whose mean square is that of the stationary state. It assumes poles that do not depend on
-the sample; it leaves unexplained recurrences that are trained.
+This theory is about bounded linear readouts of a fixed recurrence with white inputs. Their complexity is the mean
+length of a signed sum of states, whose mean square is that of the stationary state. The theory assumes poles that do
+not depend on the sample. It does not explain recurrences that are trained.
 """
 
 import jax.numpy as jnp
@@ -18,20 +18,20 @@ _DRAWS = 384
 
 
 class RecurrenceMemory(Claim[Recurrence]):
-    """The Rademacher complexity of the readouts Re <c, x(T)>, |c| <= B, of a fixed recurrence x(t) = a x(t-1) + b u(t)
-    with white inputs grows like the root of the memory 1/(1 - |a|), whatever the number of states: the state's mean
-    square is sum_k |b_k|²/(1 - |a_k|²).
+    """Consider a fixed linear recurrence x(t) = a x(t-1) + b u(t) with white inputs u, and its readouts Re <c, x(T)>
+    with |c| <= B. Its memory is 1/(1 - |a|). The Rademacher complexity of the readouts grows like the root of the
+    memory, whatever the number of states, because the mean square of the state is sum_k |b_k|²/(1 - |a_k|²).
     """
 
-    title = "The complexity of recurrences grows as the root of their memory"
+    title = "The complexity of a linear recurrence grows as the root of its memory"
     source = Source("foundation2025", "(17)", note="what the constant knows of the poles")
     stated = Kind.OWN
     population = StableRecurrences()
     # 1 - |a|² is (1 - |a|)(1 + |a|): with 1 + |a| between 1.5 and 2 the slope from 4 to 16 is 0.05 off
     relation = Rate("memory", _MEMORIES, margin=0.07)
-    control = Control("it does not grow", lambda exponent, problem: exponent - 0.5)
+    control = Control("the complexity does not grow", lambda exponent, problem: exponent - 0.5)
     controls = "the Rademacher complexity of a linear recurrence"
-    unexplained = "recurrences that are trained; inputs with a spectrum"
+    unexplained = "recurrences that are trained; inputs that are not white"
     trials = 48
     predict = 0.5
 
@@ -47,20 +47,21 @@ def _from_power(problem: Recurrence) -> Float[Array, ""]:
 
 
 class RecurrenceComplexityAbove(Claim[Recurrence]):
-    """The Rademacher complexity on n sequences of white inputs of variance 1 of the readouts Re <c, x(T)>, |c| <= B, of
-    the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at most
+    """Consider the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t), where the inputs u are white with variance 1,
+    and its readouts Re <c, x(T)> with |c| <= B. The Rademacher complexity of the readouts on n input sequences is at
+    most
 
         B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 
-    the mean square of the stationary state.
+    where tr P is the mean square of the stationary state.
     """
 
-    title = "The complexity of a recurrence from above"
+    title = "An upper bound on the complexity of a linear recurrence"
     source = Source("foundation2025", "(17)", note="with its norm and its poles")
     stated = Kind.OWN
     population = StableRecurrences()
     relation = AtMost()
-    control = Control("half the trace is enough", lambda bound, problem: bound / jnp.sqrt(2.0))
+    control = Control("half of the trace is enough", lambda bound, problem: bound / jnp.sqrt(2.0))
     controls = "the Rademacher complexity of a linear recurrence"
     unexplained = "recurrences that are trained"
 
@@ -78,21 +79,22 @@ class RecurrenceComplexityAbove(Claim[Recurrence]):
 
 
 class RecurrenceComplexityBelow(Claim[Recurrence]):
-    """For normal white inputs the Rademacher complexity on n sequences of the readouts Re <c, x(T)>, |c| <= B, of the
-    stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t) is at least
+    """Consider the stable recurrence x_k(t) = a_k x_k(t-1) + b_k u(t), where the inputs u are normal and white with
+    variance 1, and its readouts Re <c, x(T)> with |c| <= B. The Rademacher complexity of the readouts on n input
+    sequences is at least
 
         sqrt(2/pi) B sqrt( tr P / n ),   tr P = sum_k |b_k|² / (1 - |a_k|²),
 
-    with equality for one real state: the signed sum of states is a normal vector, whose mean length is least for a
-    covariance of rank one. So the root of the memory cannot be avoided.
+    with equality for one real state. The reason is that the signed sum of states is a normal vector, whose mean length
+    is least for a covariance of rank one. So the complexity cannot avoid the root of the memory.
     """
 
-    title = "The complexity of a recurrence from below"
+    title = "A lower bound on the complexity of a linear recurrence"
     source = Source("foundation2025", "(17)", note="with its norm and its poles")
     stated = Kind.OWN
     population = StableRecurrences()
     relation = AtLeast()
-    control = Control("sqrt(2/pi) can be left out", lambda bound, problem: bound * jnp.sqrt(jnp.pi / 2))
+    control = Control("the factor sqrt(2/pi) can be left out", lambda bound, problem: bound * jnp.sqrt(jnp.pi / 2))
     controls = "the Rademacher complexity of a linear recurrence"
     unexplained = "inputs with heavy tails, for which the constant is smaller"
     trivial = "a complexity is at least 0"

@@ -1,7 +1,8 @@
-"""Which labellings halfspaces realise: Cover's count, the dimension of Vapnik and Chervonenkis, capacity.
+"""Which labellings halfspaces realise: Cover's count, the VC dimension, capacity.
 
-This theory controls exactly how many labellings of points in general position a linear rule can produce, and hence how
-likely random labels are to be separable. It assumes general position; it leaves unexplained labels that are not random.
+This theory gives the exact number of labellings of points in general position that a linear rule can produce. So it
+gives the probability that random labels are separable. It assumes general position. It does not explain labels that are
+not random.
 """
 
 import jax.numpy as jnp
@@ -30,25 +31,24 @@ def separable(signed: Float[np.ndarray, "n d"]) -> bool:
 
 
 class SeparableLabellings(Claim[GeneralPoints]):
-    """Halfspaces through the origin realise exactly
+    """Let N points in d dimensions be in general position. Halfspaces through the origin realise exactly
 
         C(N, d) = 2 sum_{i<d} binom(N - 1, i)
 
-    of the 2^N labellings of N points in general position in d dimensions: all of them for N <= d, half for N = 2 d, and
-    at most 2 N^d always.
+    of the 2^N labellings. These are all labellings if N <= d, half of them if N = 2 d, and never more than 2 N^d.
     """
 
-    title = "Cover's count of separable labellings"
+    title = "Cover's count of the labellings that a halfspace can separate"
     source = Source("cover1965", note="the function-counting theorem")
     stated = Kind.THEOREM
     population = DrawnPositions()
     relation = Equal()
     control = Control(
-        "as many as Sauer's lemma allows, sum_{i<=d} binom(N, i)",
+        "there are as many as Sauer's lemma allows: sum_{i<=d} binom(N, i)",
         lambda count, problem: cover_count(len(problem.points) + 1, problem.points.shape[1] + 1) / 2,
     )
     controls = "how many labellings a linear rule can produce"
-    unexplained = "points in special position, which have fewer"
+    unexplained = "points in special position, which have fewer labellings"
     traced = False
 
     def predict(self, problem: GeneralPoints) -> Array:
@@ -60,26 +60,26 @@ class SeparableLabellings(Claim[GeneralPoints]):
 
 
 class SeparableByChance(Claim[GeneralPoints]):
-    """Labels drawn by fair coins for N given points in general position in d dimensions are separated by a halfspace
-    through the origin with probability
+    """Let N points in d dimensions be in general position, and draw their labels by fair coins. A halfspace through the
+    origin separates the labels with probability
 
         C(N, d) / 2^N = 2^(1-N) sum_{i<d} binom(N - 1, i),
 
-    wherever the points are: 1/2 at N = 2 d, the capacity of a linear rule.
+    wherever the points are. The probability is 1/2 at N = 2 d, the capacity of a linear rule.
     """
 
-    title = "Random labels of twice as many points as dimensions are separable half of the time"
+    title = "The probability that a halfspace separates randomly labelled points"
     source = Source("cover1965", note="the capacity of a linear rule")
     stated = Kind.THEOREM
     population = GeneralPositions(6, 6, 14)
     relation = EqualInMean()
     control = Control(
-        "as for two points more",
+        "the probability is that for two points more",
         lambda share, problem: (
             cover_count(len(problem.points) + 2, problem.points.shape[1]) / 2.0 ** (len(problem.points) + 2)
         ),
     )
-    controls = "whether a linear rule can fit labels without meaning"
+    controls = "whether a linear rule can fit random labels"
     unexplained = "labels that depend on the points"
     traced = False
     trials = 192
@@ -96,12 +96,13 @@ class SeparableByChance(Claim[GeneralPoints]):
 
 
 class DimensionOfHalfspaces(Claim[GeneralPoints]):
-    """Halfspaces x -> sgn(<a, x> + b) in d dimensions realise every labelling of some d + 1 of given points in general
-    position, and of no d + 2: their dimension in the sense of Vapnik and Chervonenkis is d + 1. One labelling that
-    succeeds is not enough: each of the 2^(d+2) - 2 that occur on d + 2 points is one of all but two.
+    """Consider halfspaces x -> sgn(<a, x> + b) in d dimensions and points in general position. The halfspaces realise
+    every labelling of some d + 1 of the points, but not of any d + 2 of them. So their dimension in the sense of Vapnik
+    and Chervonenkis is d + 1. On d + 2 points, 2^(d+2) - 2 labellings occur, which is all but two, so one realised
+    labelling does not show that all occur.
     """
 
-    title = "Halfspaces with a threshold have dimension d + 1"
+    title = "Halfspaces with a threshold in d dimensions have VC dimension d + 1"
     source = Source("emergence2026", "Example 7.7", "Figure 7.5", note="on points in general position")
     population = GeneralPositions(3, 3, 8)
     relation = Equal()
@@ -109,8 +110,8 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
         "the dimension is d, and all labellings of d + 1 points but two occur",
         lambda found, problem: jnp.stack([found[0] - 1, (found[1] + 2) / 2 - 2]),
     )
-    controls = "the largest set of points on which halfspaces are unrestricted"
-    unexplained = "what is gained where the labels of large sets follow a law"
+    controls = "the largest set of points on which halfspaces realise every labelling"
+    unexplained = "what is gained if the labels of large sets follow a rule"
     traced = False
 
     def predict(self, problem: GeneralPoints) -> Float[Array, "2"]:
@@ -126,4 +127,4 @@ class DimensionOfHalfspaces(Claim[GeneralPoints]):
 
     def hypotheses(self, problem: GeneralPoints) -> list[Hypothesis]:
         n, d = problem.points.shape
-        return [Hypothesis("points", n, ">=", d + 2, "so many are shown not to be shattered")]
+        return [Hypothesis("number of points", n, ">=", d + 2, "d + 2 points are shown not to be shattered")]

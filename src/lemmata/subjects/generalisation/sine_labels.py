@@ -1,7 +1,8 @@
 """One parameter with many labellings: the sign of a sine.
 
-This theory controls which labels x -> sgn sin(a x) gives to points on the line: all of them at the right points, and
-not more than the frequency allows at any. It leaves unexplained what counts in place of parameters.
+This theory is about the labels that x -> sgn sin(a x) gives to points on the line. At suitable points all labellings
+occur, and at any points the frequency limits their number. The theory does not explain what measures complexity if the
+number of parameters does not.
 """
 
 import jax.numpy as jnp
@@ -17,15 +18,15 @@ ABOUT = {"tool": "combinatorics", "architecture": "any", "object": "function cla
 
 
 class SinesShatter(Claim[SineNodes]):
-    """At the points x_i = c/2^i, i = 1, ..., N, and for every choice of labels y_i in {0, 1}, the frequency
+    """Let x_i = c/2^i be points, i = 1, ..., N, and let y_i in {0, 1} be any labels. The frequency
 
         a = (pi / c) (1 + sum_i (1 - y_i) 2^i)
 
-    gives sin(a x_i) > 0 where y_i = 1 and sin(a x_i) < 0 where y_i = 0, and |sin(a x_i)| >= sin(pi / 2^N) everywhere:
-    the class of one parameter realises all labellings of any number of points.
+    gives sin(a x_i) > 0 if y_i = 1, and sin(a x_i) < 0 if y_i = 0. Moreover |sin(a x_i)| >= sin(pi / 2^N) for all i. So
+    a class with one parameter realises all labellings of arbitrarily many points.
     """
 
-    title = "The sign of a sine labels points in every way"
+    title = "The sign of a sine with one free parameter realises every labelling"
     source = Source("emergence2026", "Figure 7.6", "Figure 7.7", note="with the frequency and the margin")
     population = Drawn(
         SineNodes,
@@ -35,10 +36,10 @@ class SinesShatter(Claim[SineNodes]):
         n=rows(8, 2, 14, corners=(5, 10)),
     )
     relation = Witness()
-    control = Control("with twice the margin", lambda margin, problem: 2 * margin)
+    control = Control("twice the margin is attained", lambda margin, problem: 2 * margin)
     controls = "how many labellings one parameter can produce"
-    unexplained = "points that are given, and frequencies that are bounded"
-    trivial = "no frequency is known beforehand to give every point its label"
+    unexplained = "points that are given in advance, and frequencies that are bounded"
+    trivial = "no frequency is known in advance to give every point its label"
 
     def predict(self, problem: SineNodes) -> Array:
         return jnp.sin(jnp.pi / 2**problem.n)
@@ -58,29 +59,29 @@ class SinesShatter(Claim[SineNodes]):
 
 
 class SinesOfBoundedFrequency(Claim[PointsOnLine]):
-    """For N points x_i > 0 and frequencies 0 < a <= A the functions x -> sgn sin(a x) have at most
+    """Let x_i > 0 be N points, and let the frequency satisfy 0 < a <= A. The functions x -> sgn sin(a x) have at most
 
         1 + sum_i floor(A x_i / pi)
 
-    labellings, since a label changes only where a x_i is a multiple of pi. So all 2^N need
-    A >= pi (2^N - 1) / sum_i x_i.
+    labellings, because a label changes only if a x_i is a multiple of pi. So all 2^N labellings need A >= pi (2^N - 1)
+    / sum_i x_i.
     """
 
-    title = "Sines of bounded frequency have few labellings"
+    title = "An upper bound on the number of labellings by sines of bounded frequency"
     source = Source("emergence2026", "Figure 7.7", note="the count that a bound on the frequency leaves")
     stated = Kind.OWN
     population = Drawn(
         PointsOnLine,
-        positive("points", "at 0 a sine says nothing"),
+        positive("points", "the sine is 0 at the point 0"),
         free=("points",),
         n=rows(12, corners=(10, 20)),
         points=uniform(0.0, 1.0, "n"),
         frequency=log_uniform(3.0, 60.0),
     )
     relation = AtMost()
-    control = Control("without the 1 for the first labelling", lambda count, problem: count - 1)
+    control = Control("the 1 for the first labelling can be left out", lambda count, problem: count - 1)
     controls = "how many labellings one bounded parameter can produce"
-    unexplained = "points at which labellings come back, which have fewer"
+    unexplained = "labellings that occur more than once, which make the number smaller"
     traced = False
 
     def predict(self, problem: PointsOnLine) -> Array:

@@ -1,7 +1,7 @@
-"""Stability: a learner that hardly notices one row cannot have memorised it.
+"""Stability: a learner that hardly changes when one row is removed cannot have memorised this row.
 
-This theory controls how much the loss at any point changes when one training row is removed. It assumes a ridge and
-bounded residuals; it leaves unexplained learners without a ridge, and its constant is large where the ridge is small.
+This theory bounds how much the loss at any point changes when one training row is removed. It assumes a ridge and
+bounded residuals. It does not explain learners without a ridge, and its constant is large if the ridge is small.
 """
 
 import equinox as eqx
@@ -114,23 +114,25 @@ def stability_bound(
 
 
 class UniformStability(Claim[Removal]):
-    """Removing one of the m rows of kernel ridge regression, the f of least sum_i |f(x_i) - y_i|² + ridge |f|² in the
-    Hilbert space of a kernel K, changes the squared loss at any point by at most
+    """Let f minimise sum_i |f(x_i) - y_i|² + ridge |f|² over m rows, in the Hilbert space of a kernel K. Let all
+    residuals be at most M in norm. Removing one row changes the squared loss at any point by at most
 
-        2 M² kappa² / ridge,   kappa² = max K(x, x),
+        2 M² kappa² / ridge,   kappa² = max K(x, x).
 
-    where residuals are at most M in norm. It is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. M is
-    the length of the vector of the ranges of the targets. On large problems the first 16 rows are removed in turn.
+    In the notation of the source this is sigma² kappa² / (2 lambda m) with sigma = 2M and ridge = lambda m. The trials
+    take M as the length of the vector of the ranges of the targets. On large problems the first 16 rows are removed in
+    turn.
     """
 
-    title = "Uniform stability of kernel ridge regression"
+    title = "The uniform stability of kernel ridge regression"
     source = Source("bousquet2002", "Theorem 22", "Example 3")
     population = Removals()
     relation = AtMost()
     control = Control(
-        "the change is at most 2 M² kappa² / (ridge n)",
+        "the change is at most 2 M² kappa² / (ridge m)",
         lambda bound, problem: bound / len(problem.y),
-        loose="M is the range of the targets, several times a residual, and enters squared: factors of 15 to 50",
+        loose="M is the range of the targets, which is several times a residual and enters squared: factors of 15 "
+        "to 50",
     )
     controls = "the change of the loss at any point when one training row is removed"
     unexplained = "learners without a ridge; rows that agree with each other, whose removal changes far less"

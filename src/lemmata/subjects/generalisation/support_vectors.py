@@ -1,7 +1,7 @@
-"""Support vectors: rows that do not carry the separating plane can go without a trace.
+"""Support vectors: all other rows can be removed without changing the separating plane.
 
-This theory controls the expected error of the separator of largest margin by a number that can be counted after
-training. It assumes rows that can be separated; it says nothing of one training set, only of the mean over them.
+This theory bounds the expected error of the separator of largest margin by a number that can be counted after training.
+It assumes separable rows. It is about the mean over training sets and not about a single one.
 """
 
 import jax.numpy as jnp
@@ -36,21 +36,22 @@ def support_vectors(x: np.ndarray, y: np.ndarray) -> int:
 
 
 class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
-    """The separator of largest margin through the origin, w of least |w| with y_i <w, x_i> >= 1, on n rows with
-    S support vectors. Trained on the other n - 1 rows in turn, it is wrong on at most
+    """Let the separator of largest margin through the origin be the w of least |w| with y_i <w, x_i> >= 1 on n rows,
+    and let S be its number of support vectors. Train it on the other n - 1 rows for each row in turn. It is wrong on at
+    most
 
         S / n
 
-    of the rows: without a row that is no support vector it is the same.
+    of the rows, because leaving out a row that is not a support vector does not change it.
     """
 
-    title = "Leave-one-out errors are support vectors"
+    title = "The leave-one-out error of the separator of largest margin, by support vectors"
     source = _VAPNIK
     population = LinearlySeparableSets()
     relation = AtMost()
-    control = Control("at most a third of it", lambda value, problem: value / 3)
+    control = Control("a third of the bound is enough", lambda value, problem: value / 3)
     controls = "the leave-one-out error of the separator of largest margin"
-    unexplained = "soft margins, where rows inside the margin count as well"
+    unexplained = "soft margins, for which rows inside the margin count as well"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
     trivial = 1.0  # all of them
 
@@ -67,22 +68,22 @@ class LeaveOneOutErrorsAreSupportVectors(Claim[SeparableSets]):
 
 
 class ErrorFromSupportVectors(Claim[SeparableSets]):
-    """The expected error on new rows of the separator of largest margin through the origin, trained on n - 1 rows, is
-    at most
+    """Let S be the number of support vectors of the separator of largest margin through the origin on n rows. The
+    expected error on new rows of this separator, trained on n - 1 rows, is at most
 
         E S / n,
 
-    S the number of its support vectors on n rows, the expectation over training sets. The means are over 8 and 48 sets,
-    and that of the errors is taken less four standard errors.
+    where the expectation is over training sets. The trials take the mean of S over 8 sets and the mean error over 48
+    sets, less four standard errors.
     """
 
-    title = "The number of support vectors bounds the expected error"
+    title = "The expected number of support vectors bounds the expected error"
     source = _VAPNIK
     population = LinearlySeparableSets(sets=_SETS)
     relation = AtMost()
-    control = Control("a third of it is enough", lambda value, problem: value / 3)
+    control = Control("a third of the bound is enough", lambda value, problem: value / 3)
     controls = "the expected error of the separator of largest margin"
-    unexplained = "a single training set; that the error is often far smaller"
+    unexplained = "a single training set; why the error is often far smaller"
     traced = False  # the quadratic programmes are SciPy's and libsvm's
     trivial = 0.5  # guessing
 

@@ -1,7 +1,7 @@
 """Two tail bounds: sums of bounded variables, and quadratic forms in them.
 
-This theory controls the distance from the expectation. It assumes independent bounded variables and nothing about
-their distributions. It leaves unexplained the constants: variances are replaced by squared ranges.
+This theory bounds the distance from the expectation. It assumes independent bounded variables and nothing about their
+distributions. It does not explain the constants, because it replaces variances by squared ranges.
 """
 
 import math
@@ -108,20 +108,21 @@ def hanson_wright_radius(frobenius: float, norm: float, bound: float, delta: flo
 
 
 class HoeffdingSum(Claim[BoundedVariables]):
-    """The sum of n independent x_i in [alpha_i, beta_i] is further from its expectation than t with probability at most
-    2 exp(-2 t² / sum_i (beta_i - alpha_i)²); so it is, with probability at least 1 - delta, within
+    """Let n independent variables x_i lie in [alpha_i, beta_i], and let t > 0 (the source omits this). Their
+    sum is further from its expectation than t with probability at most 2 exp(-2 t² / sum_i (beta_i - alpha_i)²). So,
+    with probability at least 1 - delta, its distance from the expectation is at most
 
         sqrt( log(2/delta) sum_i (beta_i - alpha_i)² / 2 ).
 
-    (For t > 0, which the source does not say.) Variables with two values are the extreme case.
+    Variables with two values are the extreme case.
     """
 
-    title = "Hoeffding's inequality for ranges of different lengths"
+    title = "Hoeffding's inequality for variables with ranges of different lengths"
     source = Source("gu2024softmax", "Lemma A.9")
     population = TwoValues()
     relation = AtMost(delta=_DELTA)
     # Half of it is about 1.2 standard deviations.
-    control = Control("half the distance suffices", lambda distance, problem: distance / 2)
+    control = Control("half of the distance is enough", lambda distance, problem: distance / 2)
     controls = "the distance of a sum of bounded variables from its expectation"
     unexplained = "sums of variables whose variance is far below their squared range"
     trials = 512
@@ -140,12 +141,12 @@ class HoeffdingSum(Claim[BoundedVariables]):
 
 
 class HansonWright(Claim[QuadraticForm]):
-    """For n independent x_i with mean 0 and |x_i| <= K, and any n x n matrix A with Frobenius norm |A|_F and operator
-    norm |A|, x'Ax is further from its expectation than t with probability at most
+    """Let n independent variables x_i have mean 0 and |x_i| <= K. Let A be any n x n matrix with Frobenius norm |A|_F
+    and operator norm |A|. Then x'Ax is further from its expectation than t with probability at most
 
         2 exp( -c min( t² / (K^4 |A|_F²), t / (K² |A|) ) ),   c = 1/37.
 
-    The source has an unnamed c > 0; that 1/37 is one is derived in a comment of `hanson_wright_radius`.
+    The source has an unnamed constant c > 0. A comment in `hanson_wright_radius` derives that c = 1/37 is valid.
     """
 
     title = "The Hanson-Wright inequality with an explicit constant"
@@ -153,13 +154,13 @@ class HansonWright(Claim[QuadraticForm]):
     population = SemicircleForms()
     relation = AtMost(delta=_DELTA)
     control = Control(
-        "a twelfth of the radius suffices",
+        "a twelfth of the radius is enough",
         lambda radius, problem: radius / 12,
-        loose="the radius is about ten standard deviations: no near control",
+        loose="the radius is about ten standard deviations, so there is no near control",
     )
     controls = "the distance of a quadratic form in bounded variables from its expectation"
     unexplained = "the best constant: a normal limit would allow 1/4 for t small against |A|_F²/|A|"
-    reading = "the constant c of the source is 1/37"
+    reading = "the trials take c = 1/37 for the unnamed constant c of the source"
     traced = False
 
     def predict(self, problem: QuadraticForm) -> Array:

@@ -1,7 +1,7 @@
-"""How many labels a threshold needs: the reciprocal of the error where rows are drawn, its logarithm where chosen.
+"""How many labels a threshold needs: 1/error for random rows, and log(1/error) for chosen rows.
 
-This theory controls the mean error of the best rule for the simplest class of depth and dimension 1 without noise. It
-assumes a uniform threshold; it leaves unexplained what structure lets a model learn from fewer rows.
+This theory gives the mean error of the best rule for the simplest class, thresholds on a line without noise. It assumes
+a uniform threshold. It does not explain which structure lets a model learn from fewer rows.
 """
 
 import equinox as eqx
@@ -52,7 +52,11 @@ class UniformThresholds(Population[Thresholds]):
         return Thresholds(low, low + length, setting["n"])
 
     def hypotheses(self, problem: Thresholds) -> list[Hypothesis]:
-        return [Hypothesis("the interval has a length", problem.high - problem.low, ">", 0.0, "something to learn")]
+        return [
+            Hypothesis(
+                "the interval has a length", problem.high - problem.low, ">", 0.0, "otherwise there is nothing to learn"
+            )
+        ]
 
 
 _REPEATS = 256
@@ -69,23 +73,24 @@ def _midpoint_error(problem: Thresholds, key: Key[Array, ""], n: int) -> Float[A
 
 
 class PrintedLogarithmicSamples(Claim[Thresholds]):
-    """As printed: the number of rows that a model of depth L in d dimensions needs for the error epsilon is of the
-    order L d log(1/epsilon).
+    """The source prints that a model of depth L in d dimensions needs a number of rows of the order L d log(1/epsilon)
+    for the error epsilon.
 
-    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n, faster than any power, and
-    faster than n^-2 in particular. Read for thresholds on an interval without noise, which a layer on one token of
-    dimension 1 computes, and the rule of least mean error, the midpoint between the last row below and the first one
-    above: no other rule errs less, a trained transformer neither.
+    At L = d = 1 the error after n rows would then fall like exp(-n) up to logarithms of n. This is faster than any
+    power, so it is faster than n^-2 in particular. The trials read the statement for thresholds on an interval without
+    noise, which one layer on one token of dimension 1 computes. They use the rule with the least mean error, the
+    midpoint between the last row below the threshold and the first row above it. No other rule has a smaller error, and
+    neither has a trained transformer.
     """
 
-    title = "Samples in proportion to log(1/epsilon), as printed"
+    title = "A number of samples in proportion to log(1/epsilon), as printed"
     source = Source("foundation2025", "(19)", note="as printed")
     population = UniformThresholds()
     relation = Rate("n", (4.0, 16.0, 64.0), upper=True)
-    control = Control("like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the error falls like n^(-5/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the error after a number of labelled rows"
-    unexplained = "which class, and which law of the rows is meant"
-    reading = "rows are independent draws; an error that falls exponentially falls faster than n^-2"
+    unexplained = "which class and which distribution of the rows the source means"
+    reading = "rows are independent draws; an error that falls exponentially would fall faster than n^-2"
     passage = Passage(
         "000_643c1008a95be5dc.txt",
         16413,
@@ -112,20 +117,20 @@ class PrintedLogarithmicSamples(Claim[Thresholds]):
 
 
 class ThresholdSamples(Claim[Thresholds]):
-    """A threshold that is uniform on an interval of length b is learned from the labels of n independent uniform rows
-    by the midpoint between the last row below it and the first above it with the mean error
+    """Let a threshold be uniform on an interval of length b, and let n independent uniform rows be labelled. Estimate
+    the threshold by the midpoint between the last row below it and the first row above it. The mean error is
 
         b / (2 (n + 2)),
 
-    and no rule has a smaller one, since given the rows the threshold is uniform between these two. The error epsilon
-    takes n = b/(2 epsilon) - 2 rows: in proportion to 1/epsilon, not to its logarithm.
+    and no rule has a smaller mean error, because given the rows the threshold is uniform between these two rows. So the
+    error epsilon takes n = b/(2 epsilon) - 2 rows, a number in proportion to 1/epsilon and not to its logarithm.
     """
 
-    title = "Rows that a threshold needs"
+    title = "The mean error of a threshold that is learned from n random labelled rows"
     source = Source("foundation2025", "(19)", note="corrected")
     population = UniformThresholds()
     relation = EqualInMean(margin=0.0, resolution=0.05)
-    control = Control("b/(2n)", lambda error, problem: error * (problem.n + 2) / problem.n)
+    control = Control("the error is b/(2n)", lambda error, problem: error * (problem.n + 2) / problem.n)
     controls = "the error after a number of labelled rows"
     unexplained = "noisy labels; classes of larger dimension"
     corrects = PrintedLogarithmicSamples
@@ -140,22 +145,25 @@ class ThresholdSamples(Claim[Thresholds]):
 
 
 class ThresholdQuestions(Claim[Thresholds]):
-    """A threshold that is uniform on an interval of length b is learned by bisection, from the labels of n rows that
-    are chosen one after the other, each in the middle of where the threshold still may be, with the mean error
+    """Let a threshold be uniform on an interval of length b. Learn it by bisection: choose n rows one after the other,
+    each in the middle of the interval where the threshold can still be. The mean error is
 
-        b 2^-(n+2),
+        b 2^-(n+2).
 
-    so that log2(1/epsilon) labels do for the error epsilon: the logarithm belongs to questions, not to draws.
+    So log2(1/epsilon) labels are enough for the error epsilon. A logarithmic number of labels is enough for chosen
+    rows, but not for random rows.
     """
 
-    title = "Questions that a threshold needs"
+    title = "The mean error of a threshold that is learned from n chosen rows"
     source = Source("foundation2025", "(19)", note="for chosen rows")
     stated = Kind.OWN
     population = UniformThresholds()
     relation = EqualInMean(margin=0.0, resolution=0.05)
-    control = Control("twice that: one end of what is left", lambda error, problem: 2 * error)
+    control = Control(
+        "the error is twice as large: one end of the remaining interval", lambda error, problem: 2 * error
+    )
     controls = "the error after a number of labels"
-    unexplained = "noisy labels; classes in which no question halves what is left"
+    unexplained = "noisy labels; classes in which no query halves the remaining possibilities"
     trials = 80
 
     def predict(self, problem: Thresholds) -> Array:

@@ -1,8 +1,8 @@
-"""Empirical means near their expectations, for all functions of a class at once: thresholds, random signs.
+"""Empirical means near their expectations for all functions of a class at once: thresholds, random signs.
 
-This theory controls the largest deviation over a class: of an empirical distribution function, with the best constant;
-of any class, by the Rademacher complexity that a second sample and random signs bring in. It assumes independent rows;
-it leaves unexplained classes whose complexity is large and whose chosen members generalise.
+This theory bounds the largest deviation over a class. For an empirical distribution function it has the best constant.
+For any class it uses the Rademacher complexity, which a second sample and random signs bring in. It assumes independent
+rows. It does not explain classes of large complexity whose chosen members generalise.
 """
 
 import itertools
@@ -23,23 +23,24 @@ _DELTA = 0.05
 
 
 class ThresholdDeviation(Claim[PowerDraws]):
-    """Let F_N be the share of N independent rows at or below x, F its expectation. With probability at least 1 - delta
+    """Let F_N(x) be the share of N independent rows at or below x, and let F(x) be its expectation. With probability at
+    least 1 - delta
 
-        sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20:
+        sup_x |F_N(x) - F(x)| <= sqrt( ln(2/delta) / (2 N) ),   delta = 1/20.
 
-    all thresholds on the line at once cost no more than one of them does by Hoeffding's inequality.
+    So all thresholds on the line together have the same bound as one threshold by Hoeffding's inequality.
     """
 
     title = "The Dvoretzky-Kiefer-Wolfowitz inequality with Massart's constant"
     source = Source("massart1990", note="main result")
     stated = Kind.THEOREM
     population = Drawn(
-        PowerDraws, positive("power", "a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
+        PowerDraws, positive("power", "x^power is a distribution function"), power=log_uniform(0.2, 5.0), rows=rows(10)
     )
     relation = AtMost(_DELTA)
-    control = Control("three quarters of the radius suffice", lambda radius, problem: 0.75 * radius)
-    controls = "the errors of all thresholds at once"
-    unexplained = "classes that are not ordered: a bound by dimension alone is several times larger here"
+    control = Control("three quarters of the radius are enough", lambda radius, problem: 0.75 * radius)
+    controls = "the errors of all thresholds on the line at once"
+    unexplained = "classes that are not ordered; a bound by dimension alone is several times larger here"
     trials = 4000
     trivial = 1.0  # shares are in [0, 1]
 
@@ -59,20 +60,20 @@ def _samples(kinds: int, rows: int) -> Int[np.ndarray, "samples rows"]:
 
 
 class Symmetrisation(Claim[FiniteLaw]):
-    """For N independent rows, signs s_i of fair coins and every class of functions,
+    """Let z_i be N independent rows, and let s_i be independent random signs. For every class of functions f,
 
-        E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i):
+        E sup_f (E f - mean_i f(z_i)) <= 2 E sup_f mean_i s_i f(z_i).
 
-    a second sample replaces the expectation, and the signs say which row of a pair belongs to which. The factor 2
-    cannot be improved: functions that vanish except on rare rows approach it.
+    In the proof, a second sample replaces the expectation, and the signs decide which row of a pair belongs to which
+    sample. The factor 2 cannot be improved: functions that vanish except on rare rows approach it.
     """
 
-    title = "A ghost sample and random signs bound the largest deviation"
+    title = "Random signs bound the expected largest deviation over a class"
     source = Source("emergence2026", "Figure 7.8", note="in expectation, with the factor 2")
     stated = Kind.LEMMA
     population = RareKinds()
     relation = AtMost()
-    control = Control("without the factor 2", lambda bound, problem: bound / 2)
+    control = Control("the factor 2 can be left out", lambda bound, problem: bound / 2)
     controls = "the expected largest gap between mean and expectation in a class"
     unexplained = "how large the complexity of a class of networks is"
 

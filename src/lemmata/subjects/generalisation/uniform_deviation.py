@@ -1,11 +1,12 @@
 """How far the fit to the examples is from the risk, for all coefficients at once: Lemma 6 term by term.
 
-This theory controls the difference of fit and risk at coefficients that may depend on the examples, by their l_1
-distance from rho* and by deviations of means of bounded variables; it assumes independent examples and noise with
-normal tails. It leaves unexplained that deviations along the few directions that are taken are much smaller.
+This theory bounds the difference of fit and risk at coefficients that may depend on the examples. It uses their l_1
+distance from rho* and deviations of means of bounded variables. It assumes independent examples and noise with normal
+tails. It does not explain why the deviations along the few directions of actual estimates are much smaller.
 
-With probability 1 - delta all deviations obey Hoeffding's bound with u = log(K/delta) and K = (n+1)(n+6) + 4 tails. So
-log n enters: the source's sqrt(log N/N) supposes that n is at most a power of N, or a constant that depends on d.
+With probability 1 - delta all deviations satisfy Hoeffding's bound with u = log(K/delta), where K = (n+1)(n+6) + 4 is
+the number of tails. So log n enters. The bound sqrt(log N/N) of the source assumes that n is at most a power of N, or a
+constant that depends on d.
 """
 
 import math
@@ -60,20 +61,20 @@ class AbstractDeviationClaim(Claim[FinitePopulation]):
     population = FinitePopulations()
     relation = AtMost()
     controls = "the difference of fit and risk"
-    unexplained = "the smaller deviations along directions that are taken"
+    unexplained = "the smaller deviations along the directions of the estimates"
 
 
 class QuadraticDeviation(AbstractDeviationClaim):
-    """Let phi be the row of features at an input, f a function, rho* fixed coefficients, r = f - phi rho*, E the
-    expectation over an input and mean that over N examples. For every vector rho of coefficients,
+    """Let phi be the row of features at an input, f a function, rho* fixed coefficients, and r = f - phi rho*. Write E
+    for the expectation over an input, and mean for the mean over N examples. Every vector rho of coefficients satisfies
 
         |(mean - E) ((f - phi rho)² - r²)| <= 2 |rho - rho*|_1 |(mean - E) phi r|_inf
                                               + |rho - rho*|_1² |(mean - E) phi phi^T|_inf.
 
-    It is nearly an equality far from rho* along one feature.
+    Far from rho* along one feature, this is nearly an equality.
     """
 
-    title = "Fit and risk differ by moments of the features"
+    title = "The difference of fit and risk is bounded by moments of the features"
     source = Source("li2025incontext", "(92)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
@@ -96,15 +97,16 @@ class QuadraticDeviation(AbstractDeviationClaim):
 
 
 class NoiseDeviation(AbstractDeviationClaim):
-    """Let phi be the row of features at an example, f its value, z its noise, rho* fixed coefficients, mean that over N
-    examples. For every vector rho of coefficients the noise enters the fit mean (f + z - phi rho)² by
+    """Let phi be the row of features at an example, f its value, z its noise, and rho* fixed coefficients. Write mean
+    for the mean over N examples. For every vector rho of coefficients, the contribution of the noise to the fit mean (f
+    + z - phi rho)² satisfies
 
         |mean 2 z (f - phi rho)| <= 2 |mean z (f - phi rho*)| + 2 |mean z phi|_inf |rho - rho*|_1.
 
-    It is nearly an equality where rho - rho* lies along the feature that correlates most with the noise.
+    If rho - rho* lies along the feature that correlates most with the noise, this is nearly an equality.
     """
 
-    title = "The noise in the fit"
+    title = "A bound on the contribution of the noise to the fit"
     source = Source("li2025incontext", "(96)", note="proof of Lemma 6")
     control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     expected = Status.VACUOUS
@@ -133,9 +135,9 @@ def _clean(problem: FinitePopulation) -> Array:
 
 
 class UniformDeviation(AbstractDeviationClaim):
-    """Let phi be the row of n + 1 features in [0, 1] at an input, f a function, y = f + z with normal noise of standard
-    deviation sigma, mean that over N independent examples, E that over the next input. With probability at least 0.9,
-    for all vectors rho of coefficients at once,
+    """Let phi be the row of n + 1 features in [0, 1] at an input, f a function, and y = f + z a target with normal
+    noise z of standard deviation sigma. Write mean for the mean over N independent examples, and E for the expectation
+    over the next input. With probability at least 0.9, for all vectors rho of coefficients at once,
 
         |mean ((y - phi rho)² - z²) - E (f - phi rho)²| <= sqrt(u/N) (epsilon²/sqrt 2 + |rho - rho*|_1²/sqrt 2
                 + 2 sqrt 2 (epsilon |rho - rho*|_1 + sigma epsilon + sigma |rho - rho*|_1)),
@@ -143,7 +145,7 @@ class UniformDeviation(AbstractDeviationClaim):
     where rho* are any fixed coefficients, epsilon = sup |f - phi rho*| and u = log(((n+1)(n+6) + 4)/0.1).
     """
 
-    title = "Fit and risk are near for all coefficients"
+    title = "Fit and risk are close for all coefficients at once"
     source = Source("li2025incontext", "Lemma 6", "(83)", note="with constants")
     relation = AtMost(DELTA)
     control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
@@ -165,15 +167,16 @@ class UniformDeviation(AbstractDeviationClaim):
 
 
 class NoBargain(AbstractDeviationClaim):
-    """Let phi be the row of features at an example, y = f + z its target with noise z, rho* fixed coefficients, mean
-    that over N examples. For every vector rho of coefficients, no fit is better than that of rho* by more than
+    """Let phi be the row of features at an example, y = f + z its target with noise z, and rho* fixed coefficients.
+    Write mean for the mean over N examples. For every vector rho of coefficients, the fit is better than that of rho*
+    by at most
 
         mean (y - phi rho*)² - mean (y - phi rho)² <= mean (f - phi rho*)² + 2 |mean z phi|_inf |rho - rho*|_1.
 
-    Without noise, coefficients that represent f exactly attain it.
+    Without noise, coefficients that represent f exactly attain the bound.
     """
 
-    title = "No coefficients fit much better than rho*"
+    title = "No coefficients fit the examples much better than rho*"
     source = Source("li2025incontext", "Lemma 6", "(84)", note="with constants")
     control = Control(
         "half of the misfit is enough",

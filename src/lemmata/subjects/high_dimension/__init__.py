@@ -1,1 +1,1 @@
-"""Why fits with about as many parameters as rows are bad, and with many more are good again."""
+"""Why fits with about as many parameters as rows are bad, and fits with many more parameters are good again."""

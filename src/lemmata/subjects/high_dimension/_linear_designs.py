@@ -76,7 +76,7 @@ def linearity(problem: LinearDesign) -> Hypothesis:
     residual = jnp.sum((problem.y - problem.x @ beta) ** 2) / freedom
     # Of normal noise the residual variance is sigma² chi²/freedom, of standard deviation sigma² sqrt(2/freedom).
     allowed = problem.noise**2 * (1 + STANDARD_ERRORS * (2 / freedom) ** 0.5)
-    return Hypothesis(name, residual, "<=", allowed, "what is not linear acts as more noise")
+    return Hypothesis(name, residual, "<=", allowed, "a nonlinear part acts as additional noise")
 
 
 class LinearDesigns(Population[LinearDesign]):
@@ -136,12 +136,14 @@ class TablesOfRows(Population[Regression]):
         # further than 3 rows from d (d >= 24) are also different numbers of rows.
         nearest = min(abs(round(rung * columns) - columns) for rung in self.rungs)
         last = self.rungs[-1]
-        why = "up to 1 row from d the mean error is infinite, up to 3 its variance, and rungs fall together"
+        why = "up to 1 row from d the mean error is infinite, up to 3 rows its variance is, and sizes coincide"
         return [
-            Hypothesis("d is large enough (rows between d and the nearest rung)", nearest, ">", 3, why),
-            Hypothesis(f"at least {last:g} d rows", rows, ">=", round(last * columns), "the ladder has to be drawn"),
+            Hypothesis("d is large enough (rows between d and the nearest size)", nearest, ">", 3, why),
+            Hypothesis(
+                f"at least {last:g} d rows", rows, ">=", round(last * columns), "the largest size needs so many rows"
+            ),
             *isotropy(problem.x),
             Hypothesis.unchecked(
-                "the target is linear up to noise", "a residual does not tell noise from what is bent"
+                "the target is linear up to noise", "a residual does not separate noise from a nonlinear part"
             ),
         ]

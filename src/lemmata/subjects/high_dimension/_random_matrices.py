@@ -66,18 +66,24 @@ def isotropy(x: Float[Array, "n d"]) -> list[Hypothesis]:
     narrow = x if rows >= columns else x.T
     squares = jnp.linalg.eigvalsh(narrow.T @ narrow)[::-1] / rows
     kurtosis = jnp.mean(x**4) / jnp.mean(x**2) ** 2
-    why = "isotropic inputs: the spectrum of X'X/n ends where Marchenko and Pastur say"
+    why = "for isotropic inputs the spectrum of X'X/n has the ends of the Marchenko-Pastur law"
     fewest = 24 * (STANDARD_ERRORS / (3 - 1.8)) ** 2
     return [
-        Hypothesis("enough entries to know a normal law", rows * columns, ">=", fewest, "the checks below have power"),
+        Hypothesis(
+            "enough entries to recognise a normal distribution",
+            rows * columns,
+            ">=",
+            fewest,
+            "otherwise the checks below have no power",
+        ),
         Hypothesis("no direction has too much variance", squares[0], "<=", upper + STANDARD_ERRORS * above, why),
         Hypothesis("no direction has too little variance", squares[-1], ">=", lower - STANDARD_ERRORS * below, why),
         Hypothesis(
-            "entries have the kurtosis 3 of a normal law",
+            "entries have the kurtosis 3 of a normal distribution",
             jnp.abs(kurtosis - 3),
             "<=",
             STANDARD_ERRORS * (24 / (rows * columns)) ** 0.5,
-            "the finite-size terms are those of normal inputs",
+            "then the finite-size terms are those of normal inputs",
         ),
     ]
 
@@ -93,7 +99,7 @@ class RandomMatrices(Population[Design]):
     settings = Space(
         n=Integer(200, 200, 1000, "rows"),
         gamma=Real(0.5, 0.25, 2.0, "columns per row"),
-        entries=Choice("normal", ("normal", "rademacher", "uniform"), "law of the entries"),
+        entries=Choice("normal", ("normal", "rademacher", "uniform"), "distribution of the entries"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Design:
@@ -139,6 +145,12 @@ class RandomMatrices(Population[Design]):
                 1 + STANDARD_ERRORS * spread,
                 "correlated columns move the largest eigenvalue beyond the edge",
             ),
-            Hypothesis("the limit is near at this size", gap, "<=", self.margin, "Tracy-Widom shift / edge"),
+            Hypothesis(
+                "the limit is near at this size",
+                gap,
+                "<=",
+                self.margin,
+                "the value is the Tracy-Widom shift divided by the edge",
+            ),
             Hypothesis.unchecked("rows are independent", "a table of data does not show how it was drawn"),
         ]

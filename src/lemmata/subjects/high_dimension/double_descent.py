@@ -1,8 +1,8 @@
 """Double descent along rows: more data hurt until there are as many rows as features, and help beyond.
 
-This theory controls the sign of the change of the held-out error of the least squares fit of smallest norm as rows are
-added. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise; it leaves
-unexplained how far a ridge removes the peak.
+This theory gives the sign of the change of the held-out error as rows are added, for the least squares fit of smallest
+norm. It assumes isotropic inputs, a linear target and, on the rising side, no more signal than noise. It does not
+explain how far a ridge removes the peak.
 """
 
 import math
@@ -59,20 +59,21 @@ def _risk_at(problem: Regression, rung: float, key: Key[Array, ""]) -> Array:
 
 
 class MoreDataHurt(Claim[Regression]):
-    """Below n = d, for n rows with d isotropic inputs, a linear target with coefficients beta and noise of variance
-    sigma² >= |beta|², the mean squared error on new rows of the least squares fit of smallest norm, on average
+    """Let n rows have d isotropic inputs and a linear target, where beta is the vector of coefficients and sigma² is
+    the variance of the noise. Assume n < d and sigma² >= |beta|². Fit least squares with the smallest norm. Its mean
+    squared error on new rows is on average
 
         sigma² + |beta|² (1 - n/d) + sigma² n/(d - n - 1),
 
-    rises as rows are added, though the fit sees more.
+    and it rises as rows are added, although the fit then uses more data.
     """
 
-    title = "Double descent: the rise to the interpolation threshold"
+    title = "Double descent: below as many rows as features, more rows raise the test error"
     source = _THEOREM
     population = TablesOfRows(_RISE)
     relation = Order(along="rows / features", rungs=_RISE)
-    control = Control("the error falls with rows below n = d", lambda sign, problem: -sign)
-    controls = "whether rows help or hurt a fit that interpolates"
+    control = Control("below n = d the error falls as rows are added", lambda sign, problem: -sign)
+    controls = "whether more rows help or hurt a fit that interpolates its training data"
     unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
     trials = 64
@@ -92,20 +93,20 @@ class MoreDataHurt(Claim[Regression]):
 
 
 class DescentBeyondThreshold(Claim[Regression]):
-    """Above n = d, for n rows with d isotropic inputs, a linear target and noise of variance sigma², the mean squared
-    error of least squares on new rows, on average
+    """Let n rows have d isotropic inputs and a linear target, where sigma² is the variance of the noise. Assume n > d.
+    The mean squared error of least squares on new rows is on average
 
         sigma² + sigma² d/(n - d - 1),
 
-    falls from its peak as rows are added.
+    and it falls from its peak as rows are added.
     """
 
-    title = "Double descent: the descent beyond the interpolation threshold"
+    title = "Double descent: beyond as many rows as features, more rows lower the test error"
     source = _THEOREM
     population = TablesOfRows(_FALL)
     relation = Order(along="rows / features", rungs=_FALL)
-    control = Control("the error goes on rising beyond n = d", lambda sign, problem: -sign)
-    controls = "how fast rows pay off past the interpolation threshold"
+    control = Control("the error keeps rising beyond n = d", lambda sign, problem: -sign)
+    controls = "how fast the error falls with more rows beyond the interpolation threshold"
     unexplained = "fits with a ridge, early stopping, or inputs with a decaying spectrum"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU, from d = 72 on
     trials = 64

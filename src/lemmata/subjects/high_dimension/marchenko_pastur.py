@@ -1,9 +1,9 @@
-"""Marchenko and Pastur: the spectrum of a sample covariance when columns are not few compared with rows.
+"""Marchenko and Pastur: the spectrum of a sample covariance if the number of columns is comparable to that of rows.
 
-This theory controls the eigenvalues of X'X/n for an n x d matrix of independent entries of variance 1: they fill
-[(1 - sqrt(d/n))², (1 + sqrt(d/n))²] although the population covariance is the identity. It assumes that entries are
-independent with a finite fourth moment; it leaves unexplained data whose columns are correlated, which real data are,
-but tells how much of their spectrum sampling alone would make.
+This theory is about the eigenvalues of X'X/n for an n x d matrix X of independent entries of variance 1. They fill [(1
+- sqrt(d/n))², (1 + sqrt(d/n))²], although the population covariance is the identity. The theory assumes that entries
+are independent with a finite fourth moment. It does not explain data with correlated columns, as real data have. It
+shows how much of their spectrum sampling alone would cause.
 """
 
 import jax.numpy as jnp
@@ -20,14 +20,13 @@ _MARGIN = 0.04
 
 
 class MarchenkoPasturEdge(Claim[Design]):
-    """The largest eigenvalue of X'X/n tends, as n and d grow in proportion, to
+    """Let X be an n x d matrix of independent entries with mean 0, variance 1 and a finite fourth moment. The largest
+    eigenvalue of X'X/n tends, as n and d grow in proportion, to
 
-        (1 + sqrt(gamma))²,    gamma = lim d/n,
-
-    for n x d matrices X of independent entries with mean 0, variance 1 and a finite fourth moment.
+        (1 + sqrt(gamma))²,    gamma = lim d/n.
     """
 
-    title = "The largest eigenvalue of a sample covariance"
+    title = "The limit of the largest eigenvalue of a sample covariance"
     source = Source("yin1988", "main theorem")
     population = RandomMatrices(margin=_MARGIN)
     # a matrix has one largest eigenvalue: there is nothing to measure twice
@@ -35,7 +34,7 @@ class MarchenkoPasturEdge(Claim[Design]):
     control = Control(
         "the edge is 1 + 2 sqrt(gamma)", lambda edge, problem: edge - problem.x.shape[1] / problem.x.shape[0]
     )
-    controls = "the spread of the sample spectrum that sampling alone makes"
+    controls = "how far sampling alone spreads the eigenvalues of a sample covariance"
     unexplained = "the spectrum of correlated columns; eigenvectors"
     stated = Kind.THEOREM
     trials = 64

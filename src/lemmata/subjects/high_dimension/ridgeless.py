@@ -1,10 +1,10 @@
-"""Ridgeless least squares: why the test error peaks where parameters and rows are equal in number.
+"""Ridgeless least squares: why the test error peaks if the numbers of parameters and rows are equal.
 
-This theory controls the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic
-inputs and n rows with gamma = d/n kept: the variance explodes at gamma = 1 and falls again beyond it, while the bias,
-nought before, rises towards the whole signal. It assumes a linear target, noise of known variance and a covariance that
-is the identity; it leaves unexplained why fits with many parameters are good on real data, whose covariance is far
-from the identity. The report says how far.
+This theory gives the excess risk E (x'b - x'beta)² of the least squares fit b of smallest norm, for d isotropic inputs
+and n rows at a fixed gamma = d/n. The variance explodes at gamma = 1 and falls again beyond it. The bias is zero below
+gamma = 1 and then rises towards the whole signal. The theory assumes a linear target, noise of known variance and a
+covariance that is the identity. It does not explain why fits with many parameters are good on real data, whose
+covariance is far from the identity. The report says how far.
 """
 
 import jax
@@ -53,19 +53,19 @@ def _variance(problem: LinearDesign, key: Key[Array, ""]) -> Array:
 def _far_from_threshold(problem: LinearDesign) -> Hypothesis:
     rows, columns = problem.x.shape
     name = "n and d are far enough apart for the limit"
-    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "see the margin")
+    return Hypothesis(name, abs(rows - columns), ">=", 1 + 1 / _MARGIN, "the margin of the claim assumes this")
 
 
 class UnderparameterisedVariance(Claim[LinearDesign]):
-    """For gamma = d/n < 1 the variance of least squares on n rows with d isotropic inputs and noise of variance sigma²,
-    the mean squared prediction of fits to the noise alone, tends to
+    """Fit least squares to n rows with d isotropic inputs, where sigma² is the variance of the noise, and let gamma =
+    d/n < 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise alone. It tends to
 
         sigma² gamma / (1 - gamma)
 
     and the bias is 0.
     """
 
-    title = "Variance of least squares with fewer parameters than rows"
+    title = "The variance of least squares with fewer parameters than rows"
     source = _THEOREM
     population = _BELOW
     relation = _LIMIT
@@ -85,20 +85,21 @@ class UnderparameterisedVariance(Claim[LinearDesign]):
 
 
 class OverparameterisedVariance(Claim[LinearDesign]):
-    """For gamma = d/n > 1 the variance of the least squares fit of smallest norm on n rows with d isotropic inputs and
-    noise of variance sigma², the mean squared prediction of fits to the noise alone, tends to
+    """Fit least squares with the smallest norm to n rows with d isotropic inputs, where sigma² is the variance of the
+    noise, and let gamma = d/n > 1. The variance is the mean squared prediction, on fresh inputs, of fits to the noise
+    alone. It tends to
 
         sigma² / (gamma - 1),
 
-    which falls as parameters are added. Of a user's rows the first d/2 are used where there are more.
+    which falls as parameters are added. If your data have more than d/2 rows, the first d/2 rows are used.
     """
 
-    title = "Variance of the interpolating fit of smallest norm"
+    title = "The variance of the interpolating fit of smallest norm"
     source = _THEOREM
     population = _BEYOND
     relation = _LIMIT
     control = Control("the variance is sigma² gamma/(gamma - 1)", lambda value, problem: value * problem.gamma)
-    controls = "the part of the excess risk that noise makes"
+    controls = "the part of the excess risk that is due to noise"
     unexplained = "inputs whose covariance is not the identity"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
 
@@ -113,22 +114,23 @@ class OverparameterisedVariance(Claim[LinearDesign]):
 
 
 class OverparameterisedBias(Claim[LinearDesign]):
-    """For gamma = d/n > 1 the bias of the least squares fit of smallest norm on n rows with d isotropic inputs, the
-    mean squared error on fresh inputs of the fit to targets x'beta without noise, is
+    """Fit least squares with the smallest norm to n rows with d isotropic inputs, and let gamma = d/n > 1. The target
+    is x'beta, where beta is the vector of coefficients. The bias is the mean squared error, on fresh inputs, of the fit
+    to the target without noise. It is
 
         r² (1 - 1/gamma),    r = |beta|.
 
-    For normal inputs its mean is so at every size: the fit keeps the projection of beta on n random directions of d.
-    Of a user's rows the first d/2 are used where there are more.
+    For normal inputs its mean has this value at every size, because the fit keeps the projection of beta on n random
+    directions out of d. If your data have more than d/2 rows, the first d/2 rows are used.
     """
 
-    title = "Bias of the interpolating fit of smallest norm"
+    title = "The bias of the interpolating fit of smallest norm"
     source = _THEOREM
     population = _BEYOND
     # a design has one bias: there is nothing to measure twice
     relation = EqualInMean(resolution=0.05, over="problems")
     control = Control("the bias is r² (1 - 1/gamma)²", lambda value, problem: value * (1 - 1 / problem.gamma))
-    controls = "the part of the excess risk that missing rows make"
+    controls = "the part of the excess risk that is due to missing rows"
     unexplained = "inputs whose covariance is not the identity, where the target may lie in the leading directions"
     traced = False  # several decompositions in one compiled batch can wait for each other on a CPU
     trials = 512
@@ -139,7 +141,7 @@ class OverparameterisedBias(Claim[LinearDesign]):
         kept = min(1 / problem.gamma, 1.0)
         smaller, larger = min(kept, 1 - kept), max(kept, 1 - kept)
         spread = (2 * larger / (smaller * (problem.x.shape[1] + 2))) ** 0.5 if smaller > 0 else jnp.inf
-        why = "with few rows or columns one draw of rows says little about the mean"
+        why = "with few rows or columns one draw of rows shows little about the mean"
         return [Hypothesis("n and d are large enough (relative spread of a share)", spread, "<=", 0.25, why)]
 
     def predict(self, problem: LinearDesign) -> Array:

@@ -35,7 +35,7 @@ class AttentionTokens(eqx.Module):
 
 
 class AttentionSequences(Population[AttentionTokens]):
-    """Tokens that are normal about one common normal mean, so that correlations between sequences are positive.
+    """Normal tokens around a common normal mean, so that sequences are positively correlated.
 
     Attributes:
         sequences, channels: how many, unless a setting says otherwise.

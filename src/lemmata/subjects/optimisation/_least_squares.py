@@ -58,7 +58,9 @@ def kernel_least_squares(problem: Regression, steps: int = 100) -> LeastSquares:
 
 
 class KernelDescents(Population[LeastSquares]):
-    """The features of a kernel on random rows, from zero, with a step between 0.1 and 1.9 over lambda_max."""
+    """Gradient descent from zero on the features of a kernel on random rows, with a step between 0.1 and 1.9 over
+    lambda_max.
+    """
 
     def settings(self) -> Space:
         steps = Integer(100, 1, 10_000, "steps of gradient descent")
@@ -85,7 +87,9 @@ class KernelDescents(Population[LeastSquares]):
 
 
 class DefiniteDescents(Population[LeastSquares]):
-    """The features of a positive definite kernel on random rows, from zero, with the step 1 / lambda_max."""
+    """Gradient descent from zero on the features of a positive definite kernel on random rows, with the step 1 /
+    lambda_max.
+    """
 
     free = ("y",)
     settings = Space(n=Integer(20, 2, 200, "training rows"), noise=NOISE, kernel=DEFINITE_KERNEL)

@@ -160,7 +160,7 @@ def prompt_with_errors(
 
 
 class NormalPoints(Population[Point]):
-    """Standard normal vectors, and a level of half a normal number."""
+    """Standard normal vectors, with half the absolute value of a normal number as level."""
 
     settings = Space(p=Integer(16, 1, 1000, "entries"))
 
@@ -173,7 +173,7 @@ class NormalPoints(Population[Point]):
 
 
 class SaturatedSteps(Population[Step]):
-    """Steps from points near rho*, on features that are all 1: the largest curvature."""
+    """Steps from points near rho*, on features that are all 1, which have the largest curvature."""
 
     free = ("start",)
     settings = Space(n=Integer(8, 2, 64, "features"), N=Integer(16, 4, 128, "examples"), family=FAMILY)
@@ -193,7 +193,7 @@ def _run_space(steps: int, size: float) -> Space:
 
 
 class InexactRuns(Population[Run]):
-    """Runs with random errors and with errors that all point the same way; rho* is the minimum of the Lasso.
+    """Runs with random errors, and runs whose errors all point the same way. rho* is the minimiser of the Lasso.
 
     Attributes:
         steps: T.
@@ -234,7 +234,7 @@ class Penalised(eqx.Module):
 
 
 class PenalisedRuns(Population[Penalised]):
-    """Runs with errors at the least penalty that is allowed; rho* represents the function."""
+    """Runs with errors at the smallest allowed penalty. rho* represents the function."""
 
     # Sizes, the class, and the size of the errors.
     settings = _run_space(48, 1.0)
@@ -251,5 +251,5 @@ class PenalisedRuns(Population[Penalised]):
         return Penalised(run, least, cost)
 
     def hypotheses(self, problem: Penalised) -> list[Hypothesis]:
-        run, why = problem.run, "misfit and noise do not pay for long coefficients"
+        run, why = problem.run, "misfit and noise must not reward long coefficients"
         return [bounded(run.features), Hypothesis("the penalty is large enough", run.penalty, ">=", problem.least, why)]

@@ -122,8 +122,9 @@ class ReadoutFit(eqx.Module):
 class ReadoutFits(Population[ReadoutFit]):
     """Rotating, contracting states driven by normal inputs.
 
-    Half of the problems are quadratic and see every output. The others see the last output alone, start along its
-    state, and bend where descent is slowest: at |C_0 - C*| |h| / (2 steps + 1).
+    In half of the problems, the loss is quadratic and uses every output. In the others, it uses only the last output,
+    and the start lies along the last state. There the loss becomes linear where descent is slowest: at |C_0 - C*| |h| /
+    (2 steps + 1).
     """
 
     free = ("states", "best", "start")

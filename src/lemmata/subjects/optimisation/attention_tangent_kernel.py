@@ -1,8 +1,8 @@
-"""The tangent kernel of attention against the covariance of its outputs, and what training follows.
+"""The tangent kernel of attention compared with the covariance of its outputs, and the path of the outputs in training.
 
-This theory controls the tangent kernel of wide networks with one attention layer, relative to the kernel E f(x) f(x')
-of their outputs at the initialisation. It assumes widths and heads that go to infinity; it leaves unexplained training
-that leaves the tangent regime.
+This theory controls the tangent kernel of wide networks with one attention layer. It compares this kernel with the
+kernel E f(x) f(x') of the outputs at initialisation. It assumes that the width and the number of heads go to infinity.
+It leaves unexplained training that leaves the tangent regime.
 """
 
 import equinox as eqx
@@ -54,7 +54,7 @@ class SmallNetwork(eqx.Module):
 
 
 class SmallNetworks(Population[SmallNetwork]):
-    """Normal parameters, inputs and targets, three parameters a unit and as many rows as parameters."""
+    """Normal parameters, inputs and targets, with three parameters per unit and as many rows as parameters."""
 
     settings = Space(units=Integer(4, 1, 64, "hidden units", corners=(4, 8)))
 
@@ -84,16 +84,17 @@ def _finite_kernel(problem: AttentionTokens, key: Key[Array, ""]) -> Float[Array
 
 
 class AttentionTangentFactor(Claim[AttentionTokens]):
-    """For wide attention with logits scaled by 1/d, between a dense layer on tokens and a linear readout of the mean
-    over positions, all of them trained, the tangent kernel is
+    """Let f be the output of a wide network. It has a dense layer on every token, an attention layer, and a linear
+    readout of the mean over positions. The logits of attention are scaled by 1/d, where d is the width of a head. All
+    layers are trained. The tangent kernel K is
 
-        K(x, x') = 4 E f(x) f(x'),
+        K(x, x') = 4 E f(x) f(x').
 
-    once the covariance of the outputs f for each linear map on the path of the values: input, value, output, readout.
-    Queries and keys add nothing, since their logits no longer move. Measured are networks of width 64.
+    The covariance enters once for each linear map on the path of the values: input, value, output and readout. Queries
+    and keys add nothing, since in this scaling the logits do not move. The test measures networks of width 64.
     """
 
-    title = "The tangent kernel of attention is four times the covariance of its outputs"
+    title = "The tangent kernel of wide attention is four times the covariance of its outputs"
     source = Source("foundation2025", "(14)", note="with its factor, at 1/d")
     stated = Kind.OWN
     population = AttentionSequences()
@@ -112,13 +113,14 @@ class AttentionTangentFactor(Claim[AttentionTokens]):
 
 
 class LinearAttentionTangentFactor(Claim[AttentionTokens]):
-    """For wide attention without softmax, weights equal to the logits QK'/sqrt(d), between a dense layer on tokens and
-    a linear readout of the mean over positions, the tangent kernel is
+    """Let f be the output of a wide network: a dense layer on every token, attention without softmax, and a linear
+    readout of the mean over positions. The attention weights equal the logits QK'/sqrt(d) of a head with queries Q,
+    keys K and width d. The tangent kernel of the network is
 
-        K(x, x') = 8 E f(x) f(x'):
+        K(x, x') = 8 E f(x) f(x').
 
-    the outputs have degree one in each of queries, keys, values, output and readout, and degree three in the first
-    layer, and a layer of degree k contributes k times the covariance.
+    A layer in which the outputs have degree k contributes k times the covariance. The outputs have degree one in each
+    of queries, keys, values, output and readout, and degree three in the first layer.
     """
 
     title = "The tangent kernel of linear attention is eight times the covariance of its outputs"
@@ -126,7 +128,9 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
     stated = Kind.OWN
     population = AttentionSequences(mechanism="identity", scaling="1/sqrt(d)")
     relation = Equal(block=2)
-    control = Control("six times, the first layer counted once", lambda kernel, problem: 0.75 * kernel)
+    control = Control(
+        "six times the covariance, with the first layer counted once", lambda kernel, problem: 0.75 * kernel
+    )
     controls = "the tangent kernel of a network with one layer of linear attention"
     unexplained = "softmax; finite width"
     condition = 100.0
@@ -139,24 +143,25 @@ class LinearAttentionTangentFactor(Claim[AttentionTokens]):
 
 
 class TangentDominatesCovariance(Claim[AttentionTokens]):
-    """For wide attention with ReLU weights of the logits QK'/sqrt(d), between a dense layer on tokens and a linear
-    readout of the mean over positions, all trained, the tangent kernel K exceeds the covariance S of the outputs on any
-    inputs by
+    """Consider a wide network: a dense layer on every token, attention, and a linear readout of the mean over
+    positions. All layers are trained. The attention weights are the ReLU of the logits QK'/sqrt(d) of a head with
+    queries Q, keys K and width d. On any inputs, let K be the tangent kernel of the network and S the covariance of its
+    outputs. Then
 
-        K >= 4 S   in the order of semidefinite matrices:
+        K >= 4 S   in the order of semidefinite matrices.
 
-    four linear maps on the path of the values contribute S each, and what queries, keys and the inputs of the logits
-    add is positive semidefinite.
+    Each of the four linear maps on the path of the values contributes S. The contribution of queries, keys and the
+    inputs of the logits is positive semidefinite.
     """
 
-    title = "The tangent kernel of attention is at least four times the covariance"
+    title = "The tangent kernel of ReLU attention is at least four times the output covariance"
     source = Source("foundation2025", "(14)", note="a bound at 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = AtLeast()
     control = Control("eight times the covariance", lambda least, problem: 2 * least)
-    controls = "the least generalised eigenvalue of tangent kernel and covariance"
-    unexplained = "how much queries and keys add"
+    controls = "the least generalised eigenvalue of the tangent kernel and the output covariance"
+    unexplained = "how much queries and keys contribute"
     trivial = 1.0  # what the readout alone contributes
     predict = 4.0
 
@@ -168,22 +173,24 @@ class TangentDominatesCovariance(Claim[AttentionTokens]):
 
 
 class TangentIsNoMultiple(Claim[AttentionTokens]):
-    """For wide attention with ReLU weights of the logits QK'/sqrt(d) the tangent kernel is no multiple of the
-    covariance of the outputs: on five random sequences the best multiple misses, in the Frobenius norm, more than
+    """Consider wide attention whose weights are the ReLU of the logits QK'/sqrt(d) of a head with queries Q, keys K and
+    width d. The tangent kernel is not a multiple of the covariance of the outputs. Take the multiple that is closest to
+    the tangent kernel on five random sequences, in the Frobenius norm. In at least 95 of 100 draws, its distance from
+    the tangent kernel is more than
 
         1/100
 
-    of the tangent kernel, in at least 95 of 100 draws.
+    of the norm of the tangent kernel.
     """
 
-    title = "At 1/sqrt(d) the tangent kernel of attention is no multiple of the covariance"
+    title = "With logits scaled by 1/sqrt(d), the tangent kernel is no multiple of the covariance"
     source = Source("foundation2025", "(14)", note="its shape at 1/sqrt(d)")
     stated = Kind.OWN
     population = AttentionSequences(sequences=5, mechanism="relu", scaling="1/sqrt(d)")
     relation = Witness(0.95)
     control = Control("more than 4/100", lambda share, problem: 4 * share)
     controls = "the distance of the tangent kernel from the multiples of the covariance"
-    unexplained = "how much of it matters for training"
+    unexplained = "how much this difference matters for training"
     trials = 128
     predict = 0.01
 
@@ -195,25 +202,25 @@ class TangentIsNoMultiple(Claim[AttentionTokens]):
 
 
 class FlowOfOutputs(Claim[SmallNetwork]):
-    """Under gradient flow of the parameters on L = 1/2 sum_i (f(x_i) - y_i)² the outputs of a network on the training
-    inputs follow
+    """Consider the network f(x) = sum_j a_j h_j(x) with hidden units h_j(x) = tanh(w_j x + b_j). Train its parameters
+    by gradient flow on the loss L = 1/2 sum_i (f(x_i) - y_i)², where x_i are the training inputs and y_i their targets.
+    At every time, the outputs on the training inputs follow
 
         df/dt = -K (f - y),   K_ij = <grad f(x_i), grad f(x_j)>,
 
-    at every time, whether or not the kernel K stays as it is. The network is f(x) = sum_j a_j h_j(x), with hidden units
-    h_j(x) = tanh(w_j x + b_j) and
+    whether or not the kernel K changes during training. For this network the kernel is
 
         K(x, x') = sum_j [ h_j(x) h_j(x') + a_j² (1 - h_j(x)²)(1 - h_j(x')²)(1 + x x') ].
     """
 
-    title = "Outputs follow the tangent kernel times the residual"
+    title = "Under gradient flow, outputs follow the tangent kernel times the residual"
     source = Source("foundation2025", "(13)", note="with the kernel on the right side")
     stated = Kind.OWN
     population = SmallNetworks()
     relation = Equal(block=1)
-    control = Control("half of it", lambda speed, problem: speed / 2)
+    control = Control("half of the speed", lambda speed, problem: speed / 2)
     controls = "the speed of a network's outputs under gradient flow"
-    unexplained = "how the kernel moves"
+    unexplained = "how the kernel changes"
 
     def predict(self, problem: SmallNetwork) -> Array:
         """By the closed form of the kernel."""

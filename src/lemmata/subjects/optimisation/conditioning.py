@@ -1,8 +1,9 @@
-"""Condition numbers of kernels on tokens: factorial for smooth kernels, square for a kink, infinite for one attention.
+"""Condition numbers of kernels on tokens: factorial for smooth kernels, quadratic for a kink, infinite for one
+attention layer.
 
-This theory controls the condition number of the Gram matrix of n tokens, which decides how many iterations gradient
-descent needs for the worst target. It assumes equispaced tokens on a circle where it gives numbers; it leaves
-unexplained targets that lie along large eigenvalues, which are fitted long before.
+This theory controls the condition number of the Gram matrix of n tokens. This number decides how many iterations
+gradient descent needs for the worst target. The explicit formulas assume equally spaced tokens on a circle. The theory
+leaves unexplained targets along large eigenvalues, which are fitted long before.
 """
 
 import equinox as eqx
@@ -60,7 +61,7 @@ class CircleTokens(eqx.Module):
 
 
 class TokensOnCircle(Population[CircleTokens]):
-    """Random planes and first angles; beta uniform between a third of its largest value and this."""
+    """Random planes and first angles, with beta uniform between a third of its largest value and this value."""
 
     # Tokens, at most so many that float64 resolves their condition number; beta, the dimension.
     settings = Space(
@@ -116,23 +117,23 @@ def _condition_on_circle(problem: CircleTokens, aliases: int) -> Array:
 
 
 class ConditionNumberOnCircle(Claim[CircleTokens]):
-    """The Gram matrix of exp(<x, y>) on n tokens of squared norm beta at equal angles on a circle, n even, has the
-    condition number
+    """Let n tokens of squared norm beta lie at equal angles on a circle, where n is even. The Gram matrix of the kernel
+    exp(<x, y>) on these tokens is circulant. Its condition number is
 
         sum_j I_(jn)(beta) / sum_j I_(n/2 + jn)(beta),
 
-    j over all integers, I_k the modified Bessel functions: the matrix is circulant. It grows like (1/2) I_0(beta) /
+    where j runs over all integers and I_k are the modified Bessel functions. It grows like (1/2) I_0(beta) /
     I_(n/2)(beta), a factorial in n.
     """
 
-    title = "The condition number of attention's kernel on a circle"
+    title = "The condition number of the exponential kernel on a circle grows like a factorial"
     source = Source("foundation2025", "Section 5.1, condition number", note="for a smooth kernel")
     stated = Kind.OWN
     population = TokensOnCircle()
     relation = Equal()
-    control = Control("without aliases, j = 0 alone", lambda value, problem: _condition_on_circle(problem, 0))
+    control = Control("only the term j = 0, without aliases", lambda value, problem: _condition_on_circle(problem, 0))
     controls = "the condition number of a Gram matrix"
-    unexplained = "tokens elsewhere"
+    unexplained = "tokens that do not lie on a circle"
 
     def predict(self, problem: CircleTokens) -> Array:
         return _condition_on_circle(problem, _ALIASES)
@@ -146,12 +147,12 @@ class ConditionNumberOnCircle(Claim[CircleTokens]):
 
 
 class KinkedConditionNumber(Claim[CircleTokens]):
-    """The tangent kernel of a network with one hidden layer of ReLU units, which has a kink at equal inputs, on n
-    tokens at equal angles on half a circle: its condition number grows like
+    """Let n tokens lie at equal angles on half a circle. Consider the tangent kernel of a network with one hidden layer
+    of ReLU units, which has a kink at equal inputs. The condition number of its Gram matrix on the tokens grows like
 
         n².
 
-    Polynomial growth belongs to kernels of finite smoothness.
+    Polynomial growth is typical of kernels of finite smoothness.
     """
 
     title = "The condition number of the tangent kernel of ReLU grows like n²"
@@ -161,7 +162,7 @@ class KinkedConditionNumber(Claim[CircleTokens]):
     relation = Rate("n", (16.0, 32.0, 64.0), margin=0.05, resolution=0.1)
     control = Control("n^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the condition number of a Gram matrix"
-    unexplained = "tokens of high dimension, where growth is slower"
+    unexplained = "tokens of high dimension, for which the growth is slower"
     traced = False  # decompositions of 64 rows
     trials = 4
     predict = 2.0
@@ -171,13 +172,14 @@ class KinkedConditionNumber(Claim[CircleTokens]):
 
 
 class SingularAttention(Claim[AttentionTokens]):
-    """For wide attention with tied queries and keys and logits scaled by 1/d, applied to tokens of c channels and read
-    out linearly from the mean over positions, with no nonlinear layer, the kernel is the inner product of two vectors
-    of c channels: its Gram matrix on n inputs has rank
+    """Apply wide attention, with tied queries and keys and logits scaled by 1/d, where d is the width of a head, to
+    tokens with c channels. Read out the mean over positions linearly, and use no nonlinear layer. The kernel is then
+    the inner product of two vectors of c channels. Its Gram matrix on n inputs has rank
 
         min(n, c).
 
-    Beyond c inputs the condition number is infinite, and so is every number of iterations that is proportional to it.
+    With more than c inputs the condition number is infinite. So is every number of iterations that is proportional to
+    it.
     """
 
     title = "The kernel of attention without a nonlinear layer is singular"
@@ -186,7 +188,7 @@ class SingularAttention(Claim[AttentionTokens]):
     population = AttentionSequences(sequences=16, channels=4)
     relation = Equal()
     control = Control(
-        "every position counts", lambda rank, problem: float(min(len(problem.x), problem.x[0].size)) + 0 * rank
+        "the rank counts every position", lambda rank, problem: float(min(len(problem.x), problem.x[0].size)) + 0 * rank
     )
     controls = "the rank of the Gram matrix of a wide attention layer"
     unexplained = "nonlinear layers; logits scaled by 1/sqrt(d)"

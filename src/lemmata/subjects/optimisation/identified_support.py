@@ -1,8 +1,8 @@
-"""Proximal gradient on the Lasso after it has found the support of the minimum: linear convergence.
+"""Proximal gradient for the Lasso after it has found the support of the minimiser: linear convergence.
 
-This theory controls the distance to the minimum by the curvature on its support S alone: the number of features does
-not enter, nor whether there are fewer of them than examples. It assumes that no slope off the support is as large as
-the penalty. It leaves unexplained how many steps find the support: the bound on them is loose.
+This theory controls the distance to the minimiser by the curvature on its support S alone. The number of features does
+not enter, and there may be more features than examples. The theory assumes that every slope off the support is smaller
+than the penalty. It leaves unexplained how many steps find the support: the bound on this number is loose.
 """
 
 import equinox as eqx
@@ -122,9 +122,11 @@ def minimum_on(features: Array, y: Array, penalty: Array, signs: Float[Array, " 
 
 
 class IdentifiedPaths(Population[LassoPath]):
-    """Paths of 4000 steps on examples of a function of two of eight ramps, with a halving at their end.
+    """Paths of 4000 proximal gradient steps, on examples of a function of two of eight ramps. The support is found
+    before the last K steps, in which (1 - eta mu)^K is at most 1/2.
 
-    The minimum comes from the normal equations on the support of the last iterate, and is checked to be the minimum.
+    The minimum comes from the normal equations on the support of the last iterate. The hypotheses check that it is the
+    minimum.
     """
 
     settings = Space(
@@ -156,8 +158,8 @@ class IdentifiedPaths(Population[LassoPath]):
 
 
 _LATE_STEPS, _WHEN = (
-    "the distance to the minimum of the Lasso late on a path",
-    "after how many steps the support is found",
+    "the distance to the Lasso minimiser late on the path",
+    "how many steps it takes to find the support",
 )
 
 
@@ -184,18 +186,20 @@ def signs_settle(problem: LassoPath) -> Hypothesis:
 
 
 class DistanceShrinks(Claim[LassoPath]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 have p features, H = (2/N) Phi^T Phi, and its minimum at rho^
-    of support S, mu = lambda_min(H_SS) > 0. Steps of proximal gradient, rho <- ST(rho - eta grad) with
-    eta <= 1/lambda_max(H), of which rho_T, ..., rho_{T+K} vanish off S, obey
+    """Let Phi hold the p features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
+    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi and mu =
+    lambda_min(H_SS) > 0. Take proximal gradient steps rho <- ST(rho - eta grad), where ST is soft thresholding and eta
+    <= 1/lambda_max(H). If the iterates rho_T, ..., rho_{T+K} vanish off S, then
 
         |rho_{T+K} - rho^| <= (1 - eta mu)^K |rho_T - rho^|.
 
-    Soft thresholding ST lengthens no difference and leaves rho^ - eta grad at rho^; before it the difference on S is
-    (I - eta H_SS)(rho_t - rho^), and the eigenvalues of that matrix lie in [0, 1 - eta mu]. Judged for
-    eta = 1/(2 p) and the last K with (1 - eta mu)^K near 1/2, where the slowest direction is nearly all that is left.
+    The reason is that ST does not increase distances, and that rho^ is the image of rho^ - eta grad under ST. Before
+    ST, the difference on S is (I - eta H_SS)(rho_t - rho^), and the eigenvalues of I - eta H_SS lie in [0, 1 - eta mu].
+    The test uses eta = 1/(2 p) and the last K steps with (1 - eta mu)^K near 1/2, in which the slowest direction is
+    nearly all that is left.
     """
 
-    title = "Linear convergence once the support is found"
+    title = "Proximal gradient for the Lasso converges linearly once it has found the support"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
@@ -216,17 +220,19 @@ class DistanceShrinks(Claim[LassoPath]):
 
 
 class ObjectiveShrinks(Claim[LassoPath]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 have its minimum at rho^ of support S, H = (2/N) Phi^T Phi and
-    mu = lambda_min(H_SS) > 0. Steps of proximal gradient with eta <= 1/lambda_max(H), of which rho_T, ..., rho_{T+K}
-    have the signs of rho^ (and vanish off S), obey
+    """Let Phi hold the features of N examples, and let y be their targets. Let the Lasso objective l(rho) = mean (y -
+    Phi rho)² + lambda |rho|_1 have its minimum at rho^ with support S. Let H = (2/N) Phi^T Phi and mu =
+    lambda_min(H_SS) > 0. Take proximal gradient steps with eta <= 1/lambda_max(H). If the iterates rho_T, ...,
+    rho_{T+K} have the signs of rho^ (and so vanish off S), then
 
         l(rho_{T+K}) - l(rho^) <= (1 - eta mu)^(2 K) (l(rho_T) - l(rho^)).
 
-    There l(rho) - l(rho^) = e^T H e/2 with e = rho - rho^, and e_{T+K} = (I - eta H_SS)^K e_T on S, which commutes with
-    H_SS. Judged for eta = 1/(2 p), p the number of features, and the last K with (1 - eta mu)^K near 1/2.
+    For such iterates, e = rho - rho^ gives l(rho) - l(rho^) = e^T H e/2. On S, e_{T+K} = (I - eta H_SS)^K e_T, and this
+    matrix commutes with H_SS. The test uses eta = 1/(2 p), where p is the number of features, and the last K steps with
+    (1 - eta mu)^K near 1/2.
     """
 
-    title = "The objective falls twice as fast as the distance"
+    title = "The Lasso objective converges at twice the rate of the distance to the minimiser"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
@@ -259,21 +265,23 @@ class ObjectiveShrinks(Claim[LassoPath]):
 
 
 class PathIsLinear(Claim[LassoPath]):
-    """Let rho^ be the minimum of mean (y - Phi rho)² + lambda |rho|_1, of support S, and H = (2/N) Phi^T Phi. While the
-    iterates of proximal gradient with step eta have the signs of rho^ (and vanish off S), e_t = rho_t - rho^ obeys
+    """Let Phi hold the features of N examples, and let y be their targets. Let rho^ be the minimiser of mean (y - Phi
+    rho)² + lambda |rho|_1, with support S, and let H = (2/N) Phi^T Phi. Suppose that the iterates rho_t of proximal
+    gradient with step eta have the signs of rho^ (and so vanish off S). Then e_t = rho_t - rho^ obeys
 
         e_{t+1} = (I - eta H_SS) e_t,     |e_{t+K}|² = sum_i (1 - eta mu_i)^(2 K) <v_i, e_t>²,
 
-    mu_i, v_i eigenvalues and eigenvectors of H_SS: so |e_{t+1}|/|e_t| tends to 1 - eta mu with the least mu_i that
-    e_t meets, and the rate 1 - eta lambda_min(H_SS) is attained. Judged for eta = 1/(2 p), p the number of features.
+    where mu_i and v_i are the eigenvalues and eigenvectors of H_SS. Therefore |e_{t+1}|/|e_t| tends to 1 - eta mu,
+    where mu is the least mu_i whose v_i has a component in e_t. The rate 1 - eta lambda_min(H_SS) is attained. The test
+    uses eta = 1/(2 p), where p is the number of features.
     """
 
-    title = "The path after the support is found"
+    title = "The path of proximal gradient is linear once it has found the signs"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="after the support is found; not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = Equal()
-    control = Control("one step less", lambda found, problem: found / (1 - problem.step * problem.least))
+    control = Control("one step fewer", lambda found, problem: found / (1 - problem.step * problem.least))
     controls = _LATE_STEPS
     unexplained = _WHEN
 
@@ -294,30 +302,31 @@ class PathIsLinear(Claim[LassoPath]):
 
 
 class StepsToTheSupport(Claim[LassoPath]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with p features, m = lambda_min(H) > 0 for H = (2/N) Phi^T Phi,
-    rho^ its minimum of support S, kappa = lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Iterates of proximal
-    gradient from 0 with eta <= 1/lambda_max(H) have no entry off S after
+    """Let Phi hold the p features of N examples, and let y be their targets. Let rho^ be the minimiser of l(rho) = mean
+    (y - Phi rho)² + lambda |rho|_1, with support S. Let H = (2/N) Phi^T Phi have m = lambda_min(H) > 0. Let kappa =
+    lambda - max off S of |(2/N) Phi^T (y - Phi rho^)| > 0. Take proximal gradient steps from 0 with eta <=
+    1/lambda_max(H). The iterates have no entry off S after
 
         log(|rho^| / (eta kappa)) / (-log(1 - eta m))     steps.
 
-    Before soft thresholding at eta lambda, entries of rho^ off S are eta kappa short of it; an entry of rho_t off S
-    has a difference of more than eta kappa there, and the difference is at most (1 - eta m)^t |rho^|. Judged for
-    eta = 1/(2 p).
+    Before soft thresholding at the level eta lambda, the entries of rho^ off S are below this level by at least eta
+    kappa. If rho_t has an entry off S, its difference to rho^ there exceeds eta kappa. But the difference is at most (1
+    - eta m)^t |rho^|. The test uses eta = 1/(2 p).
     """
 
-    title = "The support is found in finitely many steps"
+    title = "An upper bound on the number of steps until the support of the Lasso is found"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="until the support is found; not in the source")
     stated = Kind.OWN
     population = IdentifiedPaths()
     relation = AtMost()
     control = Control(
-        "a fiftieth of them",
+        "a fiftieth of the steps",
         lambda bound, problem: bound / 50,
-        loose="the last entries off S leave long before the slowest direction of all of H is that short",
+        loose="the last entries off S vanish long before the slowest direction of all of H is that short",
     )
     controls = "the number of steps until the support is found"
-    unexplained = "why it is found much earlier"
-    trivial = "no number of steps is known without kappa"
+    unexplained = "why the support is found much earlier than the bound says"
+    trivial = "without kappa, no bound on the number of steps is known"
 
     def predict(self, problem: LassoPath) -> Array:
         least = problem.step * jnp.linalg.eigvalsh(problem.curvature)[0]

@@ -1,8 +1,8 @@
-"""Implicit bias: which of the infinitely many fits gradient descent chooses.
+"""Implicit bias: which of the infinitely many solutions gradient descent chooses.
 
 This theory controls the limit of gradient descent on underdetermined least squares: the interpolant nearest to the
-start. It assumes that the features do not move; it leaves unexplained why the nearest interpolant should be a good one,
-and what other losses or architectures choose.
+start. It assumes that the features do not change. It leaves unexplained why the nearest interpolant should predict
+well, and what other losses or architectures choose.
 """
 
 import jax.numpy as jnp
@@ -34,16 +34,17 @@ def nearest_interpolant(
 
 
 class MinimumNormInterpolant(Claim[LeastSquares]):
-    """Gradient descent on least squares |Phi w - y|² with more features than rows, Phi the n x p features of full rank,
-    with a step below 2 / lambda_max of Phi Phi', converges from zero to the minimum-norm interpolant Phi^+ y, and from
-    any start w_0 to the interpolant nearest to it,
+    """Let Phi be an n x p feature matrix of full rank with more features p than rows n, and let y be the targets. Run
+    gradient descent on the least squares loss |Phi w - y|² with a step below 2 / lambda_max of Phi Phi'. From zero it
+    converges to the minimum-norm interpolant Phi^+ y. From any start w_0 it converges to the interpolant nearest to
+    w_0,
 
         w_0 + Phi^+ (y - Phi w_0),
 
     because every step lies in the row space of Phi.
     """
 
-    title = "Gradient descent from zero finds the minimum-norm interpolant"
+    title = "Gradient descent from zero converges to the minimum-norm interpolant"
     source = Source("zhang2017", "Section 5", note="linear models")
     population = Interpolations()
     # a coordinate is a sum over all rows, which cancels: each of the two limits has the error of its largest
@@ -53,7 +54,7 @@ class MinimumNormInterpolant(Claim[LeastSquares]):
         lambda limits, problem: jnp.broadcast_to(limits.mean(axis=0), limits.shape),
     )
     controls = "the weights in the limit of many steps"
-    unexplained = "whether the minimum-norm interpolant predicts well; other losses; moving features"
+    unexplained = "whether the minimum-norm interpolant predicts well; other losses; features that change"
 
     def predict(self, problem: LeastSquares) -> Array:
         """From zero and from the start, by pseudo-inverse."""

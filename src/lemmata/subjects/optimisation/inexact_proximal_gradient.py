@@ -1,11 +1,13 @@
-"""Proximal gradient with errors in each step: what they add to the objective and to the length of the coefficients.
+"""Proximal gradient with errors in each step: how much the errors add to the objective and to the norm of the
+coefficients.
 
-This theory controls the objective and the l_1 norm of the coefficients after T steps when e_t is added after step t, by
-the largest |e_t|_1; it assumes n + 1 features bounded by 1 and steps of 1/(2(n+1)). It leaves unexplained errors that
-cancel, and why the sum of all errors is an upper bound only: each step forgets a part of those before.
+This theory bounds the objective and the l_1 norm of the coefficients after T steps if e_t is added after step t. The
+bounds depend on the largest |e_t|_1. They assume n + 1 features bounded by 1 and steps of 1/(2(n+1)). The theory leaves
+unexplained errors that cancel. It also does not explain why the sum of all errors is only an upper bound: each step
+forgets a part of the errors before it.
 
-rho_t are the iterates and rho*_t = rho_t - e_t the exact steps between them. Constants are explicit, with the mean of
-|y_i| in the place of C_F + sigma and with 2 |rho*|_1 in that of C_F.
+The iterates are rho_t, and rho*_t = rho_t - e_t are the results of the exact steps between them. Constants are
+explicit: the mean of |y_i| replaces C_F + sigma, and 2 |rho*|_1 replaces C_F.
 """
 
 import jax
@@ -51,22 +53,22 @@ class AbstractRunClaim(Claim[Run]):
 
 
 class StepWithErrors(AbstractRunClaim):
-    """Proximal gradient on the Lasso objective l over n + 1 features bounded by 1, with steps of 1/(2(n+1)), adds an
-    error e_t after step t: rho_t = rho*_t + e_t, where rho*_t is the exact step from rho_{t-1}. For every t < T and
-    every vector rho*,
+    """Let l be the Lasso objective over n + 1 features bounded by 1. Proximal gradient takes steps of 1/(2(n+1)), and
+    an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
+    rho_{t-1}. For every t < T and every vector rho*,
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho*_t - rho*|_2² - |rho*_{t+1} - rho*|_2² + E_t),
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1).
 
-    Trials take the minimum of the Lasso as rho*, at which the statement says most.
+    The test takes the minimiser of the Lasso as rho*, for which the statement is strongest.
     """
 
-    title = "A step after an error"
+    title = "A bound on the objective after a proximal gradient step that follows an error"
     source = Source("li2025incontext", "(98)", note="proof of Lemma 3, with constants")
     control = Control(
         "the error adds nothing",
         lambda bound, problem: _without_errors(problem),
-        loose="E_t is hundreds of times what an error does: no near control is refuted",
+        loose="E_t is hundreds of times the effect of an error, so no near control is refuted",
     )
     expected = Status.VACUOUS
 
@@ -83,9 +85,9 @@ class StepWithErrors(AbstractRunClaim):
 
 
 class BestStep(AbstractRunClaim):
-    """Proximal gradient on the Lasso objective l over n + 1 features bounded by 1, from 0 in steps of 1/(2(n+1)), adds
-    an error e_t after step t: rho_t = rho*_t + e_t, where rho*_t is the exact step from rho_{t-1}. For every t <= T and
-    every vector rho*,
+    """Let l be the Lasso objective over n + 1 features bounded by 1. Proximal gradient starts from 0 and takes steps of
+    1/(2(n+1)), and an error e_t is added after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact
+    step from rho_{t-1}. For every t <= T and every vector rho*,
 
         min_{1 <= k <= t} l(rho*_k) - l(rho*) <= (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k,
         E_k = |e_k|_1 (2 |rho*|_1 + 2 |rho_k|_1 + 3 |e_k|_1).
@@ -93,13 +95,13 @@ class BestStep(AbstractRunClaim):
     The source has |rho*|_1² after an equality sign that should be an inequality.
     """
 
-    title = "The best of the steps with errors"
+    title = "A bound on the best objective among proximal gradient steps with errors"
     source = Source("li2025incontext", "(99)", note="proof of Lemma 3, with constants")
     population = InexactRuns(steps=64)
     control = Control(
         "the errors add nothing",
         lambda bound, problem: jnp.broadcast_to(_exact_bound(problem), bound.shape),
-        loose="E_k is thousands of times what an error does: no near control is refuted",
+        loose="E_k is thousands of times the effect of an error, so no near control is refuted",
     )
     expected = Status.VACUOUS
 
@@ -118,18 +120,20 @@ class BestStep(AbstractRunClaim):
 
 
 class ErrorOfAStep(AbstractRunClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with features (columns of Phi) bounded by 1, y the targets. An
-    error e_t that is added to coefficients rho*_t, so that rho_t = rho*_t + e_t, raises the objective by at most
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, where y are the targets and the
+    features (the columns of Phi) are bounded by 1. Add an error e_t to coefficients rho*_t, so that rho_t = rho*_t +
+    e_t. The objective rises by at most
 
         l(rho_t) - l(rho*_t) <= |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
-    title = "An error raises the objective in proportion"
+    title = "An error in the coefficients raises the Lasso objective at most in proportion"
     source = Source("li2025incontext", "(100)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the bound is enough",
+        "a third of the bound",
         lambda bound, problem: bound / 3,
-        loose="errors that point one way reach half of the bound at the first step and less later, random ones a fifth",
+        loose="errors in one direction reach half of the bound at the first step and less later; random errors "
+        "reach a fifth",
     )
     trivial = "an error may raise the objective by any amount"
 
@@ -141,22 +145,24 @@ class ErrorOfAStep(AbstractRunClaim):
 
 
 class RisesAddUp(AbstractRunClaim):
-    """Proximal gradient on l(rho) = mean (y - Phi rho)² + lambda |rho|_1, features at most 1, adds an error e_t after
-    step t: rho_t = rho*_t + e_t, where rho*_t is the exact step from rho_{t-1}. The objective after t steps is above
-    that of any exact step k <= t before by at most the errors since,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective, with features of at most 1. Proximal
+    gradient adds an error e_t after step t. So rho_t = rho*_t + e_t, where rho*_t is the result of the exact step from
+    rho_{t-1}. Compare the objective after t steps with the objective after any exact step k <= t. The increase is at
+    most the sum of the errors since step k:
 
         l(rho_t) <= l(rho*_k) + B_k + ... + B_t, so l(rho_t) <= min_k l(rho*_k) + t max_k B_k,
         B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    These are t - k + 1 terms; the source counts t - k (in its index, t + 1 - k for rho_{t+1}).
+    The sum has t - k + 1 terms. The source counts t - k terms (in its index, t + 1 - k for rho_{t+1}).
     """
 
-    title = "Errors add up, at most"
+    title = "Along proximal gradient, errors raise the objective at most by their sum"
     source = Source("li2025incontext", "(101)", "(102)", note="proof of Lemma 3, with constants")
     control = Control(
-        "a third of the sum is enough",
+        "a third of the sum",
         lambda bound, problem: bound / 3,
-        loose="errors that point one way reach half of the sum over early steps and less later, random ones a fifth",
+        loose="errors in one direction reach half of the sum over early steps and less later; random errors reach a "
+        "fifth",
     )
     trivial = "an error may raise the objective by any amount"
 
@@ -172,21 +178,22 @@ class RisesAddUp(AbstractRunClaim):
 
 
 class InexactConvergence(AbstractRunClaim):
-    """Proximal gradient on l(rho) = mean (y - Phi rho)² + lambda |rho|_1 over n + 1 features bounded by 1, from 0 with
-    steps of 1/(2(n+1)), adds an error e_t after step t, which gives rho_t. For every t and every vector rho*,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features bounded by 1.
+    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). An error e_t is added after step t, which gives
+    rho_t. For every t and every vector rho*,
 
         l(rho_t) <= l(rho*) + (n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k,
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
 
-    This is the source's bound with C_F, the Barron parameter, replaced by what its proof uses of it.
+    This is the bound of the source, except that what its proof uses of the Barron parameter C_F replaces C_F.
     """
 
-    title = "Proximal gradient with errors"
+    title = "A convergence bound for proximal gradient with errors"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="with constants")
     control = Control(
         "the errors add nothing",
         lambda bound, problem: jnp.broadcast_to(_exact_bound(problem), bound.shape),
-        loose="the bound is hundreds of times the objective: no near control is refuted",
+        loose="the bound is hundreds of times the objective, so no near control is refuted",
     )
     expected = Status.VACUOUS
 
@@ -232,27 +239,27 @@ def _inexact_bound(run: Run) -> Float[Array, "r T"]:
 
 
 class LengthOfIterates(Claim[Penalised]):
-    """Proximal gradient on l(rho) = mean (y - Phi rho)² + lambda |rho|_1 over n + 1 features phi at most 1, from 0 in
-    steps of 1/(2(n+1)), adds an error e_t after step t, which gives rho_t. y is f plus noise z, rho* are coefficients
-    that represent f, C_F is the Barron parameter of its class. If
-    lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective over n + 1 features phi of at most 1.
+    Proximal gradient starts from 0 and takes steps of 1/(2(n+1)). An error e_t is added after step t, which gives
+    rho_t. The targets y are a function f plus noise z. Let rho* be coefficients that represent f, and C_F the Barron
+    parameter of the class of f. If lambda >= 4 mean (f - phi rho*)²/C_F + 16 |mean z phi|_inf, then for every t
 
         |rho_t|_1 <= 4 |rho*|_1 + C_F + (4/lambda) ((n+1) |rho*|_2²/t + (n+1) max_{k < t} E_k + t max_{k <= t} B_k),
         E_t = |e_t|_1 (2 |rho*|_1 + 2 |rho_t|_1 + 3 |e_t|_1),   B_t = |e_t|_1 (2 mean |y| + 2 |rho_t|_1 + lambda).
     """
 
-    title = "Iterates with errors stay short in l_1"
+    title = "A bound on the l_1 norm of the iterates of proximal gradient with errors"
     source = Source("li2025incontext", "Lemma 3", "(42)", note="with the constants of (88)")
     population = PenalisedRuns()
     relation = AtMost()
     control = Control(
-        "they are no longer than 4 |rho*|_1 + C_F",
+        "the iterates are no longer than 4 |rho*|_1 + C_F",
         lambda bound, problem: jnp.full(bound.shape, 4 * jnp.abs(problem.run.reference).sum() + problem.cost),
-        loose="the bound is hundreds of times the length: no near control is refuted",
+        loose="the bound is hundreds of times the norm, so no near control is refuted",
     )
-    controls = "the length of the coefficients along inexact proximal gradient"
-    unexplained = "how short they are: iterates of small errors are no longer than rho*"
-    trivial = "errors may make the coefficients as long as they like"
+    controls = "the l_1 norm of the coefficients along inexact proximal gradient"
+    unexplained = "how short the iterates are: with small errors they are no longer than rho*"
+    trivial = "errors may make the coefficients arbitrarily long"
 
     def predict(self, problem: Penalised) -> Array:
         """The bound for each t."""
@@ -264,17 +271,17 @@ class LengthOfIterates(Claim[Penalised]):
 
 
 class Robustness(Claim[Run]):
-    """With errors of l_1 length epsilon after every step of proximal gradient the Lasso objective after T steps changes
-    by O(epsilon).
+    """Run proximal gradient on the Lasso objective, and after every step add an error of l_1 norm epsilon. The errors
+    change the objective after T steps by O(epsilon).
     """
 
-    title = "The effect of errors is linear in their size"
+    title = "Errors of size epsilon change the Lasso objective by O(epsilon)"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in the size of the errors")
     population = InexactRuns(steps=24, size=1.0)
     relation = Rate("1/epsilon", _INVERSE_ERRORS, upper=True)
     control = Control("like epsilon^(3/2)", lambda exponent, problem: exponent - 0.5)
     controls = "the objective along inexact proximal gradient"
-    unexplained = "the constant, and that it is far below T"
+    unexplained = "the constant, which is far below T"
     trials = 32
     predict = -1.0
 

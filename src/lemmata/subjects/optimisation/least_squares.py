@@ -1,8 +1,8 @@
-"""Gradient descent on least squares: how fast each direction of the residual dies.
+"""Gradient descent on least squares: how fast each direction of the residual decays.
 
-This theory controls the training residual, exactly and at every step, through the eigenvalues of the Gram matrix. It
-assumes that the features do not move (linear models, kernels, networks in the lazy regime); it leaves unexplained
-what happens when they do, and says nothing about new data.
+This theory gives the training residual exactly, at every step, through the eigenvalues of the Gram matrix. It assumes
+that the features do not change (linear models, kernels, networks in the lazy regime). It leaves unexplained what
+happens if features change, and it says nothing about new data.
 """
 
 import jax
@@ -31,22 +31,22 @@ def _flow(residual: Array, problem: LeastSquares) -> Array:
 
 
 class ResidualsFollowGram(Claim[LeastSquares]):
-    """After t steps of size eta of gradient descent from w = 0 on 1/2 |Phi w - y|², Phi the n x p features and y the
-    targets, the training residual is exactly
+    """Let Phi be the n x p feature matrix and y the targets. Run gradient descent with step eta from w = 0 on 1/2 |Phi
+    w - y|². After t steps, the training residual is exactly
 
-        y - Phi w_t = (I - eta K)^t y,   K = Phi Phi',
+        y - Phi w_t = (I - eta K)^t y,   K = Phi Phi'.
 
-    so that along the eigenvector u_i of K, of eigenvalue lambda_i, it is (1 - eta lambda_i)^t <u_i, y>.
+    Let u_i be an eigenvector of K with eigenvalue lambda_i. Along u_i, the residual is (1 - eta lambda_i)^t <u_i, y>.
     """
 
-    title = "Residuals of gradient descent follow the Gram matrix"
+    title = "Training residuals of gradient descent are (I - eta K)^t times the targets"
     source = Source("yao2007", "Section 2", note="the iteration in a reproducing kernel Hilbert space")
     population = KernelDescents()
     # rounding in one row reaches all others, so that a residual that happens to be small has the error of the largest
     relation = Equal(block=2)
     control = Control("the residual is that of gradient flow, exp(-eta K t) y", _flow)
     controls = "the training residual at every step"
-    unexplained = "training of features; the error on new data"
+    unexplained = "training in which features change; the error on new data"
 
     def predict(self, problem: LeastSquares) -> Array:
         values, vectors = jnp.linalg.eigh(problem.features @ problem.features.T)
@@ -67,15 +67,15 @@ class ResidualsFollowGram(Claim[LeastSquares]):
 
 
 class ConditionNumberGrowth(Claim[Regression]):
-    """The dependence on the condition number cannot be improved: for a target along the eigenvector of the smallest
-    eigenvalue of the Gram matrix K the iterations of gradient descent on least squares with the step 1 / lambda_max
-    grow with kappa = lambda_max / lambda_min as kappa^1.
+    """Let K be the Gram matrix, and let the target lie along the eigenvector of its smallest eigenvalue. The number of
+    iterations of gradient descent on least squares with the step 1 / lambda_max grows with the condition number kappa =
+    lambda_max / lambda_min as kappa^1. So the dependence on the condition number cannot be improved.
 
-    The count until the residual is eps times the first is log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa))
-    log(1/eps), rounded up. The matrices are K + s I, with s such that the condition number is the rung.
+    The residual is eps times the first after log(eps) / log(1 - 1/kappa) = (kappa - 1/2 - O(1/kappa)) log(1/eps)
+    iterations, rounded up. The test uses the matrices K + s I, where s is chosen to give each condition number.
     """
 
-    title = "Iterations in the worst case are proportional to the condition number"
+    title = "In the worst case, iterations grow in proportion to the condition number"
     source = Source("foundation2025", "Theorem 2", note="the order in kappa")
     population = KernelRegressions(Integer(20, 2, 200, "training rows"))
     # The slope of kappa - 1/2 between 8 and 256 exceeds 1 by about log(16/15) / log(32) = 0.019 at most.
@@ -104,12 +104,12 @@ class ConditionNumberGrowth(Claim[Regression]):
 
 
 class ConditionNumberIterations(Claim[LeastSquares]):
-    """With the step 1 / lambda_max, gradient descent from 0 on 1/2 |Phi w - y|², Phi the features of the training rows
-    and y their targets, brings the training residual below eps times the first one within
+    """Let Phi be the features of the training rows, and y their targets. Run gradient descent from 0 on 1/2 |Phi w -
+    y|² with the step 1 / lambda_max. The training residual falls below eps times the first residual within
 
         ceil( kappa log(1/eps) ),   kappa = lambda_max / lambda_min of K = Phi Phi',
 
-    iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). Here eps = 1/1000.
+    iterations, because (1 - 1/kappa)^t <= exp(-t / kappa). The test uses eps = 1/1000.
     """
 
     title = "Condition number times log(1/eps) iterations fit the training rows"
@@ -118,8 +118,8 @@ class ConditionNumberIterations(Claim[LeastSquares]):
     relation = AtMost()
     control = Control("half as many iterations are enough", lambda count, problem: count / 2)
     controls = "the number of iterations until the training residual is small"
-    unexplained = "why targets along large eigenvalues are fitted far sooner; moving features; new data"
-    trivial = "no number of iterations is known beforehand to be enough"
+    unexplained = "why targets along large eigenvalues are fitted far sooner; features that change; new data"
+    trivial = "the number of iterations has no trivial bound"
 
     def predict(self, problem: LeastSquares) -> Array:
         """From the eigenvalues; infinite for a singular matrix."""

@@ -1,12 +1,13 @@
-"""Proximal gradient on the Lasso over universal features: descent, contraction, and the rate 1/T.
+"""Proximal gradient for the Lasso over universal features: descent, contraction, and the rate 1/T.
 
-This theory controls the objective along proximal gradient by the number of steps and the length of the coefficients to
-compare with; it assumes n + 1 features bounded by 1. It leaves unexplained the linear convergence in the end.
+This theory bounds the objective along proximal gradient by the number of steps and the norm of reference coefficients.
+It assumes n + 1 features bounded by 1. It leaves unexplained the linear convergence at the end.
 
-The source takes the step 1/(2n) for n + 1 features. That is right where lambda_max(Phi^T Phi / N) is at most n, as for
-nearly all draws of 16 features or more; n + 1 bounds it for every draw, and it is n + 1 where all features are 1, about
-one draw in 3^n. There the objective still falls (97a), by (n - 1) |step|² at least instead of n |step|². With the step
-1/(2(n + 1)) and the constant n + 1 all of it holds for all features, and that is what the other claims here use.
+The source takes the step 1/(2n) for n + 1 features. This is right if lambda_max(Phi^T Phi / N) is at most n, which
+holds for nearly all draws of 16 features or more. For every draw, n + 1 is a bound. It is attained if all features are
+1, which happens in about one draw in 3^n. In that case the objective still falls (97a), but by at least (n - 1) |step|²
+instead of n |step|². With the step 1/(2(n + 1)) and the constant n + 1, all statements hold for all features. The other
+claims here use this step.
 """
 
 import jax
@@ -25,15 +26,17 @@ _STEPS = (32.0, 64.0, 128.0, 256.0)
 
 
 class SoftThresholdIsProximal(Claim[Point]):
-    """For every vector z and level >= 0 the minimiser of |z - rho|_2²/2 + level |rho|_1 over vectors rho is, entry by
-    entry, sign(z) max(|z| - level, 0).
+    """Let z be a vector and level >= 0 a number. The minimiser of |z - rho|_2²/2 + level |rho|_1 over vectors rho is
+    sign(z) max(|z| - level, 0), entry by entry.
     """
 
     title = "Soft thresholding is the proximal operator of the l_1 norm"
     source = Source("li2025incontext", "(39a)", "(39b)")
     population = NormalPoints()
     relation = Equal()
-    control = Control("it is hard thresholding", lambda found, problem: jnp.where(found != 0, problem.z, 0.0))
+    control = Control(
+        "the minimiser is hard thresholding", lambda found, problem: jnp.where(found != 0, problem.z, 0.0)
+    )
     controls = "one step of proximal gradient on the Lasso"
     unexplained = "other penalties"
 
@@ -71,17 +74,22 @@ class AbstractStepClaim(Claim[Step]):
 
 
 class Descent(AbstractStepClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with n + 1 features, columns of Phi, bounded by 1. A proximal
-    gradient step with eta = 1/(2n), from any rho_t to rho*_{t+1}, lowers the objective by
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
+    bounded by 1. Take a proximal gradient step with eta = 1/(2n) from any rho_t to rho*_{t+1}. It lowers the objective
+    by
 
         l(rho_t) - l(rho*_{t+1}) >= (n - 1) |rho*_{t+1} - rho_t|².
 
-    The source's proof has n in place of n - 1, which asks for lambda_max(Phi^T Phi / N) <= n for N examples.
+    The source's proof has n in place of n - 1. This needs lambda_max(Phi^T Phi / N) <= n, where N is the number of
+    examples.
     """
 
-    title = "A step of 1/(2n) lowers the objective"
+    title = "A lower bound on the decrease of the Lasso objective in a step of 1/(2n)"
     source = Source("li2025incontext", "(97a)", note="proof of Lemma 3, with its decrease")
-    control = Control("it lowers it by n |step|²", lambda bound, problem: bound * problem.number / (problem.number - 1))
+    control = Control(
+        "the step lowers the objective by n |step|²",
+        lambda bound, problem: bound * problem.number / (problem.number - 1),
+    )
     trivial = 0.0  # a step does not raise the objective
 
     def predict(self, problem: Step) -> Array:
@@ -94,17 +102,18 @@ class Descent(AbstractStepClaim):
 
 
 class Contraction(AbstractStepClaim):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with n + 1 features, columns of Phi, bounded by 1. A proximal
-    gradient step with eta = 1/(2(n+1)) from any rho_t to rho*_{t+1} obeys, for every rho*,
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
+    bounded by 1. Take a proximal gradient step with eta = 1/(2(n+1)) from any rho_t to rho*_{t+1}. For every vector
+    rho*,
 
         l(rho*_{t+1}) - l(rho*) <= (n+1) (|rho_t - rho*|² - |rho*_{t+1} - rho*|²).
 
-    Where all features are 1 and rho* is near rho_t the two sides are nearly equal. With n in the place of n + 1, as in
-    the source, it needs lambda_max(Phi^T Phi / N) <= n for N examples, which nearly all draws of 16 features or more
-    have.
+    If all features are 1 and rho* is near rho_t, the two sides are nearly equal. The source has n in place of n + 1.
+    This needs lambda_max(Phi^T Phi / N) <= n, where N is the number of examples, which holds for nearly all draws of 16
+    features or more.
     """
 
-    title = "A step of 1/(2(n+1)) nears the coefficients"
+    title = "A proximal gradient step of 1/(2(n+1)) comes nearer to any better coefficients"
     source = Source("li2025incontext", "(97b)", note="proof of Lemma 3, with the number of all features")
     stated = Kind.REPAIR
     # A larger constant where the distance grows is a stronger statement.
@@ -152,26 +161,27 @@ def _known(problem: Step) -> Array:
 
 
 class ExactConvergence(Claim[Prompt]):
-    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 with n + 1 features bounded by 1, the columns of Phi. After T
-    proximal gradient steps of 1/(2(n+1)) from 0, for every rho (such as the coefficients that represent the function),
+    """Let l(rho) = mean (y - Phi rho)² + lambda |rho|_1 be the Lasso objective with n + 1 features, the columns of Phi,
+    bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from 0 to rho_T. For every rho (such as the coefficients
+    that represent the function),
 
         l(rho_T) <= l(rho) + (n+1) |rho|_2²/T.
 
-    The worst rho for T = 1, ..., 8 is near 2 rho_T where features have little curvature. Until T is of the order of n
-    the start obeys the bound too.
+    The test uses T = 1, ..., 8. There the worst rho is near 2 rho_T if the features have little curvature. Until T is
+    of the order of n, the start obeys the bound too.
     """
 
-    title = "Proximal gradient converges like 1/T"
+    title = "Proximal gradient on the Lasso converges like 1/T"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="exact steps with the constant of (99)")
     population = Prompts()
     relation = AtMost()
     control = Control(
-        "a quarter of the bound is enough",
+        "a quarter of the bound",
         lambda bound, problem: bound / 4,
-        loose="only one prompt in ten has features of so little curvature that it comes near the bound",
+        loose="only one prompt in ten has features of such low curvature that it comes near the bound",
     )
     controls = "the objective after T exact steps"
-    unexplained = "linear convergence in the end, once the support of the coefficients is found"
+    unexplained = "linear convergence at the end, once the support of the coefficients is found"
     expected = Status.VACUOUS
 
     def predict(self, problem: Prompt) -> Array:
@@ -201,23 +211,21 @@ class ExactConvergence(Claim[Prompt]):
 
 
 class ConvergenceRate(Claim[Prompt]):
-    """Proximal gradient with steps of 1/(2(n+1)) from 0 nears the minimum of the Lasso objective l over n + 1 features
-    bounded by 1 at least like 1/T in the number T of steps:
+    """Let l be the Lasso objective over n + 1 features bounded by 1. Take T proximal gradient steps of 1/(2(n+1)) from
+    0 to rho_T. The objective converges to its minimum at least like 1/T in the number T of steps:
 
         l(rho_T) - min l = O(1/T).
 
-    Before T reaches n or so the bound (n+1) |rho|²/T is larger than the objective itself; the ladder starts later.
+    Until T is about n, the bound (n+1) |rho|²/T is larger than the objective itself. The test starts at larger T.
     """
 
-    title = "The rate of proximal gradient"
+    title = "Proximal gradient nears the minimum of the Lasso at least like 1/T"
     source = Source("li2025incontext", "Lemma 3", "(41)", note="the order in L")
     population = Prompts()
     relation = Rate("T", _STEPS, upper=True)
-    control = Control(
-        "like 1/T³", lambda exponent, problem: exponent - 2, loose="single prompts converge linearly early"
-    )
+    control = Control("like 1/T³", lambda exponent, problem: exponent - 2, loose="some prompts converge linearly early")
     controls = "the objective after T exact steps"
-    unexplained = "linear convergence in the end, once the support of the coefficients is found"
+    unexplained = "linear convergence at the end, once the support of the coefficients is found"
     trials = 96
     predict = -1.0
 

@@ -1,8 +1,8 @@
 """Training linear recurrences: convex in the readout alone, with saddles and bad minima in the dynamics.
 
-This theory controls gradient descent on the parameters of small linear recurrences, for which losses that are convex in
-the outputs are anything but convex. It assumes single modes where it gives numbers; it leaves unexplained training of
-many modes at once, where some are near by chance.
+This theory controls gradient descent on the parameters of small linear recurrences. Their losses are convex in the
+outputs, but not in the parameters. The explicit formulas assume a single mode. The theory leaves unexplained training
+of many modes at once, of which some are near the target by chance.
 """
 
 import jax
@@ -29,27 +29,28 @@ def _descend(loss, start: Float[Array, " p"], step: Array, steps: int) -> Float[
 
 
 class SaddleOfRecurrence(Claim[ImpulseFit]):
-    """For the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² the parameters (a, 0, 0) are stationary at every a, with a
-    positive loss. The least eigenvalue of the second derivative is there
+    """Let the loss 1/2 sum_(k<n) (c a^k b - beta alpha^k)² compare a linear recurrence with the impulse response beta
+    alpha^k over n lags. Here a is the pole, and b and c are the weights of input and output. At every a, the parameters
+    (a, 0, 0) are stationary, with a positive loss. The least eigenvalue of the second derivative there is
 
-        -|beta (1 - (a alpha)^n) / (1 - a alpha)|,
+        -|beta (1 - (a alpha)^n) / (1 - a alpha)|.
 
-    so that they are saddles, which a convex function does not have.
+    Hence these points are saddles, which a convex function does not have.
     """
 
-    title = "A recurrence that is switched off is a saddle of its loss"
+    title = "A linear recurrence with zero input and output weights is at a saddle of its loss"
     source = Source("foundation2025", "Theorem 3", note="a saddle")
     stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal(block=1)
     control = Control(
-        "without the last lag",
+        "the last lag is left out",
         lambda value, problem: value.at[-1].add(
             problem.gain * jnp.abs((problem.start * problem.pole) ** (problem.lags - 1))
         ),
     )
-    controls = "gradient and curvature of the loss of a linear recurrence"
-    unexplained = "how long descent stays near saddles"
+    controls = "the gradient and the curvature of the loss of a linear recurrence"
+    unexplained = "how long gradient descent stays near saddles"
     condition = 32.0
 
     def predict(self, problem: ImpulseFit) -> Array:
@@ -64,22 +65,22 @@ class SaddleOfRecurrence(Claim[ImpulseFit]):
 
 
 class ConcaveAtZero(Claim[ImpulseFit]):
-    """Even with input and output fixed at b = c = 1 the loss L(a) = sum_(k<n) (a^k - alpha^k)² of a pole a is not
-    convex: for n >= 3 lags
+    """Fix the input and output weights of a linear recurrence at b = c = 1. The loss L(a) = sum_(k<n) (a^k - alpha^k)²
+    of its pole a, for the target pole alpha, is still not convex. For n >= 3 lags,
 
         L''(0) = 2 - 4 alpha²,
 
-    which is negative for alpha > 1/sqrt(2). Lags from the third on contribute nothing there.
+    which is negative for alpha > 1/sqrt(2). Lags after the third contribute nothing to this value.
     """
 
-    title = "The loss of a single pole is concave at zero"
+    title = "The loss of a single pole is concave at zero if the target pole exceeds 1/sqrt(2)"
     source = Source("foundation2025", "Theorem 3", note="with B and C fixed")
     stated = Kind.OWN
     population = IMPULSE_FITS
     relation = Equal()
     control = Control("2 - 2 alpha²", lambda value, problem: value + 2 * problem.pole**2)
     controls = "the curvature of the loss of a linear recurrence"
-    unexplained = "whether descent meets it"
+    unexplained = "whether gradient descent comes near this point"
 
     def predict(self, problem: ImpulseFit) -> Array:
         return 2 - 4 * problem.pole**2
@@ -96,13 +97,13 @@ class ConcaveAtZero(Claim[ImpulseFit]):
 
 
 class FrequencyBasin(Claim[FrequencyFit]):
-    """Fitting the frequency of an undamped mode over the lags 1, ..., n by gradient descent on the squared error, from
-    a start that is uniform on the circle of frequencies, finds the true one with probability
+    """Fit the frequency of an undamped mode over the lags 1, ..., n by gradient descent on the squared error. Draw the
+    start uniformly on the circle of frequencies. Gradient descent finds the true frequency with probability
 
         z_n / (pi n),
 
-    z_n the first positive root of sum_k k sin(k z/n), which tends to 4.4934..., the root of tan z = z. The other starts
-    end in bad minima.
+    where z_n is the first positive root of sum_k k sin(k z/n). It tends to 4.4934..., the root of tan z = z. All other
+    starts end in bad minima.
     """
 
     title = "The basin of the right frequency shrinks with the number of lags"
@@ -112,7 +113,7 @@ class FrequencyBasin(Claim[FrequencyFit]):
     # starts that have barely left the edge of the basin after the last step
     relation = EqualInMean(margin=0.005, resolution=0.05)
     control = Control("2/n", lambda share, problem: jnp.asarray(2.0 / problem.lags))
-    controls = "the probability that descent on a frequency succeeds"
+    controls = "the probability that gradient descent on a frequency succeeds"
     unexplained = "damped modes; several modes"
     trials = 64
 
@@ -138,21 +139,23 @@ class FrequencyBasin(Claim[FrequencyFit]):
 
 
 class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
-    """With the weights r^k, r = rho², over all lags k = 0, 1, ... the squared error of a frequency,
+    """Let w be the frequency of a mode, w* the target frequency, and r = rho² < 1, where rho is the decay. Weight lag k
+    = 0, 1, ... by r^k. The squared error
 
         sum_k r^k |e^(i k w) - e^(i k w*)|²/2 = 1/(1 - r) - (1 - r cos(w - w*))/(1 - 2 r cos(w - w*) + r²),
 
-    has one minimum on the circle: descent on the frequency fails because of a finite horizon with little damping.
+    has one minimum on the circle. So gradient descent on the frequency fails only because of a finite horizon with
+    little damping.
     """
 
-    title = "A damped mode over all lags has one minimum in its frequency"
+    title = "The loss of a damped mode over all lags has one minimum in its frequency"
     source = Source("foundation2025", "Theorem 3", note="with damping")
     stated = Kind.OWN
     population = FrequencyFits()
     relation = Equal()
-    control = Control("there is a second one", lambda count, problem: count + 1)
+    control = Control("there is a second minimum", lambda count, problem: count + 1)
     controls = "the number of minima of the loss in the frequency"
-    unexplained = "how long descent takes where the loss is nearly flat"
+    unexplained = "how long gradient descent takes if the loss is nearly flat"
     predict = 1.0
 
     def measure(self, problem: FrequencyFit, key: Key[Array, ""]) -> Array:
@@ -164,15 +167,15 @@ class DampedFrequencyHasOneMinimum(Claim[FrequencyFit]):
 
 
 class ReadoutTraining(Claim[ReadoutFit]):
-    """With A and B fixed, gradient descent with the step 1/L on the readout C of a linear recurrence satisfies, for
-    every convex loss of the outputs that is L-smooth in C,
+    """Let A and B, the dynamics of a linear recurrence, be fixed. Train the readout C from C_0 by gradient descent with
+    the step 1/L, on any convex loss of the outputs that is L-smooth in C. Let C* be a minimiser. Then
 
-        loss after t steps - minimum <= L |C_0 - C*|²/(4t + 2),
+        loss after t steps - minimum <= L |C_0 - C*|²/(4t + 2).
 
-    which cannot be improved: Huber's loss on one output attains it.
+    The bound cannot be improved: Huber's loss on one output attains it.
     """
 
-    title = "Training the readout of a recurrence converges at 1/t"
+    title = "Gradient descent on the readout of a linear recurrence converges at the rate 1/t"
     source = Source("foundation2025", "Theorem 3", note="for the readout, with the constant of Drori and Teboulle")
     population = ReadoutFits()
     relation = AtMost()

@@ -1,7 +1,7 @@
-"""Gradient descent without convexity: the least gradient falls like t^(-1/2).
+"""Gradient descent without convexity: the least gradient norm falls like t^(-1/2).
 
-This theory controls the least norm of a gradient that descent has met on a smooth function, convex or not. It assumes a
-known bound of the curvature; it says nothing about the loss, which may stay high.
+This theory bounds the least gradient norm along gradient descent on a smooth function, convex or not. It assumes a
+known bound on the curvature. It says nothing about the loss, which may stay high.
 """
 
 import equinox as eqx
@@ -58,7 +58,9 @@ class TanhDescent(eqx.Module):
 
 
 class TanhDescents(Population[TanhDescent]):
-    """Normal weights, inputs and targets; in half of the problems the ramp, started steps + 1 from its minimum."""
+    """Networks with normal weights, inputs and targets. In half of the problems, the function is a ramp instead,
+    started at the distance steps + 1 from its minimum.
+    """
 
     free = ("weights", "x", "y")
     settings = Space(
@@ -78,26 +80,35 @@ class TanhDescents(Population[TanhDescent]):
         return TanhDescent(weights, signs, x, y, ramp, steps)
 
     def hypotheses(self, problem: TanhDescent) -> list[Hypothesis]:
-        return [Hypothesis("the first loss is positive", problem.loss(problem.weights), ">", 0.0, "else all is done")]
+        return [
+            Hypothesis(
+                "the first loss is positive",
+                problem.loss(problem.weights),
+                ">",
+                0.0,
+                "otherwise there is nothing to minimise",
+            )
+        ]
 
 
 class LeastGradient(Claim[TanhDescent]):
-    """Gradient descent with the step 1/L on a function with L-Lipschitz gradient, convex or not, with infimum f*, meets
-    within t steps a point with
+    """Let f be a function with L-Lipschitz gradient, convex or not, and with infimum f*. Let f_0 be its value at the
+    start. Gradient descent with the step 1/L reaches, within t steps, a point with
 
-        |grad f|² <= 2 L (f_0 - f*)/(t + 1),
+        |grad f|² <= 2 L (f_0 - f*)/(t + 1).
 
-    a gradient norm of the order t^(-1/2): the rate t^(-1/3) that is printed for functions without convexity is loose.
-    The sum of the squared gradients telescopes. A ramp attains the fraction (t + 1)/(2t + 1) of the bound. For networks
-    f* is taken as 0 and L as a bound of the curvature on the first sublevel set.
+    The gradient norm is therefore of the order t^(-1/2). The rate t^(-1/3) that is printed for functions without
+    convexity is loose. The proof is that the sum of the squared gradients telescopes. A ramp attains the fraction (t +
+    1)/(2t + 1) of the bound. For networks, the test takes f* as 0 and L as a bound on the curvature on the first
+    sublevel set.
     """
 
-    title = "The least gradient that descent meets falls like t^(-1/2)"
+    title = "The least gradient norm along gradient descent falls like t^(-1/2)"
     source = Source("foundation2025", "Section 5.3, non-convex", note="sharper")
     population = TanhDescents()
     relation = AtMost()
     control = Control("9/20 of the bound", lambda bound, problem: 0.45 * bound)
-    controls = "the least squared gradient on the way of descent"
+    controls = "the least squared gradient norm along gradient descent"
     unexplained = "whether the stationary point is good"
 
     def trivial(self, problem: TanhDescent) -> Array:

@@ -43,7 +43,7 @@ class GradientGames(Population[GradientGame]):
     settings = Space(
         rounds=Integer(256, 16, 4096, "rounds"),
         d=Integer(8, 1, 64, "coordinates"),
-        adversary=Choice("opposing", _ADVERSARIES[:3], "who plays the gradients"),
+        adversary=Choice("opposing", _ADVERSARIES[:3], "adversary that chooses the gradients"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> GradientGame:
@@ -89,7 +89,9 @@ def _small_steps(problem: PeriodicGame) -> Hypothesis:
 
 PERIODIC_GAMES = Drawn(
     PeriodicGame,
-    lambda own: Hypothesis("the large gradient outweighs two small ones", own.large, ">", 2.0, "-1 is then the best"),
+    lambda own: Hypothesis(
+        "the large gradient outweighs two small ones", own.large, ">", 2.0, "then -1 is the best point"
+    ),
     _small_steps,
     large=uniform(2.5, Real(6.0, 3.0, 20.0, "largest C", corners=(4.0, 8.0))),
     rate=uniform(0.1, 0.6),

@@ -32,7 +32,9 @@ class GradientSequences(Population[GradientMatrices]):
 
     def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
         least = jnp.linalg.svd(problem.gradients[0], compute_uv=False)[-1]
-        return [Hypothesis("the first gradient has full rank", least, ">", 1e-6, "else its polar factor is not unique")]
+        return [
+            Hypothesis("the first gradient has full rank", least, ">", 1e-6, "otherwise its polar factor is not unique")
+        ]
 
 
 class PositiveTable(eqx.Module):
@@ -58,4 +60,4 @@ class PositiveTables(Population[PositiveTable]):
         return PositiveTable(rows * columns * jax.random.normal(keys[2], (m, n)) ** 2, row, column)
 
     def hypotheses(self, problem: PositiveTable) -> list[Hypothesis]:
-        return [Hypothesis("entries are positive", problem.values.min(), ">", 0.0, "their logarithms are taken")]
+        return [Hypothesis("entries are positive", problem.values.min(), ">", 0.0, "the divergence takes logarithms")]

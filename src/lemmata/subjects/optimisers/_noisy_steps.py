@@ -51,7 +51,9 @@ class MixedMemories(Population[MixedMemory]):
 
     def hypotheses(self, problem: MixedMemory) -> list[Hypothesis]:
         return [
-            Hypothesis("the slow memory is longer", problem.slow, ">", problem.fast, "else the names are exchanged")
+            Hypothesis(
+                "the slow memory is longer", problem.slow, ">", problem.fast, "otherwise the names are exchanged"
+            )
         ]
 
 
@@ -78,7 +80,9 @@ class NoisyMinima(Population[NoisyMinimum]):
 
     def hypotheses(self, problem: NoisyMinimum) -> list[Hypothesis]:
         limit = 2 * (1 + problem.momentum) / problem.curvature
-        return [Hypothesis("the step is stable", problem.step, "<", limit, "else nothing is stationary")]
+        return [
+            Hypothesis("the step is stable", problem.step, "<", limit, "otherwise there is no stationary distribution")
+        ]
 
 
 class UnequalTuning(eqx.Module):
@@ -109,7 +113,7 @@ class RareFeatures(Population[TwoFeatures]):
         return TwoFeatures(often * share, moment * ratio ** -jnp.array([0.0, 0.3]))
 
     def hypotheses(self, problem: TwoFeatures) -> list[Hypothesis]:
-        return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "else one has no gradient")]
+        return [Hypothesis("both features occur", problem.often.min(), ">", 0.0, "otherwise one has no gradient")]
 
 
 class StoredMatrix(eqx.Module):
@@ -122,7 +126,7 @@ class StoredMatrix(eqx.Module):
 class StoredMatrices(Population[StoredMatrix]):
     """Shapes evenly on a logarithmic scale."""
 
-    settings = Space(most=Integer(64, 4, 512, "rows and columns at most", corners=(16, 128)))
+    settings = Space(most=Integer(64, 4, 512, "largest number of rows and columns", corners=(16, 128)))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> StoredMatrix:
         u = jax.random.uniform(key, (2,))

@@ -75,4 +75,4 @@ class MatrixTrainings(Population[MatrixTraining]):
     def hypotheses(self, problem: MatrixTraining) -> list[Hypothesis]:
         """Gradients without zeros, which methods without eps divide by."""
         least = jnp.abs(jax.grad(problem.loss)(problem.start)).min()
-        return [Hypothesis("no entry of the first gradient is 0", least, ">", 0.0, "steps divide by it")]
+        return [Hypothesis("no entry of the first gradient is 0", least, ">", 0.0, "optimiser steps divide by it")]

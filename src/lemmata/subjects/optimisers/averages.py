@@ -1,6 +1,6 @@
-"""What averages are: descent without a schedule, its momentum, and what two second moments remember.
+"""What averages in optimisers are: schedule-free descent, its momentum, and the memory of two second moments.
 
-This theory controls averages of iterates and of squared gradients, exactly and for any gradients. It leaves unexplained
+This theory is about averages of iterates and of squared gradients, exactly and for any gradients. It does not explain
 which of them suits training.
 """
 
@@ -28,22 +28,22 @@ def _decayed(problem: GradientHistory, share: float) -> Float[Array, " t"]:
 
 
 class ScheduleFreeIsLinearDecay(Claim[GradientHistory]):
-    """Descent without a schedule with steps gamma, whatever its gradients g_1, g_2, .. and its interpolation beta, has
-    after T steps the average
+    """Let schedule-free descent take steps gamma along any gradients g_1, g_2, .., with any interpolation beta. After T
+    steps its average is
 
-        x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s:
+        x_T = x_0 - gamma sum_(s <= T) (1 - (s - 1)/T) g_s.
 
-    where descent along these gradients is whose steps fall linearly to 0 at the horizon T, for every T at once. The
-    schedule has not gone, it is the average.
+    This is the end of a descent along the same gradients whose steps decay linearly to 0 at the horizon T. It holds for
+    every T at once. So the schedule is still there, inside the average.
     """
 
-    title = "Without a schedule is with a linear one, for every horizon"
+    title = "Schedule-free descent has a linearly decaying schedule for every horizon"
     source = Source("emergence2026", "Figure 5.23", note="the schedule inside, made exact")
     population = GradientHistories()
     relation = Equal(block=_WHOLE)
-    control = Control("steps fall to half only", lambda value, problem: _decayed(problem, 0.5))
-    controls = "where the average of a descent with constant steps is"
-    unexplained = "that gradients differ, since they are taken elsewhere"
+    control = Control("the steps decay only to half", lambda value, problem: _decayed(problem, 0.5))
+    controls = "the average of the iterates of a descent with constant steps"
+    unexplained = "how the gradients differ, because they are taken at other points"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _decayed(problem, 1.0)
@@ -88,19 +88,19 @@ def _heavy_ball(problem: MatrixTraining, momentum: float) -> Array:
 
 
 class PrimalAveragingIsHeavyBall(Claim[MatrixTraining]):
-    """Descent without a schedule that takes its gradients at the average itself (beta = 1), with steps gamma, is
-    descent with momentum whose steps fall and whose momentum grows: for t = 1, 2, ...
+    """Let schedule-free descent on a loss f take its gradients at the average x_t itself (beta = 1), with steps gamma.
+    This is descent with momentum, where the steps fall and the momentum grows: for t = 1, 2, ...
 
         x_t = x_(t-1) - (gamma/t) grad f(x_(t-1)) + ((t - 2)/t) (x_(t-1) - x_(t-2)),   x_(-1) = x_0.
     """
 
-    title = "Averaging the iterates is momentum that grows"
+    title = "Primal averaging of the iterates is descent with growing momentum"
     source = Source("defazio2024", note="the case beta = 1, primal averaging")
     population = MatrixTrainings()
     relation = Equal(block=_WHOLE)
-    control = Control("without momentum", lambda value, problem: _heavy_ball(problem, 0.0))
+    control = Control("there is no momentum", lambda value, problem: _heavy_ball(problem, 0.0))
     controls = "the weights after training by primal averaging"
-    unexplained = "interpolations between the two sequences"
+    unexplained = "interpolations between the iterates and their average"
 
     def predict(self, problem: MatrixTraining) -> Array:
         return _heavy_ball(problem, 1.0)
@@ -121,20 +121,22 @@ def _remembered(problem: GradientHistory, adam: float, adagrad: float) -> Float[
 
 
 class AdamForgetsAdagradSums(Claim[GradientHistory]):
-    """What a step divides by, squared: for Adam with bias correction, and for AdaGrad,
+    """Let g_s be the gradient of step s, and let b2 be Adam's rate. A step is divided by the root of a second moment.
+    For Adam with bias correction and for AdaGrad this second moment is
 
-        (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s²:
+        (1 - b2)/(1 - b2^T) sum_(s <= T) b2^(T - s) g_s²   and   sum_(s <= T) g_s².
 
-    a gradient that is k steps old weighs b2^k of a new one in the first, and as much as a new one in the second.
+    So a gradient that is k steps old weighs b2^k times as much as a new one for Adam, and as much as a new one for
+    AdaGrad.
     """
 
-    title = "What two second moments remember"
+    title = "Adam's second moment forgets old gradients, AdaGrad's does not"
     source = Source("emergence2026", "Figure 5.9", note="the two memories, made exact")
     population = GradientHistories()
     relation = Equal()
     control = Control("both forget like b2^(age/2)", lambda value, problem: _remembered(problem, 0.5, 0.5))
     controls = "the scale of a step after any gradients"
-    unexplained = "how long a memory is wanted"
+    unexplained = "how long a memory should be"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _remembered(problem, 1.0, 0.0)

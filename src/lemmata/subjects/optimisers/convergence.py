@@ -1,7 +1,7 @@
-"""Where Adam goes wrong: it may converge to the worst point, and its steps may be many learning rates long.
+"""Where Adam fails: it can converge to the worst point, and its steps can be many learning rates long.
 
-This theory controls Adam on one convex game and the length of a step for any gradients, exactly. It leaves unexplained
-why neither is often seen in training.
+This theory gives the limit of Adam on one convex game, and the largest length of a step for any gradients. It does not
+explain why neither is often seen in training.
 """
 
 from typing import Any
@@ -39,8 +39,8 @@ def _mean_regrets(problem: PeriodicGame, method: optax.GradientTransformation) -
 
 
 class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
-    """On [-1, 1] with losses C x in every third round and -x in the others, C > 2, Adam with beta_1 = 0,
-    beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point: its regret a round tends to
+    """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds, where C > 2. Adam with beta_1 =
+    0, beta_2 = 1/(1 + C²) and steps eta/sqrt(t) converges to x = 1, the worst point. Its regret per round tends to
 
         (2C - 4)/3.
     """
@@ -49,8 +49,8 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
     source = Source("reddi2018", "Theorem 1", note="the example of the proof")
     population = PERIODIC_GAMES
     relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03)
-    control = Control("half of that, the regret of x = 0", lambda regret, problem: regret / 2)
-    controls = "the regret a round of Adam on losses of period three"
+    control = Control("the limit is half as large, the regret of x = 0", lambda regret, problem: regret / 2)
+    controls = "the regret per round of Adam on losses of period three"
     unexplained = "how often training meets such gradients"
     trials = 64
 
@@ -63,18 +63,18 @@ class AdamConvergesToTheWorstPoint(Claim[PeriodicGame]):
 
 
 class AmsgradFindsTheBestPoint(Claim[PeriodicGame]):
-    """In the same game, losses C x in every third round and -x in the others on [-1, 1], the same method with the
-    largest second moment so far in place of the current one (AMSGrad) has a regret a round that tends to 0. In units of
-    (2C - 4)/3, what Adam loses for ever.
+    """Let the loss on [-1, 1] be C x in every third round and -x in the other rounds. AMSGrad is Adam with the largest
+    second moment so far in place of the current one. Its regret per round tends to 0. The regret is measured in units
+    of (2C - 4)/3, the limit of Adam's regret per round.
     """
 
-    title = "A second moment that never falls repairs Adam"
+    title = "AMSGrad, whose second moment never falls, has vanishing regret where Adam fails"
     source = Source("reddi2018", "Theorem 4", note="the average regret vanishes")
     population = PERIODIC_GAMES
     relation = Limit("T", _ROUNDS, margin=0.03, resolution=0.03, relative=False)
     control = Control("a tenth of Adam's regret remains", lambda regret, problem: regret + 0.1)
-    controls = "the regret a round of AMSGrad on losses of period three"
-    unexplained = "whether steps that never recover are wanted"
+    controls = "the regret per round of AMSGrad on losses of period three"
+    unexplained = "whether steps that never grow again are desirable"
     trials = 64
     predict = 0.0
 
@@ -101,23 +101,24 @@ def _unlimited(problem: GradientHistory) -> Float[Array, ""]:
 
 
 class AdamStepBound(Claim[GradientHistory]):
-    """Whatever the gradients, the T-th step of Adam with bias correction and without eps is in every coordinate at most
+    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. For any gradients, its T-th
+    step, with bias correction and without eps, is in every coordinate at most
 
-        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ),
+        eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
 
-    b1 and b2 the rates of its moments; for b1² < b2 and T -> infinity, eta (1 - b1) / sqrt((1 - b2)(1 - b1²/b2)), which
-    is 7.3 eta at b1 = 0.9 and b2 = 0.999.
+    For b1² < b2 and T -> infinity the bound tends to eta (1 - b1) / sqrt((1 - b2)(1 - b1²/b2)), which is 7.3 eta at b1
+    = 0.9 and b2 = 0.999.
     """
 
-    title = "The longest step of Adam"
+    title = "An upper bound on the length of a step of Adam"
     source = Source("kingma2015", "Section 2.1", note="the method; its exact supremum is derived here")
     stated = Kind.OWN
     population = GradientHistories()
     relation = AtMost()
-    control = Control("0.98 of it", lambda bound, problem: 0.98 * bound)
+    control = Control("0.98 of the bound is enough", lambda bound, problem: 0.98 * bound)
     controls = "the length of a step of Adam"
-    unexplained = "how long steps are on gradients that occur"
-    trivial = "without a bound on a step nothing is known of it"
+    unexplained = "how long steps are on gradients that occur in training"
+    trivial = "without the bound nothing is known about the length of a step"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _supremum(problem)
@@ -131,19 +132,20 @@ class AdamStepBound(Claim[GradientHistory]):
 
 
 class AdamStepIsAttained(Claim[GradientHistory]):
-    """The T-th step of Adam, with bias correction and without eps, is longest for gradients in proportion to
-    (b1/b2)^(T - i), i = 1..T, b1 and b2 the rates of its moments, and is then exactly
+    """Let eta be the learning rate of Adam, and let b1 and b2 be the rates of its moments. The T-th step, with bias
+    correction and without eps, is longest if the gradients are proportional to (b1/b2)^(T - i), i = 1..T. Its length is
+    then exactly
 
         eta (1 - b1)/(1 - b1^T) sqrt( (1 - b2^T)/(1 - b2) sum_(k < T) (b1²/b2)^k ).
     """
 
-    title = "The gradients on which a step of Adam is longest"
+    title = "The gradients for which a step of Adam is longest"
     source = Source("emergence2026", "Figure 5.10", note="the effective learning rate, made exact")
     population = GradientHistories()
     relation = Equal()
-    control = Control("0.98 of it", lambda bound, problem: 0.98 * bound)
+    control = Control("the length is 0.98 of this", lambda bound, problem: 0.98 * bound)
     controls = "the length of the longest step of Adam"
-    unexplained = "how long steps are on gradients that occur"
+    unexplained = "how long steps are on gradients that occur in training"
 
     def predict(self, problem: GradientHistory) -> Array:
         return _supremum(problem)

@@ -1,8 +1,8 @@
-"""Curvature from products: how far a probe may be from it, what Sophia makes of it, and what rescaling does to it.
+"""Curvature from products: the error of a probe, the step of Sophia, and the effect of rescaling.
 
-This theory controls estimates of the largest eigenvalue and of the trace from random vectors, whatever the operator,
-and the Hessian of a network of rectified units on the parameters that compute the same. It leaves unexplained what
-sharpness says about new data.
+This theory bounds the error of estimates of the largest eigenvalue and of the trace from random vectors, for any
+operator. It also gives the Hessian of a ReLU network on all parameters that compute the same function. It does not
+explain what sharpness says about new data.
 """
 
 import math
@@ -46,9 +46,7 @@ class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
     Gaps are between 0.4 and 1 times what the bound allows to miss with probability 1/10.
     """
 
-    settings = Space(
-        n=Integer(200, 40, 5000, "dimensions", corners=(100, 400)), products=Integer(12, 6, 30, "products")
-    )
+    settings = Space(n=Integer(200, 40, 5000, "dimension", corners=(100, 400)), products=Integer(12, 6, 30, "products"))
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> IsolatedEigenvalue:
         n, k = setting["n"], setting["products"]
@@ -59,7 +57,11 @@ class IsolatedEigenvalues(Population[IsolatedEigenvalue]):
 
     def hypotheses(self, problem: IsolatedEigenvalue) -> list[Hypothesis]:
         n = len(problem.values)
-        return [Hypothesis("there are fewer products than dimensions", problem.products, "<", n, "else all is exact")]
+        return [
+            Hypothesis(
+                "there are fewer products than dimensions", problem.products, "<", n, "otherwise the result is exact"
+            )
+        ]
 
 
 class SeparableLoss(eqx.Module):
@@ -118,7 +120,7 @@ class RescaledUnits(eqx.Module):
 
 def _no_kink(problem: RescaledUnits) -> Hypothesis:
     least = jnp.abs(problem.x @ problem.weights.T).min()
-    return Hypothesis("no row is on a kink", least, ">", 0.0, "there the loss has no Hessian")
+    return Hypothesis("no row is on a kink", least, ">", 0.0, "at a kink the loss has no Hessian")
 
 
 _DELTA = 0.1
@@ -127,21 +129,22 @@ _GAMMA = 0.5
 
 
 class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
-    """The largest Ritz value theta after k products of a symmetric operator in n dimensions with a start that is
-    uniform on the sphere misses the largest eigenvalue, but with probability delta = 1/10, by at most
+    """Let a symmetric operator in n dimensions have the largest eigenvalue lambda_max and the smallest lambda_min. Let
+    theta be its largest Ritz value after k products, from a start that is uniform on the sphere. With probability at
+    least 1 - delta, where delta = 1/10,
 
         (lambda_max - theta)/(lambda_max - lambda_min) <= ( log(1.648 sqrt(n)/delta) / (2 k - 1) )²,
 
     whatever the other eigenvalues.
     """
 
-    title = "How far the largest eigenvalue can be missed"
+    title = "A bound on the error of the largest eigenvalue from Lanczos with a random start"
     source = Source("kuczynski1992", note="main result, Lanczos in probability")
     population = IsolatedEigenvalues()
     relation = AtMost(delta=_DELTA)
-    control = Control("a third of it", lambda bound, problem: bound / 3)
-    controls = "the largest eigenvalue that products show"
-    unexplained = "how much nearer most operators let it come"
+    control = Control("a third of the bound is enough", lambda bound, problem: bound / 3)
+    controls = "the error of the largest eigenvalue that is estimated from products"
+    unexplained = "how much smaller the error is for most operators"
     trials = 400
     trivial = 1.0  # a value is somewhere in the spectrum
 
@@ -157,23 +160,24 @@ class LanczosFromRandomStart(Claim[IsolatedEigenvalue]):
 
 
 class HutchinsonTraceVariance(Claim[ProbedHessian]):
-    """With independent random signs u, u'Hu estimates the trace of a symmetric matrix H without bias, and its mean
-    square error is
+    """Let H be a symmetric matrix, and let u be a vector of independent random signs. Then u'Hu estimates the trace of
+    H without bias, and its mean square error is
 
-        2 (|H|_F² - sum_i H_ii²);
+        2 (|H|_F² - sum_i H_ii²).
 
-    normal u would have 2 |H|_F².
+    With normal u the error would be 2 |H|_F².
     """
 
-    title = "The error of a probed trace"
+    title = "The mean square error of Hutchinson's estimate of a trace"
     source = Source("avron2011", note="the variance of Hutchinson's estimate")
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "as with normal probes", lambda value, problem: value + 2 * jnp.sum(jnp.diag(problem.hessian) ** 2)
+        "the error is that with normal probes",
+        lambda value, problem: value + 2 * jnp.sum(jnp.diag(problem.hessian) ** 2),
     )
     controls = "the error of an estimated trace"
-    unexplained = "errors of estimates that learn the range of the matrix first"
+    unexplained = "the error of estimates that first learn the range of the matrix"
     trials = 64
 
     def predict(self, problem: ProbedHessian) -> Array:
@@ -186,24 +190,25 @@ class HutchinsonTraceVariance(Claim[ProbedHessian]):
 
 
 class SophiaStepIsClippedNewton(Claim[SeparableLoss]):
-    """On a loss that is a sum over coordinates, with curvatures h_i and slopes g_i, the steps of Sophia without
-    momentum, once it has an estimate of the curvature, are
+    """Let the loss be a sum over coordinates, with curvature h_i and slope g_i in coordinate i. Let eta be the learning
+    rate and gamma the clipping parameter of Sophia. Without momentum, and once it has an estimate of the curvature, its
+    steps are
 
-        -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere:
+        -eta sign(g_i) min(|g_i|/(gamma h_i), 1)   where h_i > 0,   and   -eta sign(g_i)   elsewhere.
 
-    a share of Newton's step in stiff coordinates, and a step of fixed length where the loss is flat or bends down,
-    where Newton's would climb.
+    In stiff coordinates this is proportional to Newton's step. If the loss is flat or concave, it is a step of fixed
+    length downhill, where Newton's step would go uphill.
     """
 
-    title = "Sophia's step is Newton's, clipped"
+    title = "A step of Sophia is a clipped Newton step"
     source = Source("emergence2026", "Figure 5.21", "Remark 5.14", note="made exact")
     population = SeparableLosses()
     relation = Equal()
     control = Control(
-        "Newton's step, without the clip", lambda step, problem: -_slope(problem) / (_GAMMA * problem.curvature)
+        "the step is Newton's, without the clip", lambda step, problem: -_slope(problem) / (_GAMMA * problem.curvature)
     )
     controls = "one step of Sophia"
-    unexplained = "how wrong an estimate may be"
+    unexplained = "how large the error of the curvature estimate may be"
 
     def predict(self, problem: SeparableLoss) -> Array:
         slope = _slope(problem)
@@ -228,15 +233,15 @@ def _slope(problem: SeparableLoss) -> Float[Array, " d"]:
 
 
 class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
-    """A network f(x) = sum_i a_i max(w_i'x, 0) computes the same with (c a, w/c) for every c > 0, but the trace of the
-    Hessian of its squared error, the mean of (f - y)²/2, is
+    """Let f(x) = sum_i a_i max(w_i'x, 0) be a network. With (c a, w/c) it computes the same function for every c > 0.
+    Let its loss be the mean of (f - y)²/2 over the rows. The trace of the Hessian of the loss is
 
-        c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i²:
+        c^-2 mean sum_i max(w_i'x, 0)² + c² mean |x|² sum_(i: w_i'x > 0) a_i².
 
-    as large as one likes for the same function, and least where the two terms are equal.
+    So the trace is arbitrarily large for the same function. It is smallest if the two terms are equal.
     """
 
-    title = "Sharpness is not a property of the function"
+    title = "Sharpness depends on the parameters and not only on the function"
     source = Source("emergence2026", "Figure 5.15", note="what rescaling does to the Hessian")
     population = Drawn(
         RescaledUnits,
@@ -251,9 +256,9 @@ class RescaledUnitsChangeSharpness(Claim[RescaledUnits]):
         scale=log_uniform(0.25, 4.0),
     )
     relation = Equal()
-    control = Control("the same for every c", lambda value, problem: _traces(problem) @ jnp.ones(2))
+    control = Control("the trace is the same for every c", lambda value, problem: _traces(problem) @ jnp.ones(2))
     controls = "the trace of the Hessian on parameters that compute the same function"
-    unexplained = "which of them a method ends at"
+    unexplained = "at which of these parameters a method ends"
 
     def predict(self, problem: RescaledUnits) -> Array:
         return _traces(problem) @ jnp.stack([problem.scale**-2, problem.scale**2])

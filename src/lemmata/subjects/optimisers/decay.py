@@ -1,8 +1,8 @@
-"""What decoupled weight decay does: it makes a box, and inside the box it does nothing.
+"""Decoupled weight decay confines weights to a box, and does nothing inside the box.
 
-This theory controls where methods with steps of bounded size and decoupled decay end on full gradients of a convex
-loss, and that coupled decay ends elsewhere. It assumes small steps; it leaves unexplained noise, which makes decay
-shrink.
+This theory is about methods with bounded steps and decoupled decay, on full gradients of a convex loss. It gives the
+point where they end, and shows that coupled decay ends elsewhere. It assumes small steps. It does not explain noise,
+which makes decay shrink the weights.
 """
 
 import abc
@@ -64,9 +64,9 @@ class DecayedQuadratics(Population[DecayedQuadratic]):
         side = ("<", "inside") if self.reach < 1 else (">", "outside")
         least = jnp.linalg.eigvalsh(problem.hessian)[0]
         return [
-            Hypothesis("f is strictly convex", least, ">", 0.0, "one minimiser"),
-            Hypothesis("weights decay", problem.decay, ">", 0.0, "else there is no box"),
-            Hypothesis(f"the minimiser is {side[1]} the box", size, side[0], 1.0, "the case that is stated"),
+            Hypothesis("f is strictly convex", least, ">", 0.0, "then f has one minimiser"),
+            Hypothesis("weights decay", problem.decay, ">", 0.0, "otherwise there is no box"),
+            Hypothesis(f"the minimiser is {side[1]} the box", size, side[0], 1.0, "the statement is about this case"),
         ]
 
 
@@ -100,8 +100,10 @@ class DecayedRuns(Population[DecayedRun]):
     def hypotheses(self, problem: DecayedRun) -> list[Hypothesis]:
         share, size = problem.rate * problem.decay, problem.decay * jnp.abs(problem.start).max()
         return [
-            Hypothesis("a step decays by less than the whole", share, "<", 1.0, "the decay does not change signs"),
-            Hypothesis("the start is outside the box", size, ">", 1.0, "else nothing contracts"),
+            Hypothesis(
+                "a step decays weights by less than their size", share, "<", 1.0, "then the decay does not change signs"
+            ),
+            Hypothesis("the start is outside the box", size, ">", 1.0, "otherwise nothing contracts"),
         ]
 
 
@@ -151,9 +153,9 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
 
     population = DecayedQuadratics(reach=2.5)
     relation = _NEAR
-    control = Control("a tenth of the ridge solution's remains", lambda value, problem: value + 0.1)
+    control = Control("a tenth of the distance at the ridge solution remains", lambda value, problem: value + 0.1)
     controls = "where full-batch training with decoupled weight decay ends"
-    unexplained = "noise in the gradients; whether a method converges at all where the loss is not convex"
+    unexplained = "noise in the gradients; whether a method converges at all if the loss is not convex"
     trials = 64
     predict = 0.0
 
@@ -168,16 +170,16 @@ class AbstractDecayMakesBox(Claim[DecayedQuadratic]):
 
 
 class AdamwSolvesBox(AbstractDecayMakesBox):
-    """AdamW with decoupled decay lambda on full gradients of a convex loss f, steps tending to 0, ends at the minimiser
-    of
+    """Let AdamW with decoupled decay lambda use full gradients of a convex loss f and steps that tend to 0. It ends at
+    the minimiser of
 
         f(x)   over   |x|_inf <= 1/lambda,
 
-    and not at that of f(x) + lambda |x|²/2: the distance by which a projected gradient step on the box still moves x,
-    in units of what it is at the ridge solution, tends to 0.
+    and not at the minimiser of f(x) + lambda |x|²/2. The trials measure the distance by which a projected gradient step
+    on the box still moves x, divided by this distance at the ridge solution. This quotient tends to 0.
     """
 
-    title = "AdamW minimises over a box"
+    title = "AdamW with decoupled decay ends at the minimiser over a box"
     source = Source("xie2024", note="main result")
 
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
@@ -185,12 +187,13 @@ class AdamwSolvesBox(AbstractDecayMakesBox):
 
 
 class LionSolvesBox(AbstractDecayMakesBox):
-    """Lion, the sign of a momentum, with decoupled decay lambda on full gradients of a convex loss f, steps tending to
-    0, ends at the minimiser of f over |x|_inf <= 1/lambda: the distance by which a projected gradient step on the box
-    still moves x, in units of what it is at the ridge solution, tends to 0.
+    """Let Lion, which steps along the sign of a momentum, use decoupled decay lambda, full gradients of a convex loss f
+    and steps that tend to 0. It ends at the minimiser of f over |x|_inf <= 1/lambda. The trials measure the distance by
+    which a projected gradient step on the box still moves x, divided by this distance at the ridge solution. This
+    quotient tends to 0.
     """
 
-    title = "Lion minimises over a box"
+    title = "Lion with decoupled decay ends at the minimiser over a box"
     source = Source("chen2024lion", note="main result")
 
     def method(self, decay: Float[Array, ""]) -> optax.GradientTransformation:
@@ -198,18 +201,18 @@ class LionSolvesBox(AbstractDecayMakesBox):
 
 
 class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
-    """Where the minimiser x* of a strictly convex quadratic f has |x*|_inf < 1/lambda, AdamW with decay lambda on full
-    gradients, steps tending to 0, ends at x* itself: |x - x*|, in units of the distance of the minimiser of
-    f(x) + lambda |x|²/2 from x*, tends to 0.
+    """Let f be a strictly convex quadratic whose minimiser x* satisfies |x*|_inf < 1/lambda. AdamW with decay lambda,
+    full gradients and steps that tend to 0 ends at x* itself. The trials measure |x - x*| divided by the distance
+    between x* and the minimiser of f(x) + lambda |x|²/2. This quotient tends to 0.
     """
 
-    title = "Inside its box decoupled decay does not shrink"
+    title = "Decoupled decay does not shrink a minimiser inside its box"
     source = Source("emergence2026", "Figure 5.12", note="the two paths, and where they end")
     population = DecayedQuadratics(reach=0.7)
     relation = _NEAR
-    control = Control("a tenth of the way to the ridge solution", lambda value, problem: value + 0.1)
+    control = Control("a tenth of the way to the ridge solution remains", lambda value, problem: value + 0.1)
     controls = "where full-batch training with decoupled weight decay ends"
-    unexplained = "noise in the gradients, with which the weights do shrink"
+    unexplained = "noise in the gradients, which makes the weights shrink"
     trials = 64
     predict = 0.0
 
@@ -219,18 +222,18 @@ class AdamwDoesNotShrink(Claim[DecayedQuadratic]):
 
 
 class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
-    """For a strictly convex quadratic f and lambda > 0, Adam on full gradients of f(x) + lambda |x|²/2, steps tending
-    to 0, ends at the ridge solution, the minimiser of that sum: its distance from there, in units of the distance
-    between the ridge solution and the minimiser of f, tends to 0.
+    """Let f be a strictly convex quadratic and lambda > 0. Adam with full gradients of f(x) + lambda |x|²/2 and steps
+    that tend to 0 ends at the minimiser of this sum, the ridge solution. The trials measure its distance from the ridge
+    solution, divided by the distance between the ridge solution and the minimiser of f. This quotient tends to 0.
     """
 
-    title = "Coupled decay ends at the ridge solution"
+    title = "Adam with coupled decay ends at the ridge solution"
     source = Source("loshchilov2019", note="the other side of the distinction")
     population = DecayedQuadratics(reach=0.7)
     relation = Limit("steps", _STEPS, margin=0.003, resolution=0.005, relative=False)
-    control = Control("a fiftieth of the way back to the minimiser of f", lambda value, problem: value + 0.02)
+    control = Control("a fiftieth of the way back to the minimiser of f remains", lambda value, problem: value + 0.02)
     controls = "where full-batch training with an L2 penalty ends"
-    unexplained = "which of the two generalises better"
+    unexplained = "whether coupled or decoupled decay generalises better"
     trials = 64
     predict = 0.0
 
@@ -240,25 +243,25 @@ class CoupledDecayIsRidge(Claim[DecayedQuadratic]):
 
 
 class SignDecayContracts(Claim[DecayedRun]):
-    """Steps x <- (1 - eta lambda) x - eta u with |u|_inf <= 1, as Lion's, approach the box |x|_inf <= 1/lambda at least
-    geometrically, whatever the gradients:
+    """Let x <- (1 - eta lambda) x - eta u be steps with |u|_inf <= 1, as those of Lion. Whatever the gradients, they
+    approach the box |x|_inf <= 1/lambda at least geometrically:
 
         (|x_t|_inf - 1/lambda)_+ <= (1 - eta lambda)^t (|x_0|_inf - 1/lambda).
     """
 
-    title = "Sign steps with decay fall into a box geometrically"
+    title = "Bounded steps with decoupled decay approach a box geometrically"
     source = Source("chen2024lion", note="the first phase")
     population = DecayedRuns()
     relation = AtMost()
     control = Control(
-        "at twice the rate",
+        "the rate of the approach is twice as large",
         lambda bound, problem: (
             bound
             * ((1 - 2 * problem.rate * problem.decay) / (1 - problem.rate * problem.decay)) ** len(problem.gradients)
         ),
     )
     controls = "how far the weights are outside the box"
-    unexplained = "what happens inside it"
+    unexplained = "what happens inside the box"
 
     def predict(self, problem: DecayedRun) -> Array:
         outside = jnp.abs(problem.start).max() - 1 / problem.decay

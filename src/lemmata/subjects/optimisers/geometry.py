@@ -1,7 +1,7 @@
-"""Which of many solutions a method ends at: the metric decides, and coordinate-wise scales may decide badly.
+"""At which of many solutions a method ends: the metric decides, and coordinate-wise scales can decide badly.
 
-This theory controls the end of training linear models with more weights than rows. It assumes a metric that does not
-change, or rows on which coordinate-wise methods move along one ray; it leaves unexplained networks.
+This theory gives the end of training for linear models with more weights than rows. It assumes a metric that does not
+change, or rows on which coordinate-wise methods move along one ray. It does not explain networks.
 """
 
 import equinox as eqx
@@ -29,7 +29,7 @@ class MetricFlows(Population[MetricLeastSquares]):
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
-        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        ratio=Integer(8, 6, 30, "weights per row", corners=(6, 12)),
         steps=Integer(2000, 500, 100_000, "steps", corners=(2000, 3000)),
     )
 
@@ -44,7 +44,7 @@ class MetricFlows(Population[MetricLeastSquares]):
     def hypotheses(self, problem: MetricLeastSquares) -> list[Hypothesis]:
         values = jnp.linalg.eigvalsh(problem.x @ problem.metric @ problem.x.T)
         needed = 36.7 * values[-1] / values[0]
-        return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached to rounding")]
+        return [Hypothesis("the steps are enough", problem.steps, ">=", needed, "the limit is reached up to rounding")]
 
 
 class MarginalClasses(eqx.Module):
@@ -85,8 +85,10 @@ class MarginalClassifications(Population[MarginalClasses]):
         """More rows of class +1, and some of class -1: descent then has the right sign on new rows of both."""
         share = (problem.y > 0).mean()
         return [
-            Hypothesis("most training rows have class +1", share, ">", 0.5, "the sign of the constant coordinates"),
-            Hypothesis("some have class -1", share, "<", 1.0, "else the class is a constant"),
+            Hypothesis(
+                "most training rows have class +1", share, ">", 0.5, "it fixes the sign of the constant coordinates"
+            ),
+            Hypothesis("some training rows have class -1", share, "<", 1.0, "otherwise the class is constant"),
         ]
 
 
@@ -99,22 +101,22 @@ def _least_norm(problem: MetricLeastSquares, metric: Float[Array, "p p"]) -> Flo
 
 
 class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
-    """The flow w' = -P X'(X w - y) from 0 with a constant positive definite metric P on n independent rows X of p > n
-    coordinates ends at
+    """Let X be n independent rows of p > n coordinates with targets y, and let P be a constant positive definite
+    metric. The flow w' = -P X'(X w - y) from 0 ends at
 
-        P X'(X P X')^-1 y,
+        P X'(X P X')^-1 y.
 
-    of all w with X w = y the one for which w' P^-1 w is least. Descent with steps of the size 1/lambda_max(X P X') ends
-    there as well, and is what is measured.
+    Of all w with X w = y, this one has the least w' P^-1 w. The trials use descent with steps of size 1/lambda_max(X P
+    X'), which has the same end.
     """
 
-    title = "A constant metric chooses the interpolant of least norm in its inverse"
+    title = "Descent in a constant metric ends at the interpolant of least norm in its inverse"
     source = Source("gunasekar2018", note="quadratic potentials")
     population = MetricFlows()
     relation = Equal(block=_WHOLE)
     control = Control("the metric is P²", lambda value, problem: _least_norm(problem, problem.metric @ problem.metric))
     controls = "which interpolant is found"
-    unexplained = "metrics that change while the rows are fitted, as all adaptive ones"
+    unexplained = "metrics that change during training, as those of all adaptive methods"
 
     def predict(self, problem: MetricLeastSquares) -> Array:
         return _least_norm(problem, problem.metric)
@@ -131,19 +133,19 @@ class MetricChoosesInterpolant(Claim[MetricLeastSquares]):
 
 
 class AdaptiveStepsMissTheClass(Claim[MarginalClasses]):
-    """Rows x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1; of five private coordinates a row
-    the first is 1 where y = 1, and all are where y = -1. Least squares on such rows from 0 by AdaGrad, RMSProp and Adam
-    stays on the ray of sign(X'y), since X sign(X'y) = 4 y, fits all rows, and then calls every new row +1. Descent ends
-    at the interpolant of least norm and makes no mistake:
+    """Let the rows be x = (y, 1, 1, private coordinates) with classes y = +-1, most of them +1. Each row has five
+    private coordinates: the first one is 1 if y = 1, and all five are 1 if y = -1. Train least squares on these rows
+    from 0. AdaGrad, RMSProp and Adam stay on the ray of sign(X'y), because X sign(X'y) = 4 y. So they fit all rows and
+    then predict +1 for every new row. Gradient descent ends at the interpolant of least norm and makes no mistake:
 
         test errors: the share of class -1 for the three, 0 for descent.
     """
 
-    title = "Adaptive methods fit the rows and miss the class"
+    title = "Adaptive methods fit all rows and miss the smaller class on new rows"
     source = Source("wilson2017", "Lemma 3.1", note="and the example after it")
     population = MarginalClassifications()
     relation = Equal()
-    control = Control("descent and the adaptive methods change places", lambda errors, problem: errors[0] - errors)
+    control = Control("descent and the adaptive methods change roles", lambda errors, problem: errors[0] - errors)
     controls = "errors on new rows after the training rows are fitted"
     unexplained = "how common such rows are"
 

@@ -1,7 +1,7 @@
-"""Methods that treat weights as matrices: what their steps are, and what a factored second moment is best for.
+"""Methods that treat weights as matrices: what their steps are, and in what sense a factored second moment is optimal.
 
-This theory controls single steps of Shampoo, SOAP and Muon, and Adafactor's table. It leaves unexplained why such steps
-train networks faster.
+This theory is about single steps of Shampoo, SOAP and Muon, and about Adafactor's table. It does not explain why such
+steps train networks faster.
 """
 
 import jax
@@ -38,20 +38,21 @@ def _squared_condition(problem: GradientMatrices) -> Array:
 
 
 class ShampooStepIsPolar(Claim[GradientMatrices]):
-    """The first step of Shampoo is the polar factor of the gradient, whatever its singular values:
+    """Let G be the first gradient, with singular value decomposition U S V'. Whatever its singular values, the first
+    step of Shampoo is its polar factor:
 
-        (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V',
+        (G G')^(-1/4) G (G'G)^(-1/4) = U V',   G = U S V'.
 
-    the direction of steepest descent where the size of a step is its largest singular value.
+    This is the direction of steepest descent if the size of a step is its largest singular value.
     """
 
-    title = "The first step of Shampoo is the polar factor"
+    title = "The first step of Shampoo is the polar factor of the gradient"
     source = Source("bernstein2024", note="Shampoo without accumulation")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
-    control = Control("with exponents -1/2: U S^-1 V'", lambda value, problem: _weighted(problem.gradients[0]))
+    control = Control("the exponents are -1/2: U S^-1 V'", lambda value, problem: _weighted(problem.gradients[0]))
     controls = "the first step of Shampoo"
-    unexplained = "later steps, which remember"
+    unexplained = "later steps, which depend on earlier gradients"
 
     def predict(self, problem: GradientMatrices) -> Array:
         left, _, right = _factors(problem.gradients[0])
@@ -80,18 +81,20 @@ def _square(problem: GradientMatrices) -> Float[Array, "t k k"]:
 
 
 class SoapIsRotatedAdam(Claim[GradientMatrices]):
-    """As long as its bases stand still, SOAP is Adam in the eigenbasis of Shampoo: with Q_L, Q_R the singular vectors
-    of the gradient that made the bases, its steps are Q_L a_t Q_R', a_t Adam's steps on Q_L' G_t Q_R. For square
-    gradients: else one basis is not unique.
+    """Let Q_L and Q_R be the singular vectors of the gradient from which SOAP made its bases. As long as the bases do
+    not change, SOAP is Adam in the eigenbasis of Shampoo. Its steps are Q_L a_t Q_R', where a_t are Adam's steps on the
+    rotated gradients Q_L' G_t Q_R. This holds for square gradients, because otherwise one of the bases is not unique.
     """
 
-    title = "SOAP is Adam in rotated coordinates"
+    title = "Between two renewals of its bases, SOAP is Adam in rotated coordinates"
     source = Source("vyas2024", note="main result")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
-    control = Control("in the original coordinates", lambda value, problem: _adam_steps(_square(problem)[1:]))
-    controls = "the steps of SOAP between two bases"
-    unexplained = "how often a basis has to be renewed"
+    control = Control(
+        "its steps are Adam's in the original coordinates", lambda value, problem: _adam_steps(_square(problem)[1:])
+    )
+    controls = "the steps of SOAP between two renewals of its bases"
+    unexplained = "how often the bases should be renewed"
 
     def predict(self, problem: GradientMatrices) -> Array:
         gradients = _square(problem)
@@ -130,18 +133,18 @@ def _muon_step(matrix: Float[Array, "m n"]) -> Float[Array, "m n"]:
 
 
 class MuonStepBySingularValues(Claim[GradientMatrices]):
-    """The first step of Muon has the singular vectors of the gradient G = U S V', and singular values p(p(p(p(p(s)))))
-    where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵: a function of the gradient that is not its polar
-    factor.
+    """Let G = U S V' be the gradient. The first step of Muon has the same singular vectors as G, and its singular
+    values are p(p(p(p(p(s))))), where s = S/|G|_F and p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵. So the step is not the
+    polar factor of G.
     """
 
-    title = "Muon's step, one singular value at a time"
+    title = "Muon's first step maps each singular value of the gradient by a polynomial"
     source = Source("emergence2026", "Figure 5.24", note="the matrix preconditioner without a root")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
-    control = Control("it is the polar factor", lambda value, problem: _polar(problem.gradients[0]))
+    control = Control("the step is the polar factor", lambda value, problem: _polar(problem.gradients[0]))
     controls = "the first step of Muon"
-    unexplained = "why an exact polar factor is not needed"
+    unexplained = "why an exact polar factor is not necessary"
 
     def predict(self, problem: GradientMatrices) -> Array:
         left, values, right = _factors(problem.gradients[0])
@@ -161,23 +164,22 @@ def _polar(matrix: Float[Array, "m n"]) -> Array:
 
 
 class MuonMissesOrthogonality(Claim[GradientMatrices]):
-    """The singular values of Muon's step, five steps of p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, are away from 1 by at
-    most
+    """Let p(s) = 3.4445 s - 4.7750 s³ + 2.0315 s⁵, which Muon applies five times. If the singular values of the
+    gradient are at least a hundredth of its Frobenius norm, those of Muon's step differ from 1 by at most
 
-        max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32,
+        max over 0.01 <= s <= 1 of |p(p(p(p(p(s))))) - 1|,   about 0.32.
 
-    where those of the gradient are at least a hundredth of its Frobenius norm; p does not leave 1 fixed, and more steps
-    do not bring them nearer.
+    The polynomial p does not leave 1 fixed, so more steps do not bring the singular values closer to 1.
     """
 
-    title = "How far Muon's step is from orthogonal"
+    title = "A bound on how far Muon's step is from an orthogonal matrix"
     source = Source("emergence2026", "Figure 5.24", note="the matrix preconditioner without a root")
     population = GradientSequences()
     relation = AtMost()
-    control = Control("half as far", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "the singular values of Muon's first step"
-    unexplained = "why an exact polar factor is not needed"
-    trivial = "an iteration that does not converge has no bound that is known beforehand"
+    unexplained = "why an exact polar factor is not necessary"
+    trivial = "an iteration that does not converge has no bound that is known in advance"
 
     def predict(self, problem: GradientMatrices) -> Array:
         """By the scalar map on a fine grid; infinite where a singular value is smaller."""
@@ -193,21 +195,22 @@ class MuonMissesOrthogonality(Claim[GradientMatrices]):
 
 
 class AdafactorIsDivergenceOptimal(Claim[PositiveTable]):
-    """The table that Adafactor stores, row sums times column sums over the total, is of all non-negative tables R of
-    rank one the nearest to the second moments V in the divergence
+    """Let V be the table of second moments. Adafactor stores the row sums times the column sums over the total. Of all
+    non-negative tables R of rank one, this is the nearest to V in the divergence
 
         sum V log(V/R) - V + R.
 
-    Multiplicative updates, which never increase it, end there from any positive start.
+    The trials minimise the divergence by multiplicative updates, which never increase it and end at this table from any
+    positive start.
     """
 
-    title = "Adafactor's table is the nearest one in divergence"
+    title = "Adafactor stores the rank-one table that is nearest in divergence"
     source = Source("shazeer2018", note="main result")
     population = PositiveTables()
     relation = Equal()
-    control = Control("it is the nearest in squares", lambda value, problem: _nearest(problem.values))
-    controls = "the second moments that Adafactor works with"
-    unexplained = "whether second moments of networks are near rank one"
+    control = Control("the table is the nearest one in squares", lambda value, problem: _nearest(problem.values))
+    controls = "the second moments that Adafactor uses"
+    unexplained = "whether the second moments of networks are nearly of rank one"
 
     def predict(self, problem: PositiveTable) -> Array:
         values = problem.values

@@ -1,7 +1,7 @@
-"""What optimisers store: numbers of state, exactly.
+"""The exact number of values that optimisers store.
 
-This theory controls how many numbers an optimiser keeps for a matrix of weights. It leaves unexplained how few would
-do.
+This theory counts the values that an optimiser keeps for a matrix of weights. It does not explain how few values would
+be enough.
 """
 
 from collections.abc import Callable
@@ -31,23 +31,20 @@ _METHODS: tuple[Callable[[], optax.GradientTransformation], ...] = (
 
 
 class StoredNumbers(Claim[StoredMatrix]):
-    """For a matrix of m rows and n columns, counters aside, optimisers store:
-
-    Adam 2 m n, Lion m n, AdEMAMix 3 m n, Adam-mini m n + m, Adafactor m + n, Shampoo m² + n²,
-    SOAP 2 m n + 2 m² + 2 n².
-
-    Adafactor has no momentum here, and factors the second moments of every matrix.
+    """For a matrix of m rows and n columns, and without counters, optimisers store the following numbers of values:
+    Adam 2 m n, Lion m n, AdEMAMix 3 m n, Adam-mini m n + m, Adafactor m + n, Shampoo m² + n², SOAP 2 m n + 2 m² + 2 n².
+    Adafactor has no momentum here and factors the second moments of every matrix.
     """
 
-    title = "How many numbers optimisers store"
+    title = "The exact number of values that each optimiser stores"
     source = Source("emergence2026", "Figure 5.17", "Figure 5.18", "Figure 5.19", note="counted")
     population = StoredMatrices()
     relation = Equal()
     control = Control(
-        "one moment more of every weight", lambda counts, problem: counts + problem.rows * problem.columns
+        "one more moment is stored for every weight", lambda counts, problem: counts + problem.rows * problem.columns
     )
     controls = "the memory of training beyond weights and gradients"
-    unexplained = "copies in other precisions, buffers of communication"
+    unexplained = "copies in other precisions, communication buffers"
     traced = False
 
     def predict(self, problem: StoredMatrix) -> Array:

@@ -1,7 +1,7 @@
-"""Metrics that change while rows are fitted, and the steepest step in a metric.
+"""Metrics that change during training, and the steepest step in a metric.
 
-This theory controls the end of a descent whose metric changes once, exactly, and the direction of a preconditioned
-step. It leaves unexplained metrics that follow the gradients, of which the change is not known beforehand.
+This theory gives the exact end of a descent whose metric changes once, and the direction of a preconditioned step. It
+does not explain metrics that follow the gradients, whose change is not known in advance.
 """
 
 import equinox as eqx
@@ -51,7 +51,7 @@ class ChangedMetrics(Population[ChangedMetric]):
 
     settings = Space(
         n=Integer(4, 1, 30, "rows"),
-        ratio=Integer(8, 6, 30, "weights a row", corners=(6, 12)),
+        ratio=Integer(8, 6, 30, "weights per row", corners=(6, 12)),
         early=Integer(4, 1, 100, "steps in the first metric", corners=(2, 8)),
         late=Integer(2000, 500, 100_000, "steps in the second metric", corners=(2000, 3000)),
     )
@@ -66,7 +66,7 @@ class ChangedMetrics(Population[ChangedMetric]):
     def hypotheses(self, problem: ChangedMetric) -> list[Hypothesis]:
         least = problem.rates[1] * jnp.linalg.eigvalsh(problem.grams[1])[0]
         needed = 36.7 / jnp.maximum(least, 1e-12)
-        return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached to rounding")]
+        return [Hypothesis("the steps are enough", problem.late, ">=", needed, "the limit is reached up to rounding")]
 
 
 class SteepestStep(eqx.Module):
@@ -90,7 +90,7 @@ class SteepestSteps(Population[SteepestStep]):
 
     def hypotheses(self, problem: SteepestStep) -> list[Hypothesis]:
         size = jnp.linalg.norm(problem.gradient)
-        return [Hypothesis("there is a gradient", size, ">", 1e-6, "else every step is as good")]
+        return [Hypothesis("the gradient is not 0", size, ">", 1e-6, "otherwise every step is equally good")]
 
 
 _WHOLE = -1
@@ -104,22 +104,22 @@ def _dual(problem: ChangedMetric, residuals: Float[Array, "2 n"]) -> Float[Array
 
 
 class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
-    """Descent w <- w - a P X'(X w - y) from 0 with a metric A for s steps of size a, and a metric B from then on, on n
-    independent rows X of p > n coordinates, ends at
+    """Let X be n independent rows of p > n coordinates with targets y, and let K_P = X P X' for a metric P. Descent w
+    <- w - a P X'(X w - y) from 0 uses a metric A for s steps of size a, and a metric B from then on. It ends at
 
         A X' K_A^-1 (y - r) + B X' K_B^-1 r,   r = (1 - a K_A)^s y,
 
-    K_P = X P X' and r what the rows still miss when the metric changes (in continuous time e^(-t K_A) y): not at the
-    interpolant of B, however late most of the way is. Where the metric tends to B, what was fitted before stays where
-    it was put.
+    where r is the residual of the rows when the metric changes (in continuous time e^(-t K_A) y). So it does not end at
+    the interpolant of B, although B is used for most of the time. If the metric tends to B, the part that was fitted
+    earlier remains.
     """
 
-    title = "What was fitted in an early metric stays in the limit"
+    title = "A metric used early in descent still shapes the interpolant at the end"
     source = Source("emergence2026", "Definition 5.11", "Figure 5.16", note="in steps, with one change")
     population = ChangedMetrics()
     relation = Equal(block=_WHOLE)
     control = Control(
-        "it is the interpolant of the later metric alone",
+        "the end is the interpolant of the second metric alone",
         lambda value, problem: _dual(problem, jnp.stack([problem.y, problem.y]))[1],
     )
     controls = "which interpolant is found by a metric that changes"
@@ -145,26 +145,26 @@ class ChangedMetricMovesTheLimit(Claim[ChangedMetric]):
 
 
 class PreconditionedStepIsSteepest(Claim[SteepestStep]):
-    """Of all steps d with d' P^-1 d <= 1, P positive definite, the one along -P g lowers the linearised loss g'd most,
-    by
+    """Let g be the gradient and P a positive definite preconditioner. Of all steps d with d' P^-1 d <= 1, the step
+    along -P g lowers the linearised loss g'd most, by
 
-        sqrt(g' P g):
+        sqrt(g' P g).
 
-    a preconditioner does not leave the steepest descent, it says in which norm.
+    So a preconditioned step is still a steepest descent step: the preconditioner chooses the norm.
     """
 
-    title = "A preconditioned step is steepest in the norm of the inverse"
+    title = "A preconditioned step is the steepest descent in the norm of its inverse"
     source = Source("emergence2026", "Figure 5.3", "Definition 5.1", note="made exact")
     population = SteepestSteps()
     relation = Equal()
     control = Control(
-        "the direction of the gradient itself is as good, with its longest step",
+        "the direction of the gradient itself is as good, at its largest admissible length",
         lambda value, problem: (
             jnp.sum(problem.gradient**2) / jnp.linalg.norm(jnp.linalg.solve(problem.factor, problem.gradient))
         ),
     )
     controls = "the direction of one step"
-    unexplained = "which norm suits a loss"
+    unexplained = "which norm is best for a loss"
 
     def predict(self, problem: SteepestStep) -> Array:
         metric = problem.factor @ problem.factor.T

@@ -1,7 +1,7 @@
 """Noise in optimisers and in their comparison: probes, memories, the spread at a minimum, the luck of more trials.
 
-This theory controls variances and weights of linear recursions, and the order of identical competitors. It assumes
-noise that is independent from step to step; it leaves unexplained the noise of data.
+This theory is about variances and weights of linear recursions, and about the ranking of identical competitors. It
+assumes noise that is independent from step to step. It does not explain the noise of data.
 """
 
 from typing import Any
@@ -38,21 +38,23 @@ def _off_diagonal(problem: ProbedHessian) -> Array:
 
 
 class HutchinsonVariance(Claim[ProbedHessian]):
-    """With independent random signs u, the estimate u o (H u) of the diagonal of a Hessian H, o entry by entry, is
-    unbiased, and its i-th entry has the mean square error
+    """Let H be a Hessian, let u be a vector of independent random signs, and let o be the product entry by entry. The
+    estimate u o (H u) of the diagonal of H is unbiased, and its i-th entry has the mean square error
 
-        sum_(j != i) H_ij²;
+        sum_(j != i) H_ij².
 
-    normal u would add 2 H_ii².
+    Normal u would add 2 H_ii².
     """
 
-    title = "The error of a probed diagonal of the Hessian"
+    title = "The mean square error of Hutchinson's estimate of the Hessian diagonal"
     source = Source("emergence2026", "Figure 5.21", note="the cheap estimate of curvature")
     population = ProbedHessians()
     relation = EqualInMean(resolution=0.05)
-    control = Control("as with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2)
+    control = Control(
+        "the error is that with normal probes", lambda value, problem: value + 2 * jnp.diag(problem.hessian) ** 2
+    )
     controls = "the error of an estimated curvature"
-    unexplained = "how stale an estimate may become"
+    unexplained = "how outdated an estimate may become"
     trials = 64
 
     def predict(self, problem: ProbedHessian) -> Array:
@@ -72,15 +74,16 @@ class HutchinsonVariance(Claim[ProbedHessian]):
 
 
 class TwoMemories(Claim[MixedMemory]):
-    """The numerator of AdEMAMix gives the first gradient, when it is k steps old, the weight
+    """Let b1 be the rate of the fast memory of AdEMAMix, b3 the rate of its slow memory, and alpha the weight of the
+    slow memory. When the first gradient is k steps old, its weight in the numerator is
 
-        (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k:
+        (1 - b1) b1^k / (1 - b1^(k+1)) + alpha (1 - b3) b3^k.
 
-    a fast memory that is corrected for its start and a slow one that is not. Far from the start the weights of all ages
+    So the fast memory is corrected for its start, and the slow one is not. Far from the start, the weights of all ages
     add up to 1 + alpha.
     """
 
-    title = "The weights of two memories"
+    title = "The weights of old gradients in a step of AdEMAMix"
     source = Source("pagliardini2024", note="the method")
     population = MixedMemories()
     relation = Equal()
@@ -94,8 +97,8 @@ class TwoMemories(Claim[MixedMemory]):
             * (1 / (1 - problem.slow ** jnp.arange(1, problem.steps + 1)) - 1)
         ),
     )
-    controls = "how much of an old gradient is in a step"
-    unexplained = "why gradients that old are still of use"
+    controls = "the weight of an old gradient in a step"
+    unexplained = "why such old gradients are still useful"
 
     def predict(self, problem: MixedMemory) -> Array:
         age = jnp.arange(problem.steps)
@@ -116,21 +119,21 @@ class TwoMemories(Claim[MixedMemory]):
 
 
 class StationaryVariance(Claim[NoisyMinimum]):
-    """Descent with step a and momentum beta on h x²/2, with independent noise of variance C in its gradients, has the
-    stationary variance
+    """Let descent with step a and momentum beta run on h x²/2, where h is the curvature, with independent noise of
+    variance C in the gradients. Its stationary variance is
 
-        a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ),
+        a (1 + beta) C / ( (1 - beta) h (2 (1 + beta) - a h) ).
 
-    without momentum a C/(h (2 - a h)). It is infinite at the largest stable step, where the formula of small steps,
-    a C/(2 (1 - beta) h), says nothing unusual.
+    Without momentum this is a C/(h (2 - a h)). The variance is infinite at the largest stable step, whereas the formula
+    for small steps, a C/(2 (1 - beta) h), is finite there.
     """
 
-    title = "The stationary variance of descent with momentum"
+    title = "The stationary variance of descent with momentum on a noisy quadratic"
     source = Source("emergence2026", "Figure 5.4", note="geometry and noise")
     population = NoisyMinima()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "as for small steps",
+        "the variance is that for small steps",
         lambda value, problem: problem.step * problem.variance / (2 * (1 - problem.momentum) * problem.curvature),
     )
     controls = "the spread of the weights about a minimum"
@@ -155,22 +158,24 @@ class StationaryVariance(Claim[NoisyMinimum]):
 
 
 class MoreTuningWins(Claim[UnequalTuning]):
-    """Of two optimisers without any difference, tuned with k_A and k_B independent random trials, the first has the
-    best run with probability
+    """Tune two identical optimisers, the first with k_A and the second with k_B independent random trials. The first
+    one has the best run with probability
 
         k_A / (k_A + k_B),
 
-    whatever the law of the losses, as long as it has no ties.
+    whatever the distribution of the losses, as long as it has no ties.
     """
 
-    title = "Who tunes more wins"
+    title = "Between identical optimisers, the one with more tuning trials tends to win"
     source = Source("emergence2026", "Figure 5.26", note="what an uncontrolled comparison measures")
     population = Drawn(
         UnequalTuning,
-        lambda own: Hypothesis("one has more trials", own.more, ">", own.fewer, "else nothing is unfair"),
+        lambda own: Hypothesis(
+            "the first optimiser has more trials", own.more, ">", own.fewer, "otherwise the comparison is fair"
+        ),
         tail=uniform(0.1, 2.0),
-        more=Integer(24, 12, 1000, "trials of the first", corners=(20, 40)),
-        fewer=Integer(8, 1, 1000, "trials of the second", corners=(4, 10)),
+        more=Integer(24, 12, 1000, "trials of the first optimiser", corners=(20, 40)),
+        fewer=Integer(8, 1, 1000, "trials of the second optimiser", corners=(4, 10)),
     )
     relation = EqualInMean(resolution=0.05)
     control = Control("each wins half of the comparisons", lambda value, problem: 0.5 * jnp.ones(()))

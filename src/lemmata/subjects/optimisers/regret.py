@@ -1,7 +1,7 @@
-"""The regret of diagonal AdaGrad with a projection, and the steps that it leaves to a rare feature.
+"""The regret of diagonal AdaGrad with a projection, and the step length that it leaves to a rare feature.
 
-This theory controls the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
-losses (linear ones are the worst) and a projection; it leaves unexplained what regret says about a network.
+This theory bounds the loss of a player above that of the best fixed point of a box, round by round. It assumes convex
+losses (linear losses are the worst) and a projection. It does not explain what regret says about a network.
 """
 
 import jax
@@ -36,22 +36,22 @@ def played(problem: GradientGame) -> tuple[Float[Array, "t d"], Float[Array, "t 
 
 
 class AdagradRegret(Claim[GradientGame]):
-    """Diagonal AdaGrad that is projected on a box of side D after every step, with the step eta = D / sqrt(2), has
-    against every point u of the box, over T rounds of convex losses with subgradients g_t,
+    """Let diagonal AdaGrad with step eta = D / sqrt(2) be projected on a box of side D after every step. Let l_t be
+    convex losses over T rounds, with subgradients g_t at the points theta_t. For every point u of the box,
 
         sum_t l_t(theta_t) - l_t(u) <= sqrt(2) D sum_j ( sum_t g_(t,j)² )^(1/2).
 
-    From (D² / (2 eta) + eta) |g_j|_2 in each coordinate j. Of all convex losses with the same subgradients linear ones
-    have the largest regret, so these are played.
+    The bound follows from (D² / (2 eta) + eta) |g_j|_2 in each coordinate j. Of all convex losses with the same
+    subgradients, linear losses have the largest regret, so the trials use linear losses.
     """
 
-    title = "The regret of projected diagonal AdaGrad"
+    title = "A bound on the regret of projected diagonal AdaGrad"
     source = Source("duchi2011", "Theorem 5", note="with the constant of a box")
     population = GradientGames()
     relation = AtMost()
     control = Control("two fifths of the bound are enough", lambda bound, problem: 0.4 * bound)
-    controls = "the regret of the projected iteration against the best point of the box"
-    unexplained = "which geometry suits losses that are not known; anything about non-convex losses"
+    controls = "the regret against the best point of the box"
+    unexplained = "which geometry suits unknown losses; losses that are not convex"
 
     def predict(self, problem: GradientGame) -> Array:
         """From the sizes of the gradients alone, which no adversary here changes."""
@@ -66,19 +66,20 @@ class AdagradRegret(Claim[GradientGame]):
 
 
 class RareFeaturesKeepLongSteps(Claim[TwoFeatures]):
-    """Two features that have a gradient with probabilities p_1, p_2, of second moments q_1, q_2 where they have one,
-    end with effective learning rates of AdaGrad, eta / sqrt(sum of g²), in the ratio
+    """Let two features have a gradient with probabilities p_1 and p_2, and let q_1 and q_2 be the second moments of the
+    nonzero gradients. Let rate_1 and rate_2 be their effective learning rates under AdaGrad, eta / sqrt(sum of g²).
+    After many steps
 
         rate_1 / rate_2 -> (p_1 q_1 / (p_2 q_2))^(-1/2).
     """
 
-    title = "A rare feature keeps long steps, by a root"
+    title = "Under AdaGrad, the step of a rare feature is longer by a square root"
     source = Source("emergence2026", "Example 5.5", "Figure 5.6", note="made exact")
     population = RareFeatures()
     relation = Limit("T", (100.0, 1000.0, 10000.0), margin=0.02, resolution=0.03)
-    control = Control("in the ratio of frequencies and moments, without a root", lambda ratio, problem: ratio**2)
+    control = Control("the ratio is that of frequencies and moments, without a root", lambda ratio, problem: ratio**2)
     controls = "how much longer the steps of a rare feature are"
-    unexplained = "whether the rare feature is worth them"
+    unexplained = "whether longer steps are good for the rare feature"
     trials = 64
 
     def predict(self, problem: TwoFeatures) -> Array:

@@ -1,7 +1,7 @@
 """Training without a schedule: an average that is as good as the best schedule for convex losses.
 
-This theory controls the loss of the average of a descent with constant steps, at every interpolation. It assumes convex
-losses with bounded subgradients, and a number of steps that the step size knows; it leaves unexplained networks.
+This theory bounds the loss of the average of a descent with constant steps, for every interpolation. It assumes convex
+losses with bounded subgradients, and a step size that depends on the number of steps. It does not explain networks.
 """
 
 import equinox as eqx
@@ -42,29 +42,30 @@ class AbsoluteDescents(Population[AbsoluteLosses]):
         return AbsoluteLosses(drawn / jnp.linalg.norm(drawn), beta, setting["steps"])
 
     def hypotheses(self, problem: AbsoluteLosses) -> list[Hypothesis]:
-        return [Hypothesis("beta is at most 1", problem.beta, "<=", 1.0, "gradients are taken between z and x")]
+        return [Hypothesis("beta is at most 1", problem.beta, "<=", 1.0, "then gradients are taken between z and x")]
 
 
 _RUNS = 16
 
 
 class ScheduleFreeBound(Claim[AbsoluteLosses]):
-    """Let z take steps gamma = D/(G sqrt(T)) along stochastic subgradients of a convex F at y = (1 - beta) z + beta x,
-    of norm at most G, with x the average of the z, and |x_1 - x*| <= D. For every beta in [0, 1],
+    """Let F be convex with minimiser x*. Let z take steps gamma = D/(G sqrt(T)) along stochastic subgradients of F at y
+    = (1 - beta) z + beta x, where x is the average of the z, G bounds the norm of the subgradients, and |x_1 - x*| <=
+    D. For every beta in [0, 1],
 
         E F(x_T) - F(x*) <= D G / sqrt(T).
 
-    Here F is the mean of |x_j - x*_j| over coordinates, of which one is drawn in each step, G = D = 1, and the mean of
-    16 runs stands for the expectation.
+    The trials take F as the mean of |x_j - x*_j| over coordinates and draw one coordinate in each step, with G = D = 1.
+    The mean of 16 runs replaces the expectation.
     """
 
-    title = "Descent without a schedule reaches the rate of the best one"
+    title = "Schedule-free descent attains the optimal rate for convex losses"
     source = Source("defazio2024", note="main result")
     population = AbsoluteDescents()
     relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "the loss of the average of a descent with constant steps"
-    unexplained = "which beta is best, and why one near 0.9 is in networks"
+    unexplained = "which beta is best, and why a value near 0.9 is best for networks"
 
     def predict(self, problem: AbsoluteLosses) -> Array:
         return 1 / jnp.sqrt(jnp.asarray(float(problem.steps)))

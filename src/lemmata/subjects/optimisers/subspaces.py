@@ -1,7 +1,8 @@
-"""State in a subspace of the gradients: what such a method is, what it leaves undone, what it stores.
+"""State in a subspace of the gradients: what such a method computes, what it misses, and what it stores.
 
-This theory controls GaLore with a given basis: it is Adam in rotated coordinates where the basis is whole, and blind to
-the rest where it is not. It leaves unexplained how much of the gradients of networks a basis holds.
+This theory is about GaLore with a given basis. If the basis is complete, GaLore is Adam in rotated coordinates.
+Otherwise it ignores the rest of the gradient. The theory does not explain how much of the gradients of networks a basis
+contains.
 """
 
 import functools
@@ -46,18 +47,21 @@ def _adam_steps(gradients: Float[Array, "t k k"]) -> Float[Array, "t k k"]:
 
 
 class GaloreOfFullRankIsRotatedAdam(Claim[GradientMatrices]):
-    """GaLore with as many dimensions as a square matrix of weights has rows is, as long as its basis stands still,
-    Adam in coordinates that are rotated on one side: with U the left singular vectors of the gradient that made the
-    basis, its steps are U a_t, a_t Adam's steps on U'G_t. Adam's denominators are the roots of second moments plus 1.
+    """Let the weights be a square matrix, and let GaLore use as many dimensions as the matrix has rows. Let U be the
+    left singular vectors of the gradient from which the basis was made. As long as the basis does not change, the steps
+    are U a_t, where a_t are Adam's steps on the rotated gradients U'G_t. Adam's denominators are here the roots of the
+    second moments plus 1.
     """
 
-    title = "With the whole space GaLore is Adam in a rotated basis"
+    title = "GaLore of full rank is Adam in a rotated basis"
     source = Source("emergence2026", "Figure 5.20", note="at full rank")
     population = GradientSequences()
     relation = Equal(block=_WHOLE)
-    control = Control("in the original coordinates", lambda value, problem: _adam_steps(_square(problem)))
-    controls = "the steps of GaLore between two bases"
-    unexplained = "how few dimensions do"
+    control = Control(
+        "its steps are Adam's in the original coordinates", lambda value, problem: _adam_steps(_square(problem))
+    )
+    controls = "the steps of GaLore between two renewals of its basis"
+    unexplained = "how few dimensions are enough"
     traced = False
 
     def predict(self, problem: GradientMatrices) -> Array:
@@ -95,29 +99,35 @@ def _losses(target: Float[Array, "m n"], rank: int) -> Float[Array, " t"]:
 
 
 class GaloreLeavesTheTail(Claim[GradientMatrices]):
-    """Descent on |W - A|²/2 from 0 with steps of size 1, each gradient projected on r dimensions that are the leading
-    left singular vectors of the gradient and are renewed in every second step (GaLore without Adam), has after t steps
-    the loss
+    """Let the loss be |W - A|²/2, where A has the singular values s_i in falling order. Descend from 0 with steps of
+    size 1 and project each gradient on the r leading left singular vectors of a gradient, which are renewed in every
+    second step. This is GaLore without Adam. After t steps the loss is
 
-        1/2 sum_(i > r ceil(t/2)) s_i²,
+        1/2 sum_(i > r ceil(t/2)) s_i².
 
-    s_i the singular values of A, from the largest: after its first step a basis has nothing left to do, and only the
-    next one lowers the loss. It is the least that r ceil(t/2) dimensions can do.
+    So a basis lowers the loss only in its first step, and only the next basis lowers it further. The loss is the least
+    that r ceil(t/2) dimensions allow.
     """
 
-    title = "A basis lowers the loss once, by its share of singular values"
+    title = "Descent in a GaLore basis lowers the loss only once per basis"
     source = Source("zhao2024", note="projection by singular vectors, on the simplest loss")
     population = GradientSequences()
     relation = Equal()
-    control = Control("further steps in a basis halve what is left", lambda loss, problem: loss / 2)
-    controls = "the loss that training in a subspace leaves"
-    unexplained = "gradients of networks, whose leading directions change while they are followed"
+    control = Control("further steps in a basis halve the remaining loss", lambda loss, problem: loss / 2)
+    controls = "the loss that remains after training in a subspace"
+    unexplained = "gradients of networks, whose leading directions change during training"
     traced = False
 
     def hypotheses(self, problem: GradientMatrices) -> list[Hypothesis]:
         least = min(problem.gradients.shape[1:])
         return [
-            Hypothesis("the rank is below a third", least, ">", 2 * _rank(problem), "two bases leave something undone")
+            Hypothesis(
+                "the smaller side is above twice the rank",
+                least,
+                ">",
+                2 * _rank(problem),
+                "then two bases leave a remainder",
+            )
         ]
 
     def predict(self, problem: GradientMatrices) -> Array:
@@ -141,24 +151,24 @@ def _tail(problem: GradientMatrices, bases: int) -> float:
 
 
 class GaloreStoredNumbers(Claim[StoredMatrix]):
-    """For a matrix of m rows and n columns GaLore of rank r with Adam inside stores, counters aside,
+    """For a matrix of m rows and n columns, GaLore of rank r with Adam inside stores, without counters,
 
         r (max(m, n) + 2 min(m, n))
 
-    numbers where it projects the longer side, as optax does: the basis and two moments. Projecting the shorter side
-    takes r (min(m, n) + 2 max(m, n)); Adam alone takes 2 m n.
+    values, if it projects the longer side as optax does: the basis and two moments. If it projects the shorter side, it
+    stores r (min(m, n) + 2 max(m, n)) values. Adam alone stores 2 m n.
     """
 
-    title = "How many numbers GaLore stores"
+    title = "The exact number of values that GaLore stores"
     source = Source("zhao2024", note="the table of memory, for the other side")
     population = StoredMatrices()
     relation = Equal()
     control = Control(
-        "two numbers a row and column for each rank",
+        "two values per row and column are stored for each rank",
         lambda count, problem: 2.0 * _STORED_RANK * (problem.rows + problem.columns) * jnp.ones(()),
     )
     controls = "the memory of training in a subspace"
-    unexplained = "how large a rank has to be"
+    unexplained = "how large the rank should be"
     traced = False
 
     def predict(self, problem: StoredMatrix) -> Array:

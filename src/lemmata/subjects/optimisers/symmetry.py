@@ -1,8 +1,8 @@
-"""Which changes of coordinates an optimiser does not notice.
+"""Which changes of coordinates leave an optimiser unchanged.
 
-This theory controls the whole path of training after a change of coordinates of the weights, or of the unit of the
-loss: an optimiser commutes with a group of maps where its path is mapped to the path on the mapped loss. It assumes eps
-= 0. It leaves unexplained which group suits a network.
+This theory is about the whole path of training after a change of coordinates of the weights, or of the unit of the
+loss. An optimiser commutes with a group of maps if each map takes its path to its path on the mapped loss. The theory
+assumes eps = 0. It does not explain which group suits a network.
 """
 
 import abc
@@ -78,7 +78,7 @@ class AbstractCommutes(Claim[MatrixTraining]):
     relation = Equal(block=_WHOLE)
     control = Control("it commutes with the next larger group", lambda value, problem: value)
     controls = "the weights after training in other coordinates"
-    unexplained = "which symmetry makes training better"
+    unexplained = "which symmetry improves training"
     scales = True
     """Whether the unit of the loss does not matter either."""
 
@@ -148,14 +148,15 @@ def _adafactor() -> optax.GradientTransformation:
 
 
 class SgdCommutesWithRotations(AbstractCommutes):
-    """Descent with momentum commutes with every orthogonal map M of the weights: training on f(M^-1 theta) from M
-    theta_0 ends at M times where training on f from theta_0 ends. It does not commute with stretching one row.
+    """Let M be any orthogonal map of the weights, and let f be the loss. Descent with momentum commutes with M:
+    training on f(M^-1 theta) from M theta_0 ends at M times the end of training on f from theta_0. It does not commute
+    with stretching one row.
     """
 
-    title = "Gradient descent sees no rotation"
+    title = "Gradient descent with momentum commutes with every rotation of the weights"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
     scales = False
-    control = Control("it commutes with stretching a row, too", _beyond(_sgd, rotation, stretching))
+    control = Control("it commutes with stretching a row as well", _beyond(_sgd, rotation, stretching))
 
     def method(self) -> optax.GradientTransformation:
         return _sgd()
@@ -165,14 +166,14 @@ class SgdCommutesWithRotations(AbstractCommutes):
 
 
 class AdamCommutesWithSignedPermutations(AbstractCommutes):
-    """AdamW without eps commutes with signed permutations of the coordinates and does not notice a factor of the loss:
-    training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not commute
-    with rotations.
+    """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. AdamW without eps commutes
+    with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of training on f
+    from theta_0. It does not commute with rotations.
     """
 
-    title = "Adam sees no signed permutation and no unit of the loss"
+    title = "AdamW commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations, too", _beyond(_adam, signed_permutation, rotation))
+    control = Control("it commutes with rotations as well", _beyond(_adam, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adam()
@@ -182,14 +183,14 @@ class AdamCommutesWithSignedPermutations(AbstractCommutes):
 
 
 class AdagradCommutesWithSignedPermutations(AbstractCommutes):
-    """Diagonal AdaGrad without eps commutes with signed permutations of the coordinates and does not notice a factor of
-    the loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not
-    commute with rotations.
+    """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Diagonal AdaGrad without
+    eps commutes with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of
+    training on f from theta_0. It does not commute with rotations.
     """
 
-    title = "AdaGrad sees no signed permutation and no unit of the loss"
+    title = "AdaGrad commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.15", note="the group of an optimiser")
-    control = Control("it commutes with rotations, too", _beyond(_adagrad, signed_permutation, rotation))
+    control = Control("it commutes with rotations as well", _beyond(_adagrad, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _adagrad()
@@ -199,14 +200,14 @@ class AdagradCommutesWithSignedPermutations(AbstractCommutes):
 
 
 class LionCommutesWithSignedPermutations(AbstractCommutes):
-    """Lion with decoupled decay commutes with signed permutations of the coordinates and does not notice a factor of
-    the loss: training on c f(M^-1 theta) from M theta_0, c > 0, ends at M times the end of training on f. It does not
-    commute with rotations.
+    """Let M be any signed permutation of the coordinates, let f be the loss, and let c > 0. Lion with decoupled decay
+    commutes with M and ignores the factor c: training on c f(M^-1 theta) from M theta_0 ends at M times the end of
+    training on f from theta_0. It does not commute with rotations.
     """
 
-    title = "Lion sees no signed permutation and no unit of the loss"
+    title = "Lion commutes with signed permutations and ignores the scale of the loss"
     source = Source("emergence2026", "Figure 5.22", note="the group of an optimiser")
-    control = Control("it commutes with rotations, too", _beyond(_lion, signed_permutation, rotation))
+    control = Control("it commutes with rotations as well", _beyond(_lion, signed_permutation, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _lion()
@@ -216,13 +217,13 @@ class LionCommutesWithSignedPermutations(AbstractCommutes):
 
 
 class MuonCommutesWithSideRotations(AbstractCommutes):
-    """Muon without eps commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a
-    factor of the loss. It does not commute with rotations that mix all entries.
+    """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Muon without eps
+    commutes with it and ignores a factor of the loss. It does not commute with rotations that mix all entries.
     """
 
-    title = "Muon sees no rotation of rows or columns"
+    title = "Muon commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("emergence2026", "Figure 5.24", note="the group of an optimiser")
-    control = Control("it commutes with rotations of all entries, too", _beyond(_muon, side_rotations, rotation))
+    control = Control("it commutes with rotations of all entries as well", _beyond(_muon, side_rotations, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _muon()
@@ -232,13 +233,13 @@ class MuonCommutesWithSideRotations(AbstractCommutes):
 
 
 class ShampooCommutesWithSideRotations(AbstractCommutes):
-    """Shampoo commutes with rotations of both sides of a weight matrix, W -> U W V, and does not notice a factor of the
-    loss. It does not commute with rotations that mix all entries.
+    """Let W -> U W V be a rotation of both sides of a weight matrix, where U and V are orthogonal. Shampoo commutes
+    with it and ignores a factor of the loss. It does not commute with rotations that mix all entries.
     """
 
-    title = "Shampoo sees no rotation of rows or columns"
+    title = "Shampoo commutes with rotations of the rows and of the columns of a weight matrix"
     source = Source("gupta2018", note="the group of the method")
-    control = Control("it commutes with rotations of all entries, too", _beyond(_shampoo, side_rotations, rotation))
+    control = Control("it commutes with rotations of all entries as well", _beyond(_shampoo, side_rotations, rotation))
 
     def method(self) -> optax.GradientTransformation:
         return _shampoo()
@@ -248,15 +249,16 @@ class ShampooCommutesWithSideRotations(AbstractCommutes):
 
 
 class AdafactorCommutesWithSidePermutations(AbstractCommutes):
-    """Adafactor with eps = 0 commutes with permutations of the rows and of the columns of a weight matrix and with
-    changes of sign of single entries, and does not notice a factor of the loss. It does not commute with permutations
-    of all entries, as Adam does.
+    """Adafactor with eps = 0 commutes with permutations of the rows and of the columns of a weight matrix, and with
+    sign changes of single entries. It ignores a factor of the loss. Unlike Adam, it does not commute with permutations
+    of all entries.
     """
 
-    title = "Adafactor sees rows and columns, but not their order"
+    title = "Adafactor commutes with permutations of rows and columns, but not of entries"
     source = Source("emergence2026", "Figure 5.19", note="the group of an optimiser")
     control = Control(
-        "it commutes with permutations of all entries, too", _beyond(_adafactor, side_permutations, signed_permutation)
+        "it commutes with permutations of all entries as well",
+        _beyond(_adafactor, side_permutations, signed_permutation),
     )
 
     def method(self) -> optax.GradientTransformation:

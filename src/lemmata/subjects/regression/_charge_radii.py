@@ -184,7 +184,7 @@ class RadiiHalf(eqx.Module):
 
 
 class RadiiHalves(Population[RadiiHalf]):
-    """Halves of the measured nuclei at random, and a base model.
+    """Random halves of the measured nuclei, and a base model.
 
     Args:
         bases: the base models that a statement speaks of.
@@ -197,7 +197,7 @@ class RadiiHalves(Population[RadiiHalf]):
         others = tuple(name for name in ("isospin", "BSkG4") if name in self.bases)
         return Space(
             base=Choice("isospin", self.bases, "base model", corners=others),
-            share=Real(0.5, 0.1, 0.9, "share of nuclei that choose", corners=(0.4, 0.6)),
+            share=Real(0.5, 0.1, 0.9, "share of nuclei that choose the hyper-parameters", corners=(0.4, 0.6)),
         )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> RadiiHalf:
@@ -207,7 +207,7 @@ class RadiiHalves(Population[RadiiHalf]):
 
     def hypotheses(self, problem: RadiiHalf) -> list[Hypothesis]:
         both = min(int(problem.choose.sum()), int((~problem.choose).sum()))
-        return [Hypothesis("nuclei in the smaller part", both, ">=", 10, "a mean over fewer is chance")]
+        return [Hypothesis("nuclei in the smaller part", both, ">=", 10, "a mean over fewer nuclei is too noisy")]
 
 
 class HiddenRadii(eqx.Module):
@@ -218,7 +218,7 @@ class HiddenRadii(eqx.Module):
 
 
 class HiddenShares(Population[HiddenRadii]):
-    """The measured nuclei beside the isospin formula; a tenth of them is hidden."""
+    """The measured nuclei with the isospin formula as base model. A tenth of the nuclei is hidden."""
 
     settings = Space(share=Real(0.1, 0.0, 0.5, "share of nuclei that are hidden", corners=(0.05, 0.15)))
 
@@ -228,7 +228,7 @@ class HiddenShares(Population[HiddenRadii]):
         return HiddenRadii(jax.random.bernoulli(key, setting["share"], table.radius.shape), table)
 
     def hypotheses(self, problem: HiddenRadii) -> list[Hypothesis]:
-        return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "else little is known")]
+        return [Hypothesis("share that is hidden", problem.hidden.mean(), "<", 0.6, "otherwise too little is known")]
 
 
 LAST = 4
@@ -248,7 +248,9 @@ class HiddenEnds(eqx.Module):
 
 
 class HiddenEndsOfChains(Population[HiddenEnds]):
-    """The measured nuclei beside the isospin formula; half of the elements with nine or more isotopes lose four."""
+    """The measured nuclei with the isospin formula as base model. Half of the elements with nine or more isotopes lose
+    the last four.
+    """
 
     settings = Space(share=Real(0.5, 0.2, 1.0, "share of long chains that are cut", corners=(0.45, 0.6)))
 
@@ -261,7 +263,9 @@ class HiddenEndsOfChains(Population[HiddenEnds]):
         return HiddenEnds(jnp.where(cut[chain], jnp.asarray(steps), 0), table)
 
     def hypotheses(self, problem: HiddenEnds) -> list[Hypothesis]:
-        return [Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer is chance")]
+        return [
+            Hypothesis("hidden nuclei", jnp.sum(problem.step > 0), ">=", 20, "a mean over fewer nuclei is too noisy")
+        ]
 
 
 def _ends(table: RadiiTable) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"], int]:

@@ -87,7 +87,7 @@ class CosineLabels(eqx.Module):
 
 
 class CosineTargets(Population[CosineLabels]):
-    """One target; labels are drawn."""
+    """One target, from which labels are drawn."""
 
     settings = Space(n=Integer(5000, 5000, 5000, "points, as many as in the source"))
 
@@ -95,7 +95,7 @@ class CosineTargets(Population[CosineLabels]):
         return CosineLabels(setting["n"])
 
     def hypotheses(self, problem: CosineLabels) -> list[Hypothesis]:
-        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs as many")]
+        return [Hypothesis("points", problem.n, ">=", 100, "a line over 100 indices needs at least 100 points")]
 
 
 class CircleTargets(Population[LabelledModes]):
@@ -130,7 +130,7 @@ class Bumps(eqx.Module):
 
 
 class BumpTargets(Population[Bumps]):
-    """Random signs of bumps that n labels cannot tell for sure."""
+    """Bumps with random signs that n labels cannot determine with certainty."""
 
     settings = Space(r=Integer(1, 1, 3, "Sobolev order", corners=(1, 3)))
 

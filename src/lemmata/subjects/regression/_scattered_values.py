@@ -69,7 +69,7 @@ class ScatteredValues(eqx.Module):
 
 
 class ScatteredSamples(Population[ScatteredValues]):
-    """Points in the unit ball, normal values, variances of noise over a factor of 100."""
+    """Points in the unit ball, normal values, and noise variances that range over a factor of 100."""
 
     settings = Space(
         n=Integer(20, 12, 60, "points"),
@@ -92,8 +92,12 @@ class ScatteredSamples(Population[ScatteredValues]):
     def hypotheses(self, problem: ScatteredValues) -> list[Hypothesis]:
         spread = np.linalg.svd(problem.x - problem.x.mean(axis=0), compute_uv=False)[-1]
         return [
-            Hypothesis("every value has noise (least)", problem.noise.min(), ">", 0.0, "else points must differ"),
-            Hypothesis("the points span the space (spread)", spread, ">", 1e-3, "else slopes are not determined"),
+            Hypothesis(
+                "every value has noise (least)", problem.noise.min(), ">", 0.0, "otherwise the points must be distinct"
+            ),
+            Hypothesis(
+                "the points span the space (spread)", spread, ">", 1e-3, "otherwise the slopes are not determined"
+            ),
         ]
 
 
@@ -106,7 +110,7 @@ class DiscPoints(eqx.Module):
 
 
 class FilledDiscs(Population[DiscPoints]):
-    """The centre, and rings of twelve points that come closer to each other towards the edge, jittered."""
+    """The centre and rings of twelve points, slightly perturbed. The rings are closer to each other near the edge."""
 
     settings = Space(rings=Integer(6, 3, 12, "rings of points"))
 
@@ -125,6 +129,6 @@ class FilledDiscs(Population[DiscPoints]):
         farthest = np.linalg.norm(problem.x, axis=1).max() / problem.radius
         relative = problem.slope - np.log(problem.radius)
         return [
-            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "its radius is R"),
+            Hypothesis("points are within the disc (share of R)", farthest, "<=", 1.0, "R is the radius of the disc"),
             Hypothesis("b - ln R is at least 1", relative, ">=", 1.0, "else no level is enough on the disc"),
         ]

@@ -54,7 +54,7 @@ class SplineValues(eqx.Module):
 
 
 class SplinePackages(Population[SplineValues]):
-    """Points in the unit ball, or a hyperoctahedron; normal values, places and cotangents.
+    """Points in the unit ball or of a hyperoctahedron, with normal values, places and cotangents.
 
     Args:
         octahedron: whether points are the hyperoctahedron's.
@@ -65,7 +65,7 @@ class SplinePackages(Population[SplineValues]):
         p=Integer(6, 1, 100, "inputs of a package"),
         nodes=Integer(20, 2, 500, "points of a scattered constellation"),
         m=Integer(4, 1, 100, "splines"),
-        rows=Integer(8, 1, 500, "points at which they are asked for"),
+        rows=Integer(8, 1, 500, "points at which the splines are evaluated"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> SplineValues:
@@ -101,7 +101,7 @@ class ScatteredPoints(eqx.Module):
 
 
 class GenericPoints(Population[ScatteredPoints]):
-    """Normal points, places and steps, twice as many places as points."""
+    """Normal points, places and steps, with twice as many places as points."""
 
     # More points than inputs, and at most as many.
     settings = Space(
@@ -145,7 +145,7 @@ class IdentityStack(eqx.Module):
 
 
 class IdentityStacks(Population[IdentityStack]):
-    """Starts in a random direction, of a norm from 0.4 to 1.2.
+    """Starts in a random direction with a norm from 0.4 to 1.2.
 
     Args:
         most: inputs of the widest package; a claim may take the first p of them, scaled to the same norm.
@@ -171,5 +171,5 @@ class IdentityStacks(Population[IdentityStack]):
         norm = jnp.linalg.norm(problem.start)
         return [
             Hypothesis("b is above ln 2", problem.slope, ">", jnp.log(2.0), "else K is no covariance"),
-            Hypothesis("the start is not the centre", norm, ">", 0.0, "which all packages leave where it is"),
+            Hypothesis("the start is not the centre", norm, ">", 0.0, "every package maps the centre to itself"),
         ]

@@ -1,12 +1,13 @@
-"""Cascades of polyharmonic splines: packages composed, their tangent kernel, steps in function space, depth.
+"""Cascades of polyharmonic splines: composed packages, their tangent kernel, steps in function space, and depth.
 
 The parameters of a cascade f = F_L(...F_1(z)) are the values Y_l of its packages at their constellations. In these
-coordinates the tangent kernel is a sum over packages of products of two small matrices, and a step that solves for a
+coordinates, the tangent kernel is a sum over packages of products of two small matrices. A step that solves for a
 function on the rows is a damped Gauss-Newton step on all values.
 
-Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) attracts, and
-there they are the identity to leading order in 1/p, for every b and c: that is why a deep cascade has gradients. This
-theory controls cascades before training. It leaves open what training does to the sphere.
+Packages whose values are their constellation are nearly the identity. The sphere of radius sqrt(4/e - 1) is attracting.
+On this sphere the packages are the identity to leading order in 1/p, for every b and c, so the gradients of a deep
+cascade do not vanish. This theory controls cascades before training. It does not say how training changes the behaviour
+at the sphere.
 """
 
 import math
@@ -46,7 +47,7 @@ class CascadeRows(eqx.Module):
 
 
 class NormalCascades(Population[CascadeRows]):
-    """Two packages, R^p to R^width to R, with values of the order of 1/2."""
+    """Cascades of two packages, R^p to R^width to R, with values of the order of 1/2."""
 
     settings = Space(
         p=Integer(4, 1, 50, "inputs", corners=(3, 6)),
@@ -73,7 +74,7 @@ class NormalCascades(Population[CascadeRows]):
         return CascadeRows(Cascade(tuple(packages)), z, drawn[first + rows * p :], alpha)
 
     def hypotheses(self, problem: CascadeRows) -> list[Hypothesis]:
-        return [Hypothesis("damping alpha", problem.damping, ">", 0.0, "else T need not have an inverse")]
+        return [Hypothesis("damping alpha", problem.damping, ">", 0.0, "otherwise T may be singular")]
 
 
 _KEY = "bakhvalov2025polyharmonic"
@@ -111,23 +112,24 @@ def cascade_condition(problem: CascadeRows) -> Float[Array, ""]:
 
 
 class CascadeTangentKernel(Claim[CascadeRows]):
-    """The matrix that a cascade solves with is its empirical tangent kernel: with J the derivatives of the outputs at
-    n rows in all values of all packages,
+    """Let J be the derivatives of the outputs of a cascade at n rows in all values of all packages. The matrix that the
+    cascade solves with is its empirical tangent kernel:
 
         J J' = sum_l (H_l H_l') * (G_l G_l'),
 
-    H_l = M_l K_l^-1 at what package l reads, G_l the gradients of the outputs in what it writes, * entry by entry.
+    where H_l = M_l K_l^-1 at the inputs of package l, G_l are the gradients of the outputs in the outputs of package l,
+    and * is the entrywise product.
     """
 
-    title = "The tangent kernel of a cascade in the coordinates of values"
+    title = "The tangent kernel of a spline cascade is a sum of products over its packages"
     source = Source(_KEY, "Abstract, differentiation", note="the matrix of the public code")
     stated = Kind.RULE
     population = NormalCascades()
     relation = Equal(block=-1)
-    control = Control("the part of the last package alone", lambda found, problem: _last_part(problem))
+    control = Control("only the term of the last package", lambda found, problem: _last_part(problem))
     controls = "how outputs depend on all values of a cascade"
-    unexplained = "how the kernel moves in training"
-    reading = "the matrix is that of the public code; that it is the tangent kernel is calculated here"
+    unexplained = "how the kernel changes in training"
+    reading = "the matrix is that of the public code; that it is the tangent kernel is derived here"
 
     def predict(self, problem: CascadeRows) -> Array:
         return problem.cascade.tangent_gram(problem.z)
@@ -147,21 +149,23 @@ def _last_part(problem: CascadeRows) -> Array:
 
 
 class CascadeStep(Claim[CascadeRows]):
-    """The step that solves (T + alpha I) q = y - f(z), T the tangent kernel, and adds H_l' (q * G_l) to the values of
-    every package l, is the damped Gauss-Newton step on all values: it minimises
+    """Let T be the tangent kernel of a cascade f, y the targets and alpha the damping. The step solves (T + alpha I) q
+    = y - f(z) and adds H_l' (q * G_l) to the values of every package l. Here H_l and G_l are the matrices of package l
+    in the tangent kernel, and * is the entrywise product. This is the damped Gauss-Newton step on all values Y. With
+    the derivatives J of the outputs in the values, it minimises
 
         |f + J dY - y|² + alpha |dY|².
     """
 
-    title = "A step in function space is a damped Gauss-Newton step"
+    title = "A training step of a spline cascade is a damped Gauss-Newton step"
     source = Source(_KEY, "Abstract, differentiation", note="the training of the public code")
     stated = Kind.RULE
     population = NormalCascades()
     relation = Equal(block=-1)
-    control = Control("with twice the damping", lambda found, problem: _change(problem, 2 * problem.damping))
+    control = Control("twice the damping", lambda found, problem: _change(problem, 2 * problem.damping))
     controls = "a step of training"
     unexplained = "whether steps converge"
-    reading = "the step is that of the public code; what it minimises is calculated here"
+    reading = "the step is that of the public code; what it minimises is derived here"
 
     def predict(self, problem: CascadeRows) -> Array:
         return _change(problem, problem.damping)
@@ -204,29 +208,29 @@ def through(problem: IdentityStack, start: Array, layers: int) -> tuple[Array, A
 
 
 class DeepCascadeGradient(Claim[IdentityStack]):
-    """In a cascade of 100 packages R^p to R^p without skip connections, each with the values t at its hyperoctahedron
-    t, gradients neither explode nor vanish as p grows. The norm of z tends to sqrt(4/e - 1) = 0.687 for every b and c,
-    and for a start z_0 in a random direction and a standard normal readout u, with u_0 the part of u that is orthogonal
-    to the end,
+    """Consider a cascade of 100 packages R^p to R^p without skip connections, each with the values t at the points t
+    of its hyperoctahedron. Start at z_0 in a random direction, and let u be a standard normal readout. Let u_0 be the
+    part of u that is orthogonal to the end point. As p grows, the norm of z tends to sqrt(4/e - 1) = 0.687 for every b
+    and c, and
 
         |gradient of <u, f(z_0)>| / |u_0| -> sqrt(4/e - 1) / |z_0|,
 
-    at any depth. To leading order in 1/p a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2), which
-    is 1 on the sphere, larger within and smaller outside it; directions along the sphere are neither stretched nor
-    shrunk, the one across it shrinks by 1 - (1 - e/4)/(b - ln 2) a layer.
+    at any depth. To leading order in 1/p, a package multiplies z by g = (4b - 2 - 2 ln(1 + |z|²)) / (4b - 4 ln 2). This
+    factor is 1 on the sphere, larger inside it and smaller outside. Directions along the sphere are neither stretched
+    nor shrunk. The direction across it shrinks by 1 - (1 - e/4)/(b - ln 2) per layer.
     """
 
-    title = "Gradients of a cascade of a hundred packages"
+    title = "Gradients of a cascade of a hundred packages neither explode nor vanish"
     source = Source(_KEY, "Abstract, differentiation", note="end to end, at the values that training starts from")
     stated = Kind.OWN
     population = IdentityStacks(most=int(_WIDTHS[-1]))
     relation = Limit("p", _WIDTHS, margin=0.02, resolution=0.05, slowest=0.5)
     control = Control(
-        "the sphere is the unit sphere, where the constellation lies",
+        "the attracting sphere is the unit sphere, which contains the constellation",
         lambda found, problem: found / math.sqrt(4 / math.e - 1),
     )
     controls = "gradients through many packages before training"
-    unexplained = "small p, where points drift to the axes within 100 layers, and what training changes"
+    unexplained = "small p, for which points drift to the axes within 100 layers, and what training changes"
     reading = "the start of training is that of the public code"
     trials = 48
 
@@ -243,25 +247,25 @@ class DeepCascadeGradient(Claim[IdentityStack]):
 
 
 class ScaleThreshold(Claim[IdentityStack]):
-    """With the values gamma t at the hyperoctahedron t in every package of a deep cascade R^p to R^p to ... to R^p, the
-    logarithm of a gradient's norm changes per layer by
+    """Consider a deep cascade R^p to R^p to ... to R^p in which every package has the values gamma t at the points t
+    of its hyperoctahedron. In the limit of many layers, the logarithm of the norm of a gradient changes per layer by
 
-        min(0, ln gamma + ln((b - 1/2)/(b - ln 2)))
+        min(0, ln gamma + ln((b - 1/2)/(b - ln 2))).
 
-    in the limit of many layers. Above gamma = (b - ln 2)/(b - 1/2), 0.957 at b = 5, there is a sphere that attracts,
-    its radius grows with gamma, and gradients along it are kept: no scale makes them explode. Below, points fall to the
-    centre and gradients vanish exponentially.
+    Above gamma = (b - ln 2)/(b - 1/2), which is 0.957 at b = 5, there is an attracting sphere. Its radius grows with
+    gamma, and gradients along it are kept, so that no scale makes them explode. Below this threshold, points converge
+    to the centre and gradients vanish exponentially.
     """
 
-    title = "Below which scale the gradients of a deep cascade vanish"
+    title = "Gradients of a deep spline cascade vanish below a threshold of the scale"
     source = Source(_KEY, "Abstract, differentiation", note="around the values that training starts from")
     stated = Kind.OWN
     population = IdentityStacks(most=64, low=0.3, high=2.0)
     relation = Limit("layers", _DEPTHS, margin=0.01, resolution=0.02, relative=False)
-    control = Control("0.05 more a layer, 150 times as much in 100 layers", lambda found, problem: found + 0.05)
+    control = Control("0.05 more per layer, a factor of 150 in 100 layers", lambda found, problem: found + 0.05)
     controls = "the exponent of gradients in depth"
-    unexplained = "scales near the threshold, where the limit is approached slowly, and depths of the order of p b, at "
-    unexplained += "which points have drifted to the axes"
+    unexplained = "scales near the threshold, for which the limit is approached slowly, and depths of the order of "
+    unexplained += "p b, at which points have drifted to the axes"
     trials = 192
 
     def predict(self, problem: IdentityStack) -> Array:

@@ -1,10 +1,10 @@
-"""Chains of isotopes by odd-even kernels: staggering, kinks at closed shells, and radii beyond the last known ones.
+"""Chains of isotopes by odd-even kernels: staggering, kinks at closed shells, and radii beyond the last known isotopes.
 
-The isospin formula is corrected by kernel ridge regression on the nuclei that are known. What a fit misses of hidden
-nuclei is computed from the inverse of all nuclei (`_radii_fits`). For staggering and kinks, hyper-parameters are those
-of least left-out error over the table, and a tenth of all nuclei is hidden at random; for radii beyond the last known
-ones they are chosen on the known nuclei alone, and which elements are cut is drawn. No claim rests on one choice of
-what is known; grids and thresholds were chosen by those who had seen the table.
+Kernel ridge regression on the known nuclei corrects the isospin formula. The errors at hidden nuclei are computed from
+the inverse for all nuclei (`_radii_fits`). For staggering and kinks, the hyper-parameters minimise the left-out error
+over the table, and a tenth of all nuclei is hidden at random. For radii beyond the last known isotopes, the
+hyper-parameters are chosen on the known nuclei alone, and the elements that are cut are drawn at random. No claim
+depends on one choice of known nuclei. The grids and thresholds were chosen after looking at the table.
 """
 
 import jax.numpy as jnp
@@ -26,9 +26,12 @@ from ._radii_fits import chosen_on_known, missed
 ABOUT = {"tool": "statistics", "architecture": "kernel method", "object": "generalisation"}
 
 _KEY = "tang2024charge"
-_TABLE = "radii are those of the table of 2013, corrections those of the isospin formula, grids chosen on this table"
-_READING = f"{_TABLE}, hyper-parameters, too"
-_CHOICE = f"{_TABLE}, hyper-parameters on its known nuclei (r and b of the formula on all)"
+_TABLE = (
+    "radii are those of the table of 2013, corrections are to the isospin formula, and the grids were "
+    "chosen on this table"
+)
+_READING = f"{_TABLE}, and so were the hyper-parameters"
+_CHOICE = f"{_TABLE}, the hyper-parameters on its known nuclei (r and b of the formula on all nuclei)"
 _CALCIUM, _SHELL = 20, 82
 
 
@@ -60,20 +63,20 @@ def staggering_error(problem: HiddenRadii, kind: str) -> Array:
 
 
 class CalciumStaggers(Claim[HiddenRadii]):
-    """The staggering R(N) - (R(N - 1) + R(N + 1))/2 of the charge radii of calcium, the isotope in the middle hidden in
-    turn, is predicted with a smaller root mean square error with the odd-even kernel than without parities, by the
-    Gaussian with one length scale and by that with one each for Z and N, with probability 9/10 over the tenth of all
-    other nuclei that is hidden.
+    """Let R(N) be the charge radius of the calcium isotope with N neutrons, and R(N) - (R(N - 1) + R(N + 1))/2 its
+    staggering. Hide each middle isotope in turn, and predict its staggering. The odd-even kernel has a smaller root
+    mean square error than the Gaussian, both with one length scale and with separate length scales for Z and N. This
+    holds with probability 9/10 over the random tenth of all other nuclei that is hidden.
     """
 
-    title = "Staggering of calcium"
+    title = "The odd-even kernel predicts the staggering of calcium better than the Gaussian"
     source = Source(_KEY, "Abstract, staggering")
     population = HiddenShares()
     relation = AtMost(delta=0.1)
-    control = Control("a third of them", lambda error, problem: error / 3)
+    control = Control("a third of the errors", lambda error, problem: error / 3)
     controls = "the staggering at a hidden isotope"
-    unexplained = "copper, of which the table has two isotopes"
-    reading = f"{_READING}; reproduced well: better than without odd-even effects"
+    unexplained = "copper, of which the table has only two isotopes"
+    reading = f"{_READING}; 'reproduced well' is read as: better than without odd-even effects"
     stated = Kind.REMARK
     traced = False
 
@@ -103,20 +106,24 @@ def kink(radius: Float[np.ndarray, " n"], table: RadiiTable) -> Array:
 
 
 class KinkAtClosedShell(Claim[HiddenRadii]):
-    """The radii of even elements (Te to Sm and Dy, seven) bend by R(84) - 2 R(82) + R(80) > 0 at the closed shell N =
-    82. Where their nuclei with N = 84 are hidden, kernel ridge regression predicts at least half of the mean bend, with
-    probability 9/10 over the tenth of all other nuclei that is hidden: the Gaussian as well as the odd-even kernel. The
-    isospin formula bends by a two-hundredth of it; it is the neighbours on both sides of the shell that tell.
+    """Let R(N) be the charge radius of an isotope with N neutrons. The radii of even elements (Te to Sm and Dy, seven)
+    bend at the closed shell N = 82 by R(84) - 2 R(82) + R(80) > 0. Hide their nuclei with N = 84. Kernel ridge
+    regression predicts at least half of the mean bend, with the Gaussian as well as with the odd-even kernel. This
+    holds with probability 9/10 over the random tenth of all other nuclei that is hidden. The isospin formula bends by
+    only a two-hundredth of it. So the information comes from the neighbours on both sides of the shell.
     """
 
-    title = "The kink at N = 82, with odd-even effects and without"
+    title = "Kernel regression predicts at least half of the kink of the radii at N = 82"
     source = Source(_KEY, "Abstract, kinks")
     population = HiddenShares()
     relation = AtLeast(delta=0.1)
-    control = Control("all of it and a quarter more", lambda bend, problem: 2.5 * bend)
+    control = Control("one and a quarter times the whole bend", lambda bend, problem: 2.5 * bend)
     controls = "how radii bend at a closed shell"
-    unexplained = "N = 126, where the table has radii on both sides for lead alone"
-    reading = f"{_READING}; half of the bend by what was seen; that odd-even effects make the kinks is not said"
+    unexplained = "N = 126, for which the table has radii on both sides for lead alone"
+    reading = (
+        f"{_READING}; the share of one half was chosen after looking at the table; the source does not say that "
+        "odd-even effects cause the kinks"
+    )
     stated = Kind.REMARK
     traced = False
 
@@ -148,19 +155,19 @@ def extrapolated(problem: HiddenEnds, kind: str, isotopes: int) -> Array:
 
 
 class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
-    """With odd-even effects the root mean square error over the last four measured isotopes of elements, hidden
-    together in a random half of the long chains, is on average over halves smaller than that of the Gaussian, both with
-    the hyper-parameters of least left-out error over the nuclei that are known.
+    """Hide the last four measured isotopes of each element in a random half of the long chains. On average over halves,
+    the root mean square error over these isotopes is smaller with odd-even effects than with the Gaussian. Both kernels
+    use the hyper-parameters of least left-out error over the known nuclei.
     """
 
-    title = "Extrapolation to neutron-rich isotopes"
+    title = "Odd-even effects lower the mean error of extrapolation to neutron-rich isotopes"
     source = Source(_KEY, "Abstract, extrapolation")
     population = HiddenEndsOfChains()
     relation = Order("parities", (0.0, 1.0))
-    control = Control("it is larger", lambda sign, problem: -sign, loose="a sign has no neighbour")
+    control = Control("the error is larger", lambda sign, problem: -sign, loose="a sign has no near control")
     controls = "the error beyond the last known isotopes"
-    unexplained = "halves for which it is larger, about one in eight"
-    reading = f"{_CHOICE}; improved as: in the mean over which elements are cut"
+    unexplained = "halves for which the error is larger, about one in eight"
+    reading = f"{_CHOICE}; 'improved' is read as: on average over the elements that are cut"
     stated = Kind.REMARK
     trials = 60
     traced = False
@@ -172,20 +179,19 @@ class ExtrapolationGainsOnAverage(Claim[HiddenEnds]):
 
 
 class ExtrapolationGainsNearby(Claim[HiddenEnds]):
-    """With odd-even effects the root mean square error over the first two isotopes beyond the known ones of elements,
-    the last four measured isotopes of a random half of the long chains hidden together, is smaller than that of the
-    Gaussian with probability 4/5, both with the hyper-parameters of least left-out error over the nuclei that are
-    known.
+    """Hide the last four measured isotopes of each element in a random half of the long chains. With probability 4/5,
+    the root mean square error over the first two of them is smaller with odd-even effects than with the Gaussian. Both
+    kernels use the hyper-parameters of least left-out error over the known nuclei.
     """
 
-    title = "Extrapolation by one and two isotopes"
+    title = "Odd-even effects lower the error of extrapolation by one and two isotopes"
     source = Source(_KEY, "Abstract, extrapolation", note="for one and two isotopes")
     population = HiddenEndsOfChains()
     relation = AtMost(delta=0.2)
-    control = Control("half of it", lambda error, problem: error / 2)
+    control = Control("half of the error", lambda error, problem: error / 2)
     controls = "the error beyond the last known isotopes"
-    unexplained = "isotopes further out, where a Gaussian with two length scales is better than both"
-    reading = f"{_CHOICE}; two isotopes, not four, by what was seen on this table"
+    unexplained = "isotopes further out, for which a Gaussian with two length scales is better than both"
+    reading = f"{_CHOICE}; two isotopes instead of four were chosen after looking at this table"
     trials = 128
     traced = False
 

@@ -1,9 +1,9 @@
-"""Kernel ridge regression with a term for each class of parities.
+"""Kernel ridge regression with a second term for each class of parities.
 
-Numbers at nuclei (Z, N) are fitted by f + g, f a combination of Gaussians and g one of Gaussians that couple nuclei of
-equal parities alone, each with a ridge of its own. This theory reduces the two terms to one kernel, says how little a
-smooth function can stagger, and what a left-out nucleus costs with and without the second term. It leaves open where
-the staggering of nuclei comes from.
+Numbers at nuclei (Z, N) are fitted by f + g. Here f is a combination of Gaussians, and g is a combination of Gaussians
+that couple only nuclei of equal parities. Each term has its own ridge. This theory reduces the two terms to one kernel.
+It bounds the staggering of a smooth function, and it gives the error at a left-out nucleus with and without the second
+term. It does not say where the staggering of nuclei comes from.
 """
 
 import equinox as eqx
@@ -65,7 +65,9 @@ class TwoTermFit(eqx.Module):
 
 
 class TwoTermFits(Population[TwoTermFit]):
-    """Nuclei of a block of the chart at random, length scales near 1, ridges over a decade, the second one larger."""
+    """Random nuclei of a block of the chart, length scales near 1, and ridges over a decade. The second ridge is the
+    larger.
+    """
 
     free = ("y",)
     settings = Space(n=Integer(20, 3, 40, "known nuclei"), m=Integer(4, 1, 8, "new nuclei", corners=(2, 8)))
@@ -103,7 +105,7 @@ class StaggeredCurve(eqx.Module):
 
 
 class StaggeredCurves(Population[StaggeredCurve]):
-    """Half of the block, 24 nuclei; length scales 2 to 4."""
+    """Half of the block, 24 nuclei, with length scales of 2 to 4."""
 
     settings = Space(
         weight=Real(0.3, 0.05, 1.0, "variance of the staggering term", corners=(0.2, 0.4)),
@@ -137,7 +139,9 @@ class SmoothFunction(eqx.Module):
 
 
 class SmoothFunctions(Population[SmoothFunction]):
-    """Half of them stagger at the nucleus as strongly as their norm allows, the others have random coefficients."""
+    """Half of the functions stagger at the nucleus as strongly as their norm allows. The others have random
+    coefficients.
+    """
 
     free = ("coefficients",)
     settings = Space(n=Integer(12, 3, 48, "centres"))
@@ -187,23 +191,24 @@ def _spread(problem: TwoTermFit) -> Float[Array, ""]:
 
 
 class EffectiveKernel(Claim[TwoTermFit]):
-    """The minimiser over coefficients a, b of
+    """Let K be the Gram matrix of the Gaussian, and K_oe that of the Gaussian between nuclei of equal parities of Z and
+    of N (0 elsewhere). Let y be numbers at the nuclei. The minimiser over coefficients a, b of
 
         |y - K a - K_oe b|² + ridge a'K a + ridge_oe b'K_oe b,
 
-    with the Gram matrix K of the Gaussian and K_oe that of the Gaussian between nuclei of equal parities of Z and of N
-    (0 elsewhere), is b = (ridge/ridge_oe) a: kernel ridge regression with the one kernel K + (ridge/ridge_oe) K_oe and
-    the same ridge, with as many coefficients as nuclei. Both terms agree at the nuclei, and their sum at new ones.
+    is b = (ridge/ridge_oe) a. So the fit is kernel ridge regression with the one kernel K + (ridge/ridge_oe) K_oe and
+    the same ridge, with as many coefficients as nuclei. The test compares both terms at the known nuclei, and their sum
+    at new ones.
     """
 
-    title = "Two terms are one kernel"
+    title = "Ridge regression with a smooth and an odd-even term is regression with one kernel"
     source = Source(_KEY, "Abstract, extended method")
     population = TwoTermFits()
     relation = Equal(block=1)
-    control = Control("the weight is 1, whatever the ridges", lambda values, problem: _effective(problem, jnp.ones(())))
+    control = Control("the weight is 1 for all ridges", lambda values, problem: _effective(problem, jnp.ones(())))
     controls = "the fit with odd-even effects, at known and at new nuclei"
-    unexplained = "whether the second term fits anything that the first one lacks"
-    reading = "the loss and the kernel that couples equal parities are those of the method as it is known"
+    unexplained = "whether the second term fits anything that the first term cannot fit"
+    reading = "the loss, and the kernel that couples equal parities, are those of the method as it is known"
     stated = Kind.DEFINITION
 
     def predict(self, problem: TwoTermFit) -> Array:
@@ -231,21 +236,22 @@ class EffectiveKernel(Claim[TwoTermFit]):
 
 
 class StaggeringOfSmoothFunctions(Claim[SmoothFunction]):
-    """A combination f of Gaussians exp(-|x - x_i|²/(2 l²)) with the coefficients a has
+    """Let f be a combination of Gaussians exp(-|x - x_i|²/(2 l²)) with the coefficients a, and K their Gram matrix.
+    Then
 
-        |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a,
+        |f(Z, N) - (f(Z, N - 1) + f(Z, N + 1))/2| <= |f| sqrt(3/2 - 2 e^(-1/(2 l²)) + e^(-2/l²)/2),   |f|² = a'K a.
 
-    with the Gram matrix K, and no better bound holds for all f. At l = 3 the root is 0.09: a function that staggers
-    by that much has a norm of 11 times as much.
+    No better bound holds for all f. At l = 3 the square root is 0.09, so that the norm of a function is at least 11
+    times its staggering.
     """
 
-    title = "How much a smooth function can stagger"
+    title = "A bound on the staggering of a combination of Gaussians by its norm"
     source = Source(_KEY, "Abstract, extended method", note="why a second term is there")
     population = SmoothFunctions()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the staggering of predictions without odd-even effects"
-    unexplained = "what staggering the data have"
+    unexplained = "how much the data stagger"
     stated = Kind.OWN
 
     def predict(self, problem: SmoothFunction) -> Array:
@@ -281,23 +287,23 @@ def _laws(problem: StaggeredCurve) -> tuple[Float[Array, "n n"], Float[Array, "n
 
 
 class ExpectedLeftOutError(Claim[StaggeredCurve]):
-    """Numbers at nuclei have the covariance C: a Gaussian kernel, a second term of weight w between equal parities
-    where they stagger, and noise. The mean squared error of kernel ridge regression at a left-out nucleus, with Q the
-    inverse of the fit's own Gram matrix and ridge (the variance of the noise), is on average
+    """Let numbers at nuclei have the covariance C: a Gaussian kernel, noise, and, if they stagger, a second term of
+    weight w between equal parities. Fit them by kernel ridge regression with the variance of the noise as ridge. Let Q
+    be the inverse of the fit's Gram matrix plus ridge. The expected mean squared error at a left-out nucleus is
 
         mean over i of [Q C Q]_ii / Q_ii².
 
-    Of four cases: the Gaussian alone and the odd-even kernel, on numbers that stagger and on smooth ones. By it the
-    second term gains where numbers stagger, and costs where they do not: it is no gain in itself.
+    The test covers four cases: the Gaussian and the odd-even kernel, each on numbers that stagger and on smooth
+    numbers. By this formula, the second term lowers the error if the numbers stagger and raises it if they do not.
     """
 
-    title = "What the second term gains, and costs"
+    title = "The expected left-out error of ridge regression with and without an odd-even term"
     source = Source(_KEY, "Abstract, extended method", note="on numbers of a known law")
     population = StaggeredCurves()
     relation = EqualInMean(resolution=0.06, over="problems")
-    control = Control("the noise of the left-out nucleus does not count", lambda mean, problem: mean - problem.noise)
+    control = Control("the noise of the left-out nucleus is left out", lambda mean, problem: mean - problem.noise)
     controls = "the error at a left-out nucleus, with and without odd-even effects"
-    unexplained = "which law radii have"
+    unexplained = "the distribution of charge radii"
     stated = Kind.OWN
     trials = 256
     traced = False

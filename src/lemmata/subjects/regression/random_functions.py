@@ -1,10 +1,11 @@
-"""Regression from random functions whose law is the same everywhere, in every direction and at every magnification.
+"""Regression from random functions whose distribution is the same at every place, in every direction and at every
+magnification.
 
-A Gaussian law of functions that is invariant under shifts and turns has a covariance of r = |x - y| alone; if
-magnification by s multiplies functions by s^(e/2), the generalised covariance is homogeneous of degree e beside affine
-functions: r^e, and r² ln r for e = 2. Regression is then universal kriging: a spline with affine drift, in which the
-variance v_i of the noise at x_i stands on the diagonal. This theory controls the predictor once e is chosen. It leaves
-open e, which no symmetry tells.
+A Gaussian distribution of functions that is invariant under shifts and rotations has a covariance that depends only on
+r = |x - y|. Suppose that magnification by s multiplies functions by s^(e/2). Up to affine functions, the generalised
+covariance is then homogeneous of degree e: it is r^e, or r² ln r for e = 2. Regression is then universal kriging: a
+spline with affine drift, with the variance v_i of the noise at x_i on the diagonal. This theory controls the predictor
+for a given e. It does not determine e, and no symmetry does.
 """
 
 import equinox as eqx
@@ -91,23 +92,23 @@ def saddle_prediction(
 
 
 class GaussianMixture(Claim[ScatteredValues]):
-    """For weights w of points x_i with sum w_i = 0 and sum w_i x_i = 0,
+    """Let w be weights of points x_i with sum w_i = 0 and sum w_i x_i = 0. Then
 
-        sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| :
+        sum_ij w_i w_j r_ij² ln r_ij = 1/2 int_0^inf sum_ij w_i w_j e^(-s r_ij²) ds / s²,    r_ij = |x_i - x_j| .
 
-    r² ln r is, beside an affine drift, a mixture of Gaussian covariances by a power law of their widths, and so
-    positive definite there in every dimension.
+    So, up to an affine drift, r² ln r is a mixture of Gaussian covariances whose widths follow a power law. It is
+    therefore positive definite on such weights in every dimension.
     """
 
-    title = "The covariance as a power-law mixture of Gaussians"
+    title = "The covariance r² ln r is a power-law mixture of Gaussian covariances"
     source = Source(_KEY, "Abstract, derivation")
     population = ScatteredSamples()
     relation = Equal()
     traced = False
-    control = Control("by the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
+    control = Control("the power law s^-1.75, as for r^1.5", lambda value, problem: _rough_mixture(problem))
     controls = "the variance of sums that annihilate affine functions"
-    unexplained = "the law on functions itself, which gives affine functions no variance that is finite"
-    reading = "the power law of the spectrum, |w|^(-d-2), as a mixture of Gaussians"
+    unexplained = "the distribution of the functions themselves, which gives affine functions no finite variance"
+    reading = "the power law of the spectrum, |w|^(-d-2), is read as a mixture of Gaussians"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return gaussian_mixture(squared_gaps(problem.x, problem.x), _annihilating(problem))
@@ -138,19 +139,19 @@ def _power_spline(problem: ScatteredValues, x: np.ndarray, z: np.ndarray, noise:
 
 
 class SelfSimilarSplines(Claim[ScatteredValues]):
-    """For every exponent e between 0 and 4, e != 2, the spline with affine drift whose covariance is r^e (-r^e for e <
-    2) is unchanged by symmetries: where points x_i and z are turned, shifted and magnified by s, and the variances v_i
-    of the noise multiplied by s^e, the predictions at the moved z are those at z.
+    """Let e be an exponent between 0 and 4 with e != 2. Consider the spline with affine drift whose covariance is r^e
+    (-r^e for e < 2). Rotate, shift and magnify the points x_i and z by s, and multiply the variances v_i of the noise
+    by s^e. The predictions at the moved points z equal the original predictions at z.
     """
 
-    title = "A family of splines with all symmetries"
+    title = "The splines of r^e are invariant under rotations, shifts and magnification"
     source = Source(_KEY, "Abstract, symmetries", note="with the exponent that symmetry leaves free")
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("the noise multiplied by s²", lambda value, problem: _squared_noise(problem))
-    controls = "predictions of the spline of r^e under movements"
-    unexplained = "the exponent"
+    control = Control("the noise is multiplied by s²", lambda value, problem: _squared_noise(problem))
+    controls = "predictions of the spline of r^e under movements of the points"
+    unexplained = "which exponent to use"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return _eliminated(problem, problem.x, problem.z, problem.noise)
@@ -177,23 +178,24 @@ def _squared_noise(problem: ScatteredValues) -> np.ndarray:
 
 
 class MovedParameters(Claim[ScatteredValues]):
-    """The predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, b = 5 and c = 400, at points magnified by
-    s and noise of variances s² v_i are those at the points as they were with
+    """Consider the predictions k(z)' (K + diag v)^-1 y with k(r) = r² (ln r - b) + c, where b = 5, c = 400 and v_i are
+    the variances of the noise. Magnify all points by s, and take noise of variances s² v_i. The predictions are those
+    at the original points with
 
         b - ln s  and  c / s²    in place of b and c.
 
-    So they are not invariant. For b and c / b² without bound both have the same limit, the spline of r² ln r, which
-    is.
+    So the predictions are not invariant. If b and c / b² grow without bound, both have the same limit, the spline of r²
+    ln r. This limit is invariant.
     """
 
-    title = "What magnification does to slope and level"
+    title = "Magnification changes the parameters b and c of the covariance r² (ln r - b) + c"
     source = Source(_KEY, "Abstract, noise", note="with the parameters that magnification moves")
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("with b and c as they were", lambda value, problem: _process_as_it_was(problem))
+    control = Control("b and c do not change", lambda value, problem: _process_as_it_was(problem))
     controls = "predictions at finite b and c under magnification"
-    unexplained = "which b and c to take"
+    unexplained = "which b and c to use"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         s = problem.magnification
@@ -232,20 +234,20 @@ def _process_condition(problem: ScatteredValues) -> float:
 
 
 class BestUnder(Claim[ScatteredValues]):
-    """A function is drawn with generalised covariance r² ln r and an affine part of any size, and seen with noise of
-    variances v_i. The mean square error of the spline of r² ln r, with these v_i on the diagonal, is at every point at
-    most that of the spline of r^e, for every e between 0 and 4.
+    """Draw a function with generalised covariance r² ln r and an affine part of any size, and observe it with noise of
+    variances v_i. Take the spline of r² ln r with these v_i on the diagonal. At every point, its mean square error is
+    at most that of the spline of r^e, for every e between 0 and 4.
     """
 
-    title = "Best linear unbiased prediction under its own law"
+    title = "For its own covariance, the spline of r² ln r has the least mean square error"
     source = Source(_KEY, "Abstract, optimality", note="under its own law")
     population = ScatteredSamples()
     relation = AtMost()
     traced = False
-    control = Control("at most half of that of the spline of r^e", lambda bound, problem: bound / 2)
+    control = Control("at most half of the error of the spline of r^e", lambda bound, problem: bound / 2)
     controls = "the mean square error of the spline of r² ln r"
-    unexplained = "errors under other laws"
-    trivial = "errors of functions with an affine part of any size have no value that is known anyway"
+    unexplained = "errors under other distributions"
+    trivial = "if the affine part may have any size, the error has no trivial bound"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return _error(problem, _weights(problem, _power_of(problem)), logarithmic)

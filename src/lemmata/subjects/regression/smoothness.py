@@ -1,7 +1,9 @@
-"""The smoothness of 2 eta - 1 from labels: the plain line through the power, and the one that takes the floor off.
+"""Estimating the smoothness of 2 eta - 1 from labels: a line through the powers, with and without subtraction of the
+noise floor.
 
-The power of labels in the i-th mode of K/n is, in the mean, f_i² + v/n with v the mean of 1 - f², f = 2 eta - 1. This
-theory controls the exponent of f_i². It leaves open targets whose power is no power law, for which s has no value.
+The mean power of labels in the i-th mode of K/n is f_i² + v/n, where v is the mean of 1 - f² and f = 2 eta - 1. This
+theory controls the exponent of f_i². It does not treat targets whose powers do not follow a power law, for which s has
+no value.
 """
 
 import functools
@@ -43,22 +45,22 @@ def drawn_labels(problem: LabelledModes, key: Key[Array, ""]) -> Array:
 
 
 class LineAtFiveThousand(Claim[CosineLabels]):
-    """Labels y = +-1 with E y_j = cos(2 pi x_j) at n = 5000 points of [0, 1], and eigenvectors u_i of the Gram matrix
-    of min(x, x'), whose eigenvalues fall like i^-2: the line through
+    """Let labels y = +-1 have E y_j = cos(2 pi x_j) at n = 5000 points of [0, 1]. Let u_i be the eigenvectors of the
+    Gram matrix of min(x, x'), whose eigenvalues fall like i^-2. Fit a line through
 
-        log (<u_i, y>²/n)  against  log i,    i <= 100,
+        log (<u_i, y>²/n)  against  log i,    i <= 100.
 
-    has a slope from which s = (-slope - 1)/2 comes out right in the mean, within 0.1: 1/2, since f_i² ~ i^-2.
+    From its slope, s = (-slope - 1)/2 is correct on average, within 0.1. The true value is 1/2, since f_i² ~ i^-2.
     """
 
-    title = "Smoothness by a line over a hundred of five thousand indices"
+    title = "A line over a hundred of five thousand modes estimates the smoothness of a cosine"
     source = Source(_KEY, "Abstract, estimator", note="at the size of the paper's simulation")
     population = CosineTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
-    unexplained = "fewer labels, whose noise is a floor under the powers: at 2400 the mean is 0.32"
+    unexplained = "fewer labels, whose noise adds a floor to the powers: at 2400 labels the mean is 0.32"
     reading = "5000 points, 100 indices, min(x, x') and cos 2 pi x, as in the paper's simulation; beta = 2"
     trials = 32
     predict = 0.5
@@ -73,22 +75,22 @@ class LineAtFiveThousand(Claim[CosineLabels]):
 
 
 class SmoothnessAboveFloor(Claim[LabelledModes]):
-    """Labels y = +-1 with E y_j = f(x_j) at n points, and eigenvectors u_i of K/n with eigenvalues like i^-beta. Where
-    f_i² ~ i^-(s beta + 1), the fit of
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
+    i^-beta, and let f_i² ~ i^-(s beta + 1). Fit
 
         E <u_i, y>²/n = A i^-(s beta + 1) + floor
 
-    with the mean power over i > n/2 as the floor gives s in the mean, within 0.1.
+    with the mean power over i > n/2 as the floor. The fit gives s on average, within 0.1.
     """
 
-    title = "Smoothness with the floor taken off"
+    title = "A power-law fit with a noise floor estimates the smoothness from labels"
     source = Source(_KEY, "Abstract, estimator", note="with the floor of the labels' noise taken off")
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
-    unexplained = "its scatter, about 0.2 at these sizes"
+    unexplained = "the standard deviation of the estimate, about 0.2 at these sizes"
     trials = 48
 
     def predict(self, problem: LabelledModes) -> np.ndarray:
@@ -99,23 +101,24 @@ class SmoothnessAboveFloor(Claim[LabelledModes]):
 
 
 class SmoothnessWithFittedDecay(Claim[LabelledModes]):
-    """Labels y = +-1 with E y_j = f(x_j) at n points, and eigenvectors u_i of K/n with eigenvalues like i^-beta, beta
-    not told. Where f_i² ~ i^-(s beta + 1), the slope of log eigenvalue against log index over sqrt(n) <= i <= n/4 is
-    taken for -beta, and with it the fit of a power law and a floor to the powers gives s in the mean, within 0.1.
+    """Let labels y = +-1 have E y_j = f(x_j) at n points. Let u_i be the eigenvectors of K/n, with eigenvalues like
+    i^-beta for an unknown beta, and let f_i² ~ i^-(s beta + 1). Take the slope of log eigenvalue against log index over
+    sqrt(n) <= i <= n/4 as -beta. With this beta, the fit of a power law and a floor to the powers gives s on average,
+    within 0.1.
 
-    Over the first ten indices, where the signal is, that slope is near -2.5: eigenvalues of min(x, x') fall like
-    (i - 1/2)^-2.
+    Over the first ten indices, which contain the signal, the slope is near -2.5, since the eigenvalues of min(x, x')
+    fall like (i - 1/2)^-2.
     """
 
-    title = "Smoothness where the decay is fitted"
+    title = "The smoothness can be estimated from labels if the decay is fitted, too"
     source = Source(_KEY, "Abstract, estimator", note="with the floor taken off and the decay from the eigenvalues")
     population = IntervalTargets()
     relation = EqualInMean(margin=0.1, resolution=0.1, relative=False)
     traced = False
-    control = Control("more by 1/beta, as without the 1", lambda s, problem: s + 1 / DECAY)
+    control = Control("larger by 1/beta, the estimate without subtracting 1", lambda s, problem: s + 1 / DECAY)
     controls = "the estimate of s"
-    unexplained = "the scatter of s, about 0.2 at these sizes"
-    reading = "min(x, x') on [0, 1]; of random points and other kernels tests tell, with a decay of 4 they find 4.2"
+    unexplained = "the standard deviation of the estimate, about 0.2 at these sizes"
+    reading = "min(x, x') on [0, 1]; tests cover random points and other kernels, and find a decay of 4.2 if it is 4"
     trials = 48
 
     def predict(self, problem: LabelledModes) -> float:

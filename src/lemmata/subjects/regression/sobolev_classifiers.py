@@ -1,10 +1,10 @@
-"""Classification by the sign of a kernel's gradient flow on labels +-1: what stopping at the right time reaches.
+"""Classification by the sign of a kernel's gradient flow on labels +-1: what stopping at the right time achieves.
 
-With eigenvalues like i^-beta and f = 2 eta - 1 of interpolation smoothness s (f_i² ~ i^-(s beta + 1)), the flow stops
-at nu = n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like
-n^(-s beta/(s beta + 1)), and the excess of its 0-1 risk at least like the root of that. For single targets with a clear
-boundary it falls faster; over all targets of a Sobolev space no classifier does better. This theory controls exponents.
-It leaves open constants, and the time where s is not known.
+Let the eigenvalues be like i^-beta, and let f = 2 eta - 1 have the interpolation smoothness s (f_i² ~ i^-(s beta + 1)).
+The flow stops at nu = n^(beta/(s beta + 1)), when it has learned n^(1/(s beta + 1)) modes. Its squared error falls like
+n^(-s beta/(s beta + 1)), and the excess of its 0-1 risk at least like the square root of that. For single targets with
+a clear boundary, the excess falls faster. Over all targets of a Sobolev space, no classifier does better. This theory
+controls exponents. It does not give constants, or the stopping time if s is not known.
 """
 
 import functools
@@ -59,18 +59,18 @@ def _generator(key: Key[Array, ""]) -> np.random.Generator:
 
 
 class FlowSquaredError(Claim[LabelledModes]):
-    """Gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta + 1)), has
-    a mean squared distance from 2 eta - 1, of smoothness s, that falls like
+    """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at nu = pi² n^(beta/(s beta +
+    1)). Let 2 eta - 1 have smoothness s. The mean squared distance of the flow from 2 eta - 1 falls like
 
         n^(-s beta/(s beta + 1)).
     """
 
-    title = "The squared error of stopped gradient flow"
+    title = "The squared error of stopped gradient flow falls like n^(-s beta/(s beta + 1))"
     source = Source(_KEY, "Abstract, upper bound", note="the rate of regression that it rests on")
     population = IntervalTargets()
     relation = Rate("n", _SIZES)
     traced = False
-    control = Control("like its root", lambda exponent, problem: exponent / 2)
+    control = Control("the square root of the rate", lambda exponent, problem: exponent / 2)
     controls = "the squared error at the points"
     unexplained = "constants"
     trials = 32
@@ -85,22 +85,21 @@ class FlowSquaredError(Claim[LabelledModes]):
 
 
 class FlowExcessRisk(Claim[LabelledModes]):
-    """The sign of the gradient flow of min(x, x') (beta = 2) on n labels +-1, stopped at nu = pi² n^(beta/(s beta +
-    1)), has a 0-1 risk above the least one by
+    """Run gradient flow of the kernel min(x, x') (beta = 2) on n labels +-1, and stop it at nu = pi² n^(beta/(s beta +
+    1)). Let 2 eta - 1 have smoothness s. Classify by the sign of the flow. The excess of its 0-1 risk over the least
+    possible risk is
 
-        O(n^(-s beta/(2 s beta + 2))),
-
-    where 2 eta - 1 has smoothness s.
+        O(n^(-s beta/(2 s beta + 2))).
     """
 
-    title = "The excess risk of stopped gradient flow"
+    title = "An upper bound on the rate of the excess risk of stopped gradient flow"
     source = Source(_KEY, "Abstract, upper bound")
     population = IntervalTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
+    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess of the 0-1 risk at the points"
-    unexplained = "single targets, whose excess falls faster where 2 eta - 1 crosses 0 steeply"
+    unexplained = "single targets, for which the excess falls faster if 2 eta - 1 crosses 0 steeply"
     trials = 48
 
     def predict(self, problem: LabelledModes) -> np.ndarray:
@@ -113,23 +112,25 @@ class FlowExcessRisk(Claim[LabelledModes]):
 
 
 class LeastExcessOfBumps(Claim[Bumps]):
-    """The targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], signs drawn at random and h_n a bump of height
-    n^(-r/(2r+1)), are bounded in the Sobolev space H^r. The best classifier of all, which knows h_n and on each piece
-    decides by the likelihood of its labels, exceeds the least 0-1 risk by something that falls no faster than
+    """Consider the targets 2 eta - 1 = +-h_n on n^(1/(2r+1)) pieces of [0, 1], with random signs, where h_n is a bump
+    of height n^(-r/(2r+1)). They are bounded in the Sobolev space H^r. The best classifier knows h_n, and on each piece
+    decides by the likelihood of its labels. Its excess 0-1 risk falls like, and no faster than,
 
-        n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r,
+        n^(-s beta/(2 s beta + 2)),    s = 1,  beta = 2r.
 
-    and like it. So no classifier has a better exponent over all of H^r.
+    So no classifier has a better exponent over all of H^r.
     """
 
-    title = "The least excess risk over a Sobolev space"
+    title = "The least excess risk over a Sobolev space falls no faster than n^(-r/(2r+1))"
     source = Source(_KEY, "Abstract, minimax lower bound")
     population = BumpTargets()
     relation = Rate("n", (64.0, 512.0, 4096.0, 32768.0))
     traced = False
-    control = Control("like n^(-2r/(2r+1)), as for squares", lambda exponent, problem: 2 * exponent)
-    controls = "the mean over targets of the least excess risk, below the largest of any classifier"
-    unexplained = "constants; that no other family of targets is worse, which is the upper bound's part"
+    control = Control("like n^(-2r/(2r+1)), the rate of squared errors", lambda exponent, problem: 2 * exponent)
+    controls = (
+        "the mean over targets of the least excess risk, which is below the largest excess risk of any classifier"
+    )
+    unexplained = "constants; that no other family of targets is worse, which the upper bound shows"
     trials = 32
 
     def predict(self, problem: Bumps) -> np.ndarray:
@@ -144,20 +145,20 @@ class LeastExcessOfBumps(Claim[Bumps]):
 
 
 class FlowOnBumps(Claim[Bumps]):
-    """The targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], signs drawn at random and h_n a hat of height
-    n^(-1/3), are bounded in H^1. The sign of the gradient flow of min(x, x') on n labels, stopped at nu = pi² n^(2/3),
-    exceeds the least 0-1 risk by O(n^(-1/3)), and like it: the exponent of the lower bound, s beta/(2 s beta + 2) at s
-    = 1 and beta = 2.
+    """Consider the targets 2 eta - 1 = +-h_n on n^(1/3) pieces of [0, 1], with random signs, where h_n is a hat of
+    height n^(-1/3). They are bounded in H^1. Run the gradient flow of min(x, x') on n labels, stop it at nu = pi²
+    n^(2/3), and classify by its sign. The excess 0-1 risk is O(n^(-1/3)), and it falls no faster. This is the exponent
+    of the lower bound, s beta/(2 s beta + 2) at s = 1 and beta = 2.
     """
 
-    title = "Stopped gradient flow reaches the least exponent"
+    title = "Stopped gradient flow attains the minimax exponent of the excess risk in H^1"
     source = Source(_KEY, "Abstract, optimality")
     population = BumpTargets()
     relation = Rate("n", _CUBES)
     traced = False
     control = Control("like n^(-2/3)", lambda exponent, problem: 2 * exponent)
     controls = "the excess risk over the targets of the lower bound"
-    unexplained = "constants, and other orders than 1, for which the kernel is another one"
+    unexplained = "constants, and Sobolev orders other than 1, which need another kernel"
     trials = 32
     predict = -1 / 3
 
@@ -181,18 +182,18 @@ def circle_eigenvalues(n: int, depth: int) -> Float[np.ndarray, " n"]:
 
 
 class TangentDecay(Claim[LabelledModes]):
-    """The tangent kernel of a ReLU network with biases, one to three hidden layers, on the circle has eigenvalues that
-    fall like k^-2 in the frequency k: its space is that of Sobolev order 1, with beta = 2.
+    """Consider the tangent kernel of a ReLU network with biases and one to three hidden layers, on the circle. Its
+    eigenvalues fall like k^-2 in the frequency k. So its space is that of Sobolev order 1, with beta = 2.
     """
 
-    title = "The tangent kernel's space on the circle"
+    title = "Eigenvalues of the tangent kernel of ReLU networks on the circle fall like k^-2"
     source = Source(_KEY, "Abstract, networks", note="the decay of eigenvalues that it rests on")
     population = CircleTargets()
     relation = Rate("k", (8.0, 16.0, 32.0, 64.0))
     traced = False
     control = Control("like k^-2.5", lambda exponent, problem: exponent - 0.5)
     controls = "eigenvalues at even frequencies"
-    unexplained = "other inputs than points of a sphere"
+    unexplained = "inputs that do not lie on a sphere"
     trials = 16
     predict = -DECAY
 
@@ -201,20 +202,20 @@ class TangentDecay(Claim[LabelledModes]):
 
 
 class WideNetworkExcess(Claim[LabelledModes]):
-    """An infinitely wide ReLU network with biases on the circle is trained by gradient flow on n labels +-1, from
-    outputs of 0, until nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). The sign of its output has a
-    0-1 risk above the least one by O(n^(-s/(2 s + 1))), where 2 eta - 1 has Fourier coefficients of squares
-    k^-(2 s + 1).
+    """Train an infinitely wide ReLU network with biases on the circle by gradient flow on n labels +-1. Start from
+    outputs of 0, and stop at nu = n^(2/(2 s + 1)) (in units of the eigenvalue of frequency 1). Let 2 eta - 1 have
+    Fourier coefficients with squares k^-(2 s + 1). Classify by the sign of the output. The excess of the 0-1 risk over
+    the least possible risk is O(n^(-s/(2 s + 1))).
     """
 
-    title = "The excess risk of a wide network"
+    title = "An upper bound on the rate of the excess risk of an infinitely wide network"
     source = Source(_KEY, "Abstract, networks")
     population = CircleTargets()
     relation = Rate("n", _SIZES, upper=True, resolution=0.15)
     traced = False
-    control = Control("O(n^-1/2) faster than that", lambda exponent, problem: exponent - 0.5)
+    control = Control("faster than the rate by the factor n^-1/2", lambda exponent, problem: exponent - 0.5)
     controls = "the excess risk of regression with the tangent kernel"
-    unexplained = "networks of finite width, whose kernel moves (`tangent.lazy_training`)"
+    unexplained = "networks of finite width, whose kernel changes in training (`tangent.lazy_training`)"
     trials = 48
 
     def predict(self, problem: LabelledModes) -> np.ndarray:

@@ -1,8 +1,8 @@
-"""The covariance r² (ln r - b) + c: where it is positive definite, what it tends to, and what that limit minimises.
+"""The covariance r² (ln r - b) + c: when it is positive definite, its limit, and what the limit minimises.
 
-Beside affine functions the terms -b r² and c are a prior of the affine part. This theory controls the Gaussian process
-with that covariance for large b and c, and the spline that is its limit. It leaves open balls in more than two
-dimensions, for which the least level is larger than that of the disc and has no closed form here.
+The terms -b r² and c act as a prior of the affine part of the function. This theory controls the Gaussian process with
+that covariance for large b and c, and the spline that is its limit. It does not treat balls in more than two
+dimensions. For these the least level is larger than for the disc, and has no closed form here.
 """
 
 import numpy as np
@@ -48,18 +48,18 @@ def process_minus_spline(problem: ScatteredValues, slope: float, level: float) -
 
 
 class SplineLimit(Claim[ScatteredValues]):
-    """With a level c = b³ the mean of the Gaussian process with covariance r² (ln r - b) + c, with noise of variances
-    v_i, tends to the spline of r² ln r with affine drift and the same noise like 1/b as b grows.
+    """Consider the Gaussian process with covariance r² (ln r - b) + c, level c = b³ and noise of variances v_i. As b
+    grows, its mean tends to the spline of r² ln r with affine drift and the same noise, like 1/b.
     """
 
-    title = "The spline as the limit of a large slope and a level much larger than its square"
+    title = "A Gaussian process with c = b³ tends to the spline of r² ln r like 1/b"
     source = Source(_KEY, "Abstract, polyharmonic", note="for c much larger than b²")
     population = ScatteredSamples()
     relation = Rate("b", _SLOPES)
     traced = False
     control = Control("like b^(-1/2)", lambda exponent, problem: exponent + 0.5)
     controls = "the distance of the process from the spline"
-    unexplained = "the distance at the b of a program"
+    unexplained = "the distance at the finite b of a program"
     trials = 32
     predict = -1.0
 
@@ -68,29 +68,30 @@ class SplineLimit(Claim[ScatteredValues]):
 
 
 class PositiveOnDiscs(Claim[DiscPoints]):
-    """On the disc of radius R in the plane r² (ln r - b) + c is positive definite exactly if
+    """Consider the function r² (ln r - b) + c on the disc of radius R in the plane. It is positive definite exactly if
 
-        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R,
+        B >= 1  and  c >= R² (2 B² - 2 B + 1),    B = b - ln R.
 
-    so that for points in the disc and B >= 1 the least c is at most that.
+    So for points in the disc and B >= 1, the least level c is at most R² (2 B² - 2 B + 1).
 
-    (For R = 1. With weights w of sum s, w = s delta_0 + v, v annihilating affine functions, the form is |v|² + 2 s v(g)
-    + c s² with g = r² (ln r - b) and the semi-norm of r² ln r, so c has to be at least |g|², g restricted to the disc
-    and continued with least energy, by -b + (1 - 2b) ln r; 1/(8 pi) times the integral of squared second derivatives
-    is the above. Weights of sum 0 that see slopes add 2b |sum w_i x_i|², which has to outweigh what r² ln r takes off:
-    on the unit circle that is 2 |sum w_i x_i|², hence b >= 1.)
+    (Proof for R = 1. Write weights w with sum s as w = s delta_0 + v, where v annihilates affine functions. With g = r²
+    (ln r - b) and the semi-norm of r² ln r, the form is |v|² + 2 s v(g) + c s². So c has to be at least |g|², where g
+    is restricted to the disc and continued with least energy, by -b + (1 - 2b) ln r. Then 1/(8 pi) times the integral
+    of squared second derivatives is the expression above. Weights of sum 0 with a first moment add 2b |sum w_i x_i|² to
+    the form. This term has to be at least what r² ln r subtracts. On the unit circle, that is 2 |sum w_i x_i|², and
+    hence b >= 1.)
     """
 
-    title = "The least level on a disc"
+    title = "The least level at which r² (ln r - b) + c is positive definite on a disc"
     source = Source(_KEY, "Abstract, polyharmonic", note="where r² (ln r - b) + c is a covariance")
     stated = Kind.OWN
     population = FilledDiscs()
     relation = AtMost()
     traced = False
-    control = Control("nine tenths of it", lambda level, problem: 0.9 * level)
+    control = Control("nine tenths of the bound", lambda level, problem: 0.9 * level)
     controls = "the levels at which r² (ln r - b) + c is a covariance on the disc"
     unexplained = "balls in more dimensions, for which c has to be larger"
-    trivial = "a level may be infinite"
+    trivial = "the least level has no trivial bound"
 
     def predict(self, problem: DiscPoints) -> np.ndarray:
         relative = problem.slope - np.log(problem.radius)
@@ -108,25 +109,26 @@ class PositiveOnDiscs(Claim[DiscPoints]):
 
 
 class WeightedSmoothing(Claim[ScatteredValues]):
-    """The spline of r² ln r with variances v_i of noise on the diagonal minimises
+    """Take the spline of r² ln r with variances v_i of noise on the diagonal. It minimises
 
         sum_i (f(x_i) - y_i)² / v_i + |f|²,
 
-    |f| the semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2) up to a constant: its values u at the points solve
+    where |f| is the semi-norm (integral of |w|^(d+2) |F f(w)|²)^(1/2) up to a constant. The values u of the spline at
+    the points solve
 
         (E + diag(1/v)) u = diag(1/v) y,    E = Q (Q'KQ)^-1 Q',
 
-    K the matrix of r² ln r, and Q orthonormal columns that annihilate affine functions.
+    where K is the matrix of r² ln r, and Q has orthonormal columns that annihilate affine functions.
     """
 
-    title = "Variances on the diagonal as weights of squares"
+    title = "Noise variances on the diagonal of a spline are inverse weights of squared errors"
     source = Source(_KEY, "Abstract, regularisation")
     population = ScatteredSamples()
     relation = Equal(block=1)
     traced = False
-    control = Control("with the mean variance at every point", lambda value, problem: _smoothed(problem, shared=True))
+    control = Control("the mean variance at every point", lambda value, problem: _smoothed(problem, shared=True))
     controls = "the values of the spline at the points"
-    unexplained = "the variances, where they are not known"
+    unexplained = "the variances, if they are not known"
 
     def predict(self, problem: ScatteredValues) -> np.ndarray:
         return _smoothed(problem)

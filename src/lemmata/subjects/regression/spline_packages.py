@@ -1,11 +1,11 @@
-"""Packages of polyharmonic splines: many splines on one constellation, by matrix products.
+"""Packages of polyharmonic splines: many splines on one constellation of points, computed by matrix products.
 
-A random function whose law knows no place, direction or scale has the generalised covariance k(r) = r² (ln r - b) + c,
-and its mean given values Y at t_1, ..., t_N is F(z) = M(z) K^-1 Y. Splines that share the points share M and K. On the
-centre and the vertices of a hyperoctahedron k takes four values, so that K has an inverse in closed form.
+A random function whose distribution has no preferred place, direction or scale has the generalised covariance k(r) = r²
+(ln r - b) + c. Its mean, given values Y at t_1, ..., t_N, is F(z) = M(z) K^-1 Y. Splines on the same points share M and
+K. On the centre and the vertices of a hyperoctahedron k takes four values, so that K has an inverse in closed form.
 
-This theory controls values, derivatives and operations. It leaves open what a package should be used for, and speaks of
-dimension by counting only: what N points of R^p can say about curvature.
+This theory controls values, derivatives and operations. It does not say what a package should be used for. On dimension
+it only counts what N points of R^p can determine about curvature.
 """
 
 import functools
@@ -64,24 +64,26 @@ def counted_operations(p: int, n: int, m: int) -> float:
 
 
 class PackageByProducts(Claim[SplineValues]):
-    """m splines at N scattered points of R^p, with the covariance k(r) = r² (ln r - b) + c, have at n places z the
-    values F = M C, and for a cotangent G the gradients
+    """Consider m splines at N scattered points t of R^p, with the covariance k(r) = r² (ln r - b) + c and values Y. At
+    n places z, they have the values F = M C, where C = K^-1 Y. For a cotangent G, the gradients are
 
         d<G, F(z)>/dz = z * rowsum(W) - W t,   W = (ln r² - 2b + 1) * (G C'),
 
-    where C = K^-1 Y, r² = |z|² + |t|² - 2 z't and * is entry by entry: two matrix products each, and no array of
-    n N p numbers.
+    where r² = |z|² + |t|² - 2 z't and * is the entrywise product. Values and gradients take two matrix products each,
+    and no array of n N p numbers.
     """
 
-    title = "Values and derivatives of a package by two products"
+    title = "Values and gradients of a spline package by two matrix products each"
     source = Source(_KEY, "Abstract, forward", "Abstract, differentiation")
     stated = Kind.RULE
     population = SplinePackages()
     relation = Equal(block=-1)
-    control = Control("the gradient with ln r² - 2b for ln r² - 2b + 1", lambda found, problem: _without_one(problem))
+    control = Control(
+        "the gradient with ln r² - 2b in place of ln r² - 2b + 1", lambda found, problem: _without_one(problem)
+    )
     controls = "values and gradients of splines on one constellation"
-    unexplained = "places that are so near to a point that the difference of squares has lost their distance"
-    reading = "the formulas are those of the public code; the abstract says that there are efficient ones"
+    unexplained = "places so near to a point that the difference of squares loses their distance"
+    reading = "the formulas are those of the public code; the abstract says that there are efficient formulas"
 
     def predict(self, problem: SplineValues) -> Array:
         package = Package(Scattered(problem.points), problem.covariance, problem.values)
@@ -111,16 +113,15 @@ def _without_one(problem: SplineValues) -> Array:
 
 
 class HyperoctahedronInverse(Claim[SplineValues]):
-    """On {0, e_1, ..., e_p, -e_1, ..., -e_p} the covariance r² (ln r - b) + c has the inverse that divides odd values
-    by 4 (b - ln 2), even values at the vertices that sum to 0 by 2 ln 2, and applies the inverse of
+    """Let K be the matrix of the covariance r² (ln r - b) + c on the points {0, e_1, ..., e_p, -e_1, ..., -e_p}. Its
+    inverse divides odd values by 4 (b - ln 2), and even values at the vertices that sum to 0 by 2 ln 2. To the value at
+    the centre and the mean at the vertices it applies the inverse of
 
         [ c       2p (c - b)                  ]
         [ c - b   2 ln 2 + 2p (c + ln 2 - 2b) ]
-
-    to the value at the centre and the mean at the vertices.
     """
 
-    title = "The inverse on a hyperoctahedron in closed form"
+    title = "The inverse of a spline covariance on a hyperoctahedron in closed form"
     source = Source(_KEY, "Abstract, forward", note="the constellation of the public code")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)
@@ -150,19 +151,19 @@ def _softer(found: Array) -> Array:
 
 
 class ClosedInverseCost(Claim[SplineValues]):
-    """A package of m splines on a hyperoctahedron of p axes finds its coefficients in O(p) operations a column, so
-    that values and gradients at n places together cost O(n N m), N = 2p + 1: for fixed n and m a number of operations
-    that is proportional to p. (A Cholesky factor of K costs N³/3.)
+    """Let a package have m splines on a hyperoctahedron with p axes, which has N = 2p + 1 points. It computes its
+    coefficients in O(p) operations per column. Values and gradients at n places together cost O(n N m). For fixed n and
+    m, the number of operations is therefore proportional to p. (A Cholesky factor of K costs N³/3.)
     """
 
-    title = "Operations of a package on a hyperoctahedron"
+    title = "The operations of a spline package on a hyperoctahedron grow in proportion to p"
     source = Source(_KEY, "Abstract, scalability", note="along the dimension of a package")
     stated = Kind.RULE
     population = SplinePackages(octahedron=True)
     relation = Rate("p", _SIZES, margin=0.02, resolution=0.1)
     control = Control("like p^(3/2)", lambda exponent, problem: exponent + 0.5)
-    controls = "operations of a package, forwards and backwards"
-    unexplained = "time, which is that of memory and of starting programs where packages are small"
+    controls = "the operations of a package, forwards and backwards"
+    unexplained = "running time, which for small packages is dominated by memory access and program starts"
     trials = 8
     traced = False  # operations are counted by the compiler
     predict = 1.0
@@ -181,16 +182,16 @@ def _derivative_at_centre(problem: IdentityStack) -> Array:
 
 
 class IdentityPackageGain(Claim[IdentityStack]):
-    """A package with the covariance r² (ln r - b) + c and the values t at the hyperoctahedron t has at the centre the
-    derivative
+    """Let a package have the covariance r² (ln r - b) + c and the values t at the points t of a hyperoctahedron. Its
+    derivative at the centre is
 
         (b - 1/2) / (b - ln 2)
 
-    times the identity, in every dimension and for every c: 1.045 at b = 5. It is 1 only in the limit b to infinity, in
-    which the package is a polyharmonic spline with an affine drift.
+    times the identity, in every dimension and for every c. At b = 5 the factor is 1.045. It is 1 only in the limit b to
+    infinity, in which the package is a polyharmonic spline with an affine drift.
     """
 
-    title = "The gain of an identity package at its centre"
+    title = "The derivative of an identity package at its centre is (b - 1/2) / (b - ln 2)"
     source = Source(_KEY, "Abstract, derived kernel", note="for finite b")
     population = IdentityStacks(most=8)
     relation = Equal()
@@ -210,20 +211,20 @@ class IdentityPackageGain(Claim[IdentityStack]):
 
 
 class CurvedDirections(Claim[ScatteredPoints]):
-    """Through N points of R^p in general position the polyharmonic spline r² ln r with an affine drift can be curved
-    in only max(0, N - p - 1) dimensions of the N-dimensional space of its values: the others are affine functions. With
-    N <= p + 1 points it is affine, whatever the values; the covariance then plays no part.
+    """Consider the polyharmonic spline r² ln r with an affine drift through N points of R^p in general position. In the
+    N-dimensional space of its values, it can be curved in only max(0, N - p - 1) dimensions. In the other dimensions
+    the spline is affine. With N <= p + 1 points it is affine for all values, and the covariance then has no effect.
     """
 
-    title = "In high dimension a spline has nothing to bend for"
+    title = "A spline through at most p + 1 points of R^p is affine"
     source = Source(_KEY, "Abstract, dimension")
     population = GenericPoints()
     relation = Equal()
     control = Control("max(0, N - p)", lambda found, problem: found + 1)
     controls = "in how many dimensions of values a spline is curved"
-    unexplained = "how much, where N is not much larger than p"
-    reading = "that assumptions break down in high dimension is read as: a posteriori nothing but the improper affine "
-    reading += "part of the random function is left"
+    unexplained = "how much the spline bends if N is not much larger than p"
+    reading = "the breakdown of assumptions in high dimension is read as follows: the posterior contains nothing but "
+    reading += "the improper affine part of the random function"
 
     def predict(self, problem: ScatteredPoints) -> Array:
         n, p = problem.points.shape

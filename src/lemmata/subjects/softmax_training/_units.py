@@ -12,7 +12,7 @@ from lemmata.engine.claims import AtMost, Claim, Source
 from lemmata.engine.problems.random_units import DELTA, RandomLayers, RandomUnits, moves
 from lemmata.engine.problems.softmax_parameters import Number
 
-READING = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
+READING = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
 
 
 @partial(jax.jit, static_argnums=1)
@@ -52,11 +52,13 @@ class AbstractPart(Claim[RandomUnits]):
 
     population = RandomLayers()
     relation = AtMost(delta=DELTA)
-    unexplained = "sums over units, which concentrate: B bounds the largest logit with C = 10 to spare"
+    unexplained = (
+        "how sums over units concentrate: B bounds the largest logit instead, and its C = 10 is larger than needed"
+    )
     reading = READING
     traced = False  # so that the draw is compiled once for all parts
     of_data = False
-    trivial = "normal logits and their exponentials have no bound of their own"
+    trivial = "normal logits and their exponentials are unbounded, so there is no trivial bound"
 
     @abc.abstractmethod
     def quantity(self, x: Float[Array, "n d"], weight: Float[Array, "d m"], change: Float[Array, "d m"]) -> Array:

@@ -1,12 +1,13 @@
-"""Three activations beside each other: the widths and steps that training a two-layer network takes.
+"""Three activations compared: the widths and the steps that training a two-layer network takes.
 
-This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps, from upper
-bounds of the same form with each activation's own lambda, the smallest eigenvalue of the tangent kernel over W. It
-assumes the symmetric initialisation, n > 1 and lambda < 1; the powers n^o(1) are left out and hidden constants are 1,
-the strongest readings. It leaves unexplained that all three need far less, and what makes the small differences.
+This theory says that ReLU, exponential and softmax networks need almost the same number of units and steps. It uses
+upper bounds of the same form, each with the activation's own lambda, the smallest eigenvalue of the tangent kernel
+over W. It assumes the symmetric initialisation, n > 1 and lambda < 1. The powers n^o(1) are left out and hidden
+constants are 1, which are the strongest readings. It does not explain why all three networks need far less, or what
+makes the small differences.
 
-Bounds on ReLU networks are those of munteanu2022, on exponential networks those of gao2023, as Table 1 of gu2024softmax
-cites them.
+The bounds on ReLU networks are those of munteanu2022, and the bounds on exponential networks are those of gao2023, as
+Table 1 of gu2024softmax cites them.
 """
 
 import math
@@ -140,13 +141,14 @@ class AbstractTableWidth(Claim[Training]):
 
     relation = AtMost(delta=DELTA)
     control = Control(
-        "2 k units suffice", lambda width, problem: jnp.asarray(2.0 * len(problem.sign)),
-        loose="the width of the table is above 1e3, and a few units are enough",
+        "2 k units suffice, where k is the number of outputs",
+        lambda width, problem: jnp.asarray(2.0 * len(problem.sign)),
+        loose="the width in the table is above 1e3, but a few units are enough",
     )  # fmt: skip
     controls = "the width that training needs"
-    unexplained = "why far less is enough"
-    reading = "the powers n^o(1) are left out and hidden constants are 1"
-    trivial = "no width is known to suffice beforehand"
+    unexplained = "why much smaller widths are enough"
+    reading = "the factors n^o(1) are left out, and hidden constants are taken as 1"
+    trivial = "before training, no width is known to be enough"
     activation: ClassVar[str]
 
     def predict(self, problem: Training) -> Array:
@@ -162,12 +164,12 @@ class AbstractTableSteps(Claim[Training]):
     relation = AtMost(delta=DELTA)
     control = Control(
         "an eighth of the steps suffices", lambda steps, problem: steps / 8,
-        loose="a contraction at the rate 2 lambda needs a quarter of them",
+        loose="a contraction at the rate 2 lambda needs a quarter of the steps",
     )  # fmt: skip
     controls = "the steps that training needs"
-    unexplained = "why far less is enough"
-    reading = "the powers n^o(1) are left out and hidden constants are 1"
-    trivial = "no number of steps is known to suffice beforehand"
+    unexplained = "why far fewer steps are enough"
+    reading = "the factors n^o(1) are left out, and hidden constants are taken as 1"
+    trivial = "before training, no number of steps is known to be enough"
     activation: ClassVar[str]
 
     def predict(self, problem: Training) -> Array:
@@ -181,89 +183,119 @@ class AbstractTableSteps(Claim[Training]):
 
 
 class ReluWidth(AbstractTableWidth):
-    """A ReLU network of width n² log(n) / lambda² is trained to an error of 0.05, n the number of targets and lambda of
-    its own kernel <x, y> (pi - angle(x, y)) / (2 pi).
+    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel <x, y>
+    (pi - angle(x, y)) / (2 pi) at the training inputs. A ReLU network of width n² log(n) / lambda² can be trained to
+    an error of 0.05.
+
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
+    4, ..., 128 from which on training reaches this error in time.
     """
 
-    title = "The width that a ReLU network needs"
+    title = "A width of n² log(n) / lambda² is enough for a ReLU network"
     source = Source("gu2024softmax", "Table 1, ReLU, m", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
 
 
 class ExponentialWidth(AbstractTableWidth):
-    """An exponential network of width n² log²(n) / lambda² is trained to an error of 0.05, n the number of targets and
-    lambda of its own kernel <x, y> exp(sigma² |x + y|² / 2).
+    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
+    <x, y> exp(sigma² |x + y|² / 2) at the training inputs. Here sigma is the standard deviation of the initial
+    weights. An exponential network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+
+    The error is the squared Frobenius norm of outputs minus targets. lemmata measures the smallest of the widths 2,
+    4, ..., 128 from which on training reaches this error in time.
     """
 
-    title = "The width that an exponential network needs"
+    title = "A width of n² log²(n) / lambda² is enough for an exponential network"
     source = Source("gu2024softmax", "Table 1, exp, m", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
 
 
 class SoftmaxWidth(AbstractTableWidth):
-    """A softmax network of width n² log²(n) / lambda² is trained to an error of 0.05, n the number of targets and
-    lambda of its own kernel <x, y> exp(sigma² <x, y>): the theorem's exp(18 B) is part of the n^o(1) that is left out.
+    """Let n > 1 be the number of targets of a softmax network, counted over rows and outputs. Inputs and targets lie
+    in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of the network's own kernel
+    <x, y> exp(sigma² <x, y>) at the training inputs. Here sigma is the standard deviation of the initial weights. A
+    softmax network of width n² log²(n) / lambda² can be trained to an error of 0.05.
+
+    The theorem's factor exp(18 B) is part of the n^o(1) that is left out. The error is the squared Frobenius norm of
+    outputs minus targets. lemmata measures the smallest of the widths 2, 4, ..., 128 from which on training reaches
+    this error in time.
     """
 
-    title = "The width that a softmax network needs, as the table has it"
+    title = "A width of n² log²(n) / lambda² is enough for a softmax network"
     source = Source("gu2024softmax", "Table 1, softmax, m")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
 
 
 class ReluSteps(AbstractTableSteps):
-    """A ReLU network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²."""
+    """Let n > 1 be the number of targets of a ReLU network, counted over rows and outputs. Inputs and targets lie in
+    unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at infinite width.
+    Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n². The width in
+    this test is 128.
+    """
 
-    title = "The steps that a ReLU network needs"
+    title = "Descent fits a ReLU network in n² log(n / error) / lambda² steps"
     source = Source("gu2024softmax", "Table 1, ReLU, T", note="Theorem 3.6 of munteanu2022")
     activation = "relu"
     population = ThreeActivations(("relu",))
 
 
 class ExponentialSteps(AbstractTableSteps):
-    """An exponential network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²,
-    for the n^o(1) that is left out.
+    """Let n > 1 be the number of targets of a network of exponential units, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
+    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / n²,
+    up to the factor n^o(1) that is left out. The width in this test is 128.
     """
 
-    title = "The steps that an exponential network needs"
+    title = "Descent fits an exponential network in n² log(n / error) / lambda² steps"
     source = Source("gu2024softmax", "Table 1, exp, T", note="Theorem 1.1 of gao2023")
     activation = "exp"
     population = ThreeActivations(("exp",))
 
 
 class SoftmaxSteps(AbstractTableSteps):
-    """A softmax network is trained to an error of 0.05 in n² log(n / error) / lambda² steps of size lambda / (m n²):
-    the theorem's exp(16 B), in the step and in the number of steps, is part of the n^o(1) that is left out.
+    """Let n > 1 be the number of targets of a softmax network of width m, counted over rows and outputs. Inputs and
+    targets lie in unit balls. Let lambda, with 0 < lambda < 1, be the smallest eigenvalue of its tangent kernel at
+    infinite width. Gradient descent reaches an error of 0.05 in n² log(n / error) / lambda² steps of size
+    lambda / (m n²). The width in this test is 128.
+
+    The theorem has a factor exp(16 B) in the step and in the number of steps. This factor is part of the n^o(1) that
+    is left out.
     """
 
-    title = "The steps that a softmax network needs, as the table has it"
+    title = "Descent fits a softmax network in n² log(n / error) / lambda² steps"
     source = Source("gu2024softmax", "Table 1, softmax, T")
     activation = "softmax"
     population = ThreeActivations(("softmax",))
 
 
 class WidthsAlike(Claim[Training]):
-    """The smallest widths that suffice for ReLU, exponential and softmax networks, on the same data with the same
-    initial weights and each in the time of its own lambda, are almost the same: in geometric mean the ReLU network's
-    and the exponential network's are between half and twice the softmax network's.
+    """Train a ReLU, an exponential and a softmax network on the same inputs and targets in unit balls, with the same
+    initial weights. The training time of each network depends on its own lambda, where lambda is the smallest
+    eigenvalue of its tangent kernel at infinite width. For each network, find the smallest width that suffices. These
+    widths are almost the same. In geometric mean, the widths of the ReLU and the exponential network are between half
+    and twice the width of the softmax network.
 
-    The source compares upper bounds, and says almost the same number of neurons; a factor of 2 is one rung of the
-    ladder 2, 4, ..., 128. The ReLU network needs most.
+    The source compares upper bounds, and says that the networks need almost the same number of neurons. A factor of 2
+    is one step along the tested widths 2, 4, ..., 128. The ReLU network needs the largest width.
     """
 
-    title = "The three activations need almost the same width"
+    title = "ReLU, exponential and softmax networks need almost the same width"
     source = Source("gu2024softmax", "Section 4, comparison of widths")
     population = ThreeActivations()
     relation = EqualInMean(margin=1.0, resolution=0.25, relative=False, over="problems")
     control = Control(
-        "the ReLU network needs eight times the width of the softmax network, the exponential one an eighth",
+        "the ReLU network needs eight times the width of the softmax network, and the exponential "
+        "network an eighth of it",
         lambda zero, problem: jnp.array([3.0, -3.0]),
     )
     controls = "the ratio of the widths that suffice"
     trials = 128
-    unexplained = "single problems, where the widths differ by up to a factor of 16"
+    unexplained = "single problems, in which the widths differ by up to a factor of 16"
     predict = (0.0, 0.0)
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:

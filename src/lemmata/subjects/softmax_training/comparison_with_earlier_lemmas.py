@@ -1,12 +1,13 @@
-"""Softmax beside ReLU and exponential units, when all units move by R; and what (n d)^(2 + o(1)) is.
+"""Softmax units compared with ReLU and exponential units if all units move by R, and the meaning of (n d)^(2 + o(1)).
 
-This theory controls the change of the tangent kernels of two-layer networks of m units, of entries <x_i, x_j> times
+This theory is about two-layer networks of m units for which every w_r moves by at most R. It bounds the change of
+their tangent kernels. These kernels have the entries <x_i, x_j> times
 
-    (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>,
+    (1/m) #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0},   (1/m) sum exp <w_r, x_i + x_j>,   m <S_i, S_j>
 
-for ReLU, exponential and softmax units, when every w_r moves by at most R: at most 2 R n and 3 R n^(1 + o(1)) in
-earlier work, R n^(1 + o(1)) here. It assumes inputs in the unit ball. It leaves unexplained why training would be as
-bad.
+for ReLU, exponential and softmax units in this order. The changes are at most 2 R n and 3 R n^(1 + o(1)) in earlier
+work, and R n^(1 + o(1)) here. The theory assumes inputs in the unit ball. It does not explain why training would be as
+bad as these worst moves.
 """
 
 import math
@@ -127,13 +128,15 @@ _LOGARITHMS = (1e2, 1e4, 1e6, 1e8)
 
 
 class ReluPerturbation(Claim[RandomUnits]):
-    """Let the units w_r ~ N(0, I), r = 1, ..., m, of a ReLU network with one output move by at most R. For n >= 2
-    inputs in the unit ball, the tangent kernel, of entries <x_i, x_j> #{r: <w_r, x_i> >= 0, <w_r, x_j> >= 0} / m,
-    changes with probability at least 1 - n² exp(-m R / 10) by at most
+    """Let a ReLU network with one output have m units with weights w_r ~ N(0, I), r = 1, ..., m, and let it have
+    n >= 2 inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> #{r: <w_r, x_i> >= 0,
+    <w_r, x_j> >= 0} / m, where # counts units. Let every unit move by at most R, and let W~ and W be the weights
+    before and after the move. With probability at least 1 - n² exp(-m R / 10), the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 2 R n.
 
-    A logit within R of 0 can change its sign, which has a probability below 0.8 R; a Chernoff bound does the rest.
+    A unit can switch on or off at an input only if its logit there is within R of 0. This has a probability below
+    0.8 R, and a Chernoff bound gives the result.
     """
 
     title = "Moved units change the tangent kernel of ReLU networks by at most 2 R n"
@@ -141,13 +144,13 @@ class ReluPerturbation(Claim[RandomUnits]):
     population = NearInputs()
     relation = AtMost(delta=DELTA)
     control = Control(
-        "a fifth of it",
+        "the change is at most a fifth of the bound",
         lambda bound, problem: bound / 5,
-        loose="the truth is near 0.4 R n, and the bound leaves a factor for the fluctuation of few switched units",
+        loose="the change is near 0.4 R n; the rest of the bound allows for the fluctuation of a few switched units",
     )
     controls = "the change of the tangent kernel of ReLU networks"
-    unexplained = "the constant, 0.4 for equal inputs and large widths"
-    reading = "the lemma of earlier work for weights of standard deviation 1"
+    unexplained = "the constant, which is 0.4 for equal inputs and large widths"
+    reading = "the lemma of earlier work is read for weights of standard deviation 1"
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.asarray(2.0 * problem.radius * len(problem.x))
@@ -171,24 +174,25 @@ class ReluPerturbation(Claim[RandomUnits]):
 
 
 class ExponentialPerturbation(Claim[RandomUnits]):
-    """Let the units w_r ~ N(0, sigma² I), r = 1, ..., m, of a network of exponential units with one output move by at
-    most R < 0.01. For n inputs in the unit ball, the tangent kernel, of entries <x_i, x_j> (1/m) sum_r
-    exp <w_r, x_i + x_j>, changes with high probability by at most
+    """Let a network of exponential units with one output have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let it have
+    n inputs in the unit ball. Its tangent kernel H has the entries <x_i, x_j> (1/m) sum_r exp <w_r, x_i + x_j>. Let
+    every unit move by at most R < 0.01, and let W~ and W be the weights before and after the move. With high
+    probability, the tangent kernel changes by at most
 
         |H(W) - H(W~)|_F <= 3 R n^(1 + o(1)).
 
-    With n^o(1) = 1 it holds up to sigma = 0.44: an entry changes by at most (exp(2R) - 1) times its size, with equality
-    at equal inputs, where it is near 2.02 R exp(2 sigma²). For larger sigma a factor as exp(2 B), of Theorem 4.2's B,
-    is needed.
+    With n^o(1) = 1 the bound holds up to sigma = 0.44. An entry changes by at most (exp(2R) - 1) times its size, with
+    equality at equal inputs, where this change is near 2.02 R exp(2 sigma²). For larger sigma the bound needs a factor
+    like exp(2 B), where B is that of Theorem 4.2.
     """
 
     title = "Moved units change the tangent kernel of exponential networks by at most 3 R n"
     source = Source("gu2024softmax", _PLACE)
     population = NearInputs(sigma=0.4, least=0.1, most=0.42)
     relation = AtMost(delta=DELTA)
-    control = Control("two thirds of it", lambda bound, problem: bound / 1.5)
+    control = Control("the change is at most two thirds of the bound", lambda bound, problem: bound / 1.5)
     controls = "the change of the tangent kernel of exponential networks"
-    unexplained = "larger sigma, where the constant is exp(2 sigma²)"
+    unexplained = "larger sigma, for which the constant is exp(2 sigma²)"
     reading = "n^o(1) is read as 1, for sigma up to 0.44"
 
     def predict(self, problem: RandomUnits) -> Array:
@@ -214,17 +218,20 @@ class ExponentialPerturbation(Claim[RandomUnits]):
 
 
 class ConstantsOfThreeActivations(Claim[EqualInput]):
-    """Let the m units w_r ~ N(0, sigma² I) of a two-layer network with one output move by at most R each. At n equal
-    inputs of length 1, the largest change of its tangent kernel H is, as R -> 0, then m -> infinity,
+    """Let a two-layer network with one output have m units with weights w_r ~ N(0, sigma² I), and let each unit move
+    by at most R. Let its inputs be n equal points of length 1. The largest change of its tangent kernel H has the
+    limits, as R -> 0 and then m -> infinity,
 
         sup |H(W) - H(W~)|_F / (R n) -> 1/(sigma sqrt(2 pi)),   2 exp(2 sigma²),   4 exp(sigma²) (2 Phi(sigma/2) - 1)
 
-    for ReLU, exponential and softmax units (in pairs), Phi the normal distribution function. So all three are of the
-    order R n, as the source says; softmax has the smallest constant up to sigma = 0.45, since moves that all units
-    share do not change it. Judged at m = 65536 and R = 0.002, ReLU for moves that switch units on.
+    for ReLU, exponential and softmax units in this order. Here Phi is the normal distribution function, and the
+    softmax units are in pairs. All three changes are therefore of the order R n, as the source says. Softmax has the
+    smallest constant up to sigma = 0.45, since its kernel does not change if all units move alike.
+
+    The claim is tested at m = 65536 and R = 0.002, for ReLU with moves that switch units on.
     """
 
-    title = "ReLU, exponential and softmax units at equal inputs: the constants of R n"
+    title = "At equal inputs, all three tangent kernels change by R n times known constants"
     source = Source("gu2024softmax", _PLACE, note="the constants; not in the source")
     stated = Kind.OWN
     population = Drawn(
@@ -234,10 +241,11 @@ class ConstantsOfThreeActivations(Claim[EqualInput]):
     )
     relation = EqualInMean(margin=0.03, resolution=0.05)
     control = Control(
-        "weights of 1.25 times the standard deviation", lambda v, problem: _constants(1.25 * problem.sigma)
+        "the constants are those for weights of 1.25 times the standard deviation",
+        lambda v, problem: _constants(1.25 * problem.sigma),
     )
     controls = "the change of tangent kernels when units move"
-    unexplained = "inputs that differ, and the moves of training"
+    unexplained = "inputs that differ, and the moves that training makes"
     trials = 128
 
     def predict(self, problem: EqualInput) -> Array:
@@ -261,23 +269,25 @@ def _constants(sigma: Array) -> Float[Array, " c"]:
 
 
 class SimplifiedWidth(Claim[WidthSizes]):
-    """The width of Theorem 4.2 for n rows, k outputs (the source's nd is n k) and smallest eigenvalue lambda,
+    """Let n be the number of rows, k the number of outputs and lambda the smallest eigenvalue of the tangent kernel.
+    The source's nd is n k. The width that Theorem 4.2 asks for, with failure probability delta and weights of standard
+    deviation sigma, is
 
-        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = max(10 sigma sqrt(log(n k / delta)), 1),
+        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    is (n k)^(2 + o(1)) / lambda² for fixed sigma and delta: the exponent d log m / d log(n k) tends to 2. Slowly: it is
-    2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta), for sigma = 1 and delta = 0.1 still 32 at n k = 1000 and 25
-    at 10^6, and below 2.5 only from n k = 10^14071 on.
+    For fixed sigma and delta this width is (n k)^(2 + o(1)) / lambda²: the exponent d log m / d log(n k) tends to 2.
+    The convergence is slow. The exponent is 2 + 90 sigma / sqrt(L) + 2/L with L = log(n k / delta). For sigma = 1 and
+    delta = 0.1 it is still 32 at n k = 1000 and 25 at 10^6, and it is below 2.5 only from n k = 10^14071 on.
     """
 
-    title = "The width is a power of nd that tends to 2"
+    title = "The width of Theorem 4.2 is a power of n k whose exponent tends to 2"
     source = Source("gu2024softmax", _WIDTH)
     population = WidthsOfTheorem()
     relation = Limit("log(nk/delta)", _LOGARITHMS, margin=0.01, resolution=0.01, relative=False)
-    control = Control("it tends to 2.05", lambda exponent, problem: exponent + 0.05)
+    control = Control("the exponent tends to 2.05", lambda exponent, problem: exponent + 0.05)
     controls = "the width that the theory asks for"
-    unexplained = "every number of rows that can be written down, for which the exponent is far above 2"
-    reading = "nd is n k; sigma, delta and lambda are fixed; the constant C > 10 of B is 10"
+    unexplained = "practical numbers of rows, for which the exponent is far above 2"
+    reading = "nd is n k; sigma, delta and lambda are fixed; the constant C > 10 in B is taken as 10"
     trials = 32
     traced = False
     predict = 2.0
@@ -293,25 +303,27 @@ class SimplifiedWidth(Claim[WidthSizes]):
 
 
 class WidthExponent(Claim[WidthSizes]):
-    """From n k to 2 n k rows and outputs, the width of Theorem 4.2,
+    """Let n be the number of rows and k the number of outputs, let sigma be the standard deviation of the weights and
+    delta the failure probability. Let lambda be the smallest eigenvalue of the tangent kernel. Theorem 4.2 asks for
+    the width
 
-        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1,
+        m = (n k)² exp(18 B) log²(n k / delta) / lambda²,   B = 10 sigma sqrt(log(n k / delta)) >= 1.
 
-    grows with the exponent log_2 of its ratio
+    Compare this width at n k and at 2 n k. The exponent of its growth, the log_2 of the ratio of the two widths, is
 
-        2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta),
+        2 + (180 sigma (sqrt(L + log 2) - sqrt(L)) + 2 log(1 + log 2 / L)) / log 2,     L = log(n k / delta).
 
-    near 2 + 90 sigma / sqrt(L) + 2/L: for sigma = 0.1 it is between 5 and 7 from n k = 10 to 10^4.
+    The exponent is near 2 + 90 sigma / sqrt(L) + 2/L. For sigma = 0.1 it is between 5 and 7 from n k = 10 to 10^4.
     """
 
-    title = "The exponent of the width at finite sizes"
+    title = "The width of Theorem 4.2 grows with a known exponent at finite sizes"
     source = Source("gu2024softmax", _WIDTH, note="the exponent at finite sizes; not in the source")
     stated = Kind.OWN
     population = WidthsOfTheorem()
     relation = Equal()
-    control = Control("it is 2 already", lambda exponent, problem: 0 * exponent + 2)
+    control = Control("the exponent is already 2", lambda exponent, problem: 0 * exponent + 2)
     controls = "the width that the theory asks for"
-    unexplained = "which width is needed"
+    unexplained = "which width a network really needs"
     traced = False
 
     def predict(self, problem: WidthSizes) -> Array:

@@ -1,12 +1,12 @@
 """Training a softmax network to any error: the width and the steps that the theory asks for, and those that suffice.
 
-This theory controls the loss at the end of training. It assumes lambda = lambda_min(H*) > 0, B of Definition 4.1 and a
-width that no machine holds (exp(18 B) >= 10^7, and 10^150 for weights of unit variance); it leaves unexplained why a
-few units a target are enough, and why steps can be longer by 10^8 and more. Where Omega hides a constant it is 1, and
-the number of steps has the 2 of the proof.
+This theory bounds the loss at the end of training. It assumes lambda = lambda_min(H*) > 0, B of Definition 4.1 and a
+width that no machine can hold: exp(18 B) is at least 10^7, and 10^150 for weights of unit variance. It does not
+explain why a few units per target are enough, or why steps can be longer by 10^8 and more. The constant that Omega
+hides is taken as 1, and the number of steps has the 2 of the proof.
 
-What suffices is measured by descent with steps of 1 / (2 m lambda_max(H)), whose time is that of the flow
-dF/dt = -m H (F - Y) to a part in 4 lambda_max / lambda; a step of the theory advances the flow by eta.
+What suffices is measured by descent with steps of 1 / (2 m lambda_max(H)). Their time is that of the flow dF/dt = -m H
+(F - Y), up to a part in 4 lambda_max / lambda. One step of the theory advances the flow by eta.
 """
 
 import jax
@@ -57,16 +57,18 @@ class AbstractLoss(Claim[Training]):
     relation = AtMost(delta=DELTA)
     control = Control(
         "the loss is at most error (error / nk)^4", fourth_power,
-        loose="measured is the flow for four times the time that a linear model needs",
+        loose="the loss is measured after four times the time that a linear model needs",
     )  # fmt: skip
     controls = "the loss at the end of training"
-    unexplained = "why a few units a target are enough"
+    unexplained = "why a few units per target are enough"
     expected = Status.OUTSIDE
     predict = ERROR
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         return [
-            Hypothesis.violated("the width is of the order n² k² exp(18 B) log²(n k / delta) / lambda²", "it is 128")
+            Hypothesis.violated(
+                "the width is of the order n² k² exp(18 B) log²(n k / delta) / lambda²", "the width in the test is 128"
+            )
         ]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
@@ -81,12 +83,13 @@ class AbstractWidth(Claim[Training]):
 
     relation = AtMost(delta=DELTA)
     control = Control(
-        "2 k units suffice", lambda width, problem: jnp.asarray(2.0 * len(problem.sign)),
-        loose="the width asked for is above 1e10, and a few units are enough",
+        "2 k units suffice, where k is the number of outputs",
+        lambda width, problem: jnp.asarray(2.0 * len(problem.sign)),
+        loose="the width that the theory asks for is above 1e10, but a few units are enough",
     )  # fmt: skip
     controls = "the width that training needs"
-    unexplained = "why a few units a target are enough"
-    trivial = "no width is known to suffice beforehand"
+    unexplained = "why a few units per target are enough"
+    trivial = "before training, no width is known to be enough"
 
     def predict(self, problem: Training) -> Array:
         smallest = jnp.linalg.eigvalsh(limit_gram("softmax", problem.x, problem.sigma))[0]
@@ -106,12 +109,12 @@ class AbstractSteps(Claim[Training]):
     relation = AtMost(delta=DELTA)
     control = Control(
         "an eighth of the steps suffices", lambda steps, problem: steps / 8,
-        loose="a contraction by 1 - 2 m eta lambda a step needs a quarter of them",
+        loose="a contraction by 1 - 2 m eta lambda per step needs a quarter of the steps",
     )  # fmt: skip
-    trivial = "no number of steps is known to suffice beforehand"
+    trivial = "before training, no number of steps is known to be enough"
 
-    controls = "the number of steps of training"
-    unexplained = "why steps can be longer by 10^8 and more"
+    controls = "the number of training steps"
+    unexplained = "why steps can be longer by a factor of 10^8 and more"
 
     def predict(self, problem: Training) -> Array:
         n, k = len(problem.x), len(problem.sign)
@@ -123,102 +126,131 @@ class AbstractSteps(Claim[Training]):
 
 
 class TrainingReachesError(AbstractLoss):
-    """With lambda = lambda_min(H*) > 0 and eta = lambda / (10 m n² k² exp(16 B)), after
-    T = 2 log(n k / error) / (m eta lambda) steps
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda = lambda_min(H*) > 0, where H* is the tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). Let the step size be eta = lambda / (10 m n² k² exp(16 B)). After
+    T = 2 log(n k / error) / (m eta lambda) steps of gradient descent, with probability at least 1 - delta,
 
-        |F(T) - Y|² <= error,
+        |F(T) - Y|² <= error.
 
-    for errors in (0, 0.1), here 0.05. The source asks for m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)); the
-    width here is 128, and the statement holds all the same. T is 10^10 and more, which nobody runs: measured is the
-    loss after the same flow time T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place
-    of eta. The verdict speaks of these steps.
+    This holds for errors in (0, 0.1); the test uses 0.05. The source asks for a width
+    m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The width in the test is 128, and the statement holds all
+    the same. T is 10^10 and more, too many steps to run. lemmata therefore measures the loss after the same flow time
+    T m eta = 2 log(n k / error) / lambda, in steps of 1 / (2 m lambda_max(H*)) in place of eta. The verdict is about
+    these steps.
     """
 
-    title = "Descent trains a softmax network to any error"
+    title = "Gradient descent trains a softmax network to any error"
     source = Source("gu2024softmax", "Theorem 4.2", "Theorem C.1")
     population = _SLOW
 
 
 class WidthThatSuffices(AbstractWidth):
-    """A width of
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of the limit of its tangent kernel H at infinite
+    width. Let B = max(10 sigma sqrt(log(n k / delta)), 1). A width of
 
         m = n² k² exp(18 B) log²(n k / delta) / lambda²
 
-    suffices to train to |F - Y|² <= 0.05 in the time of T steps. Measured is the smallest of the widths 2, 4, ..., 128
-    from which on it happens; where 128 is not enough the measured value is 256. lambda is that of the limit of H.
+    is enough to train to |F - Y|² <= 0.05 in the time of the theorem's T steps. lemmata measures the smallest of the
+    widths 2, 4, ..., 128 from which on training succeeds in this time. If 128 is not enough, the measured value is
+    256.
     """
 
-    title = "The width that a softmax network needs"
+    title = "The width of Theorem 4.2 is enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the width")
     population = _SLOW
 
 
 class StepsThatSuffice(AbstractSteps):
-    """A number of steps of
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1), and let eta be the step size of Theorem 4.2. A number of steps of
 
         T = 2 log(n k / error) / (m eta lambda) = 20 n² k² exp(16 B) log(n k / error) / lambda²
 
-    suffices to train to an error of 0.05, at width 128. Up to the factor of the step, both are times of the same flow:
-    a contraction by 1 - 2 m eta lambda a step, which is exact along the smallest eigenvector, needs a quarter of T.
+    is enough to train to an error of 0.05, which is the squared norm |F - Y|². The width in this test is 128.
+
+    Up to the factor of the step, T and the measured number of steps are times of the same flow. Along the smallest
+    eigenvector the contraction by 1 - 2 m eta lambda per step is exact, and it needs a quarter of T.
     """
 
-    title = "The steps that a softmax network needs"
+    title = "The number of steps in Theorem 4.2 is enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the number of steps")
     population = _SLOW
 
 
 class OneOutputReachesError(AbstractLoss):
-    """With one output: lambda = lambda_min(H*) > 0, eta = lambda / (10 m n² exp(16 B)), and after
-    T = 2 log(n / error) / (m eta lambda) steps
+    """Train a softmax network F with m units and one output on n inputs and targets Y in unit balls, from the
+    symmetric initialisation with weights of standard deviation sigma. Let lambda = lambda_min(H*) > 0, where H* is the
+    tangent kernel at initialisation. Let eta = lambda / (10 m n² exp(16 B)), where B is that of Theorem 4.2, and let
+    delta be the failure probability. After T = 2 log(n / error) / (m eta lambda) steps of size eta, with probability
+    at least 1 - delta,
 
-        |F(T) - Y|² <= error,
+        |F(T) - Y|² <= error.
 
-    here 0.05, at width 128. Measured after the same flow time T m eta, in steps of 1 / (2 m lambda_max(H*)).
+    The test has the error 0.05 and the width 128. lemmata measures the loss after the same flow time T m eta, in steps
+    of 1 / (2 m lambda_max(H*)).
     """
 
-    title = "Descent trains a softmax network with one output to any error"
+    title = "Gradient descent trains a softmax network with one output to any error"
     source = Source("gu2024softmax", "Corollary 4.3")
     population = _ONE
 
 
 class OneOutputWidth(AbstractWidth):
-    """With one output a width of m = n² exp(18 B) log²(n / delta) / lambda² suffices to train to |F - Y|² <= 0.05 in
-    the time of T steps. Two units are a sigmoid of a linear function, and enough where the inputs are linearly
-    independent; here there are more points than columns. Measured as for several outputs.
+    """Train a softmax network F with one output on n inputs and targets Y in unit balls. Let lambda > 0 be the
+    smallest eigenvalue of the limit of its tangent kernel at infinite width. Let delta be the failure probability, and
+    let B be that of Theorem 4.2. A width of m = n² exp(18 B) log²(n / delta) / lambda² is enough to train to
+    |F - Y|² <= 0.05 in the time of the corollary's T steps.
+
+    Two units compute a sigmoid of a linear function, and they are enough if the inputs are linearly independent. By
+    default the test therefore has more points than columns. The width is measured as for several outputs.
     """
 
-    title = "The width that a softmax network with one output needs"
+    title = "The width of Corollary 4.3 is enough for a softmax network with one output"
     source = Source("gu2024softmax", "Corollary 4.3", note="the width")
     population = _ONE
 
 
 class OneOutputSteps(AbstractSteps):
-    """With one output T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps suffice to
-    train to an error of 0.05, at width 128.
+    """Train a softmax network with m units and one output on n inputs and targets in unit balls. Let lambda > 0 be the
+    smallest eigenvalue of its tangent kernel at initialisation. Let eta be the step size of Corollary 4.3, and let B
+    be that of Theorem 4.2. Then T = 2 log(n / error) / (m eta lambda) = 20 n² exp(16 B) log(n / error) / lambda² steps
+    are enough to train to an error of 0.05. The width in this test is 128.
     """
 
-    title = "The steps that a softmax network with one output needs"
+    title = "The steps of Corollary 4.3 are enough for a softmax network with one output"
     source = Source("gu2024softmax", "Corollary 4.3", note="the number of steps")
     population = _ONE
 
 
 class LongStepContracts(Claim[Training]):
-    """The contraction of Lemma E.2 holds for the first step at the length 1 / (m lambda_max(H*)),
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of its
+    tangent kernel H* at initialisation. With probability at least 1 - delta, the contraction of Lemma E.2 holds for a
+    first step of length 1 / (m lambda_max(H*)), in place of lambda / (10 m n² k² exp(16 B)):
 
-        |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)),
+        |F(1) - Y|² <= (1 - m eta lambda / 2) |F(0) - Y|²,   eta = 1 / (m lambda_max(H*)).
 
-    in place of lambda / (10 m n² k² exp(16 B)), at width 128: the factor of a linear model is (1 - m eta lambda)² along
-    the smallest eigenvector, and smaller along the others.
+    The width in this test is 128. For a linear model the loss contracts by the factor (1 - m eta lambda)² along the
+    smallest eigenvector, and by smaller factors along the others.
     """
 
-    title = "Far longer steps contract the loss, too"
+    title = "A first step of 1 / (m lambda_max) contracts a softmax network's loss"
     source = Source("gu2024softmax", "Lemma E.2", note="for a longer step")
     stated = Kind.OWN
     population = _SLOW
     relation = AtMost(delta=DELTA)
-    control = Control("contracts by 1 - 2.2 m eta lambda", lambda ratio, problem: 1 - 4.4 * (1 - ratio))
+    control = Control(
+        "the step contracts the loss by 1 - 2.2 m eta lambda", lambda ratio, problem: 1 - 4.4 * (1 - ratio)
+    )
     controls = "the loss after one long step"
-    unexplained = "the stability of long training at this step"
+    unexplained = "whether long training is stable with this step"
     trivial = 1.0
 
     def predict(self, problem: Training) -> Array:
@@ -231,23 +263,28 @@ class LongStepContracts(Claim[Training]):
 
 
 class StepThatWorks(Claim[Training]):
-    """Steps of size
+    """Let a softmax network have m units and k outputs, n inputs in the unit ball and random targets on the sphere.
+    Let lambda > 0 and lambda_max(H*) be the smallest and the largest eigenvalue of its tangent kernel H* at
+    initialisation. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where sigma is the standard deviation of the
+    weights and delta the failure probability. Gradient descent works with steps of size
 
-        eta = lambda / (10 m n² k² exp(16 B))
+        eta = lambda / (10 m n² k² exp(16 B)).
 
-    work. Measured is the largest of the steps c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8, at which, and at all
-    shorter ones, 30 steps contract the loss by (1 - m eta lambda / 2)^30, at width 128; the slack says by how much the
-    step of the theory is shorter. Targets are random.
+    A step works if 30 steps of this size contract the loss by (1 - m eta lambda / 2)^30. lemmata measures the largest
+    of the steps c / (m lambda_max(H*)), c = 1/8, 1/4, ..., 8, such that this step and all shorter ones work. The width
+    is 128. The slack says by which factor the step of the theory is shorter.
     """
 
-    title = "The step of the theory is short enough"
+    title = "The step size of Theorem 4.2 is short enough to train a softmax network"
     source = Source("gu2024softmax", "Theorem 4.2", note="the step size")
     population = SlowTargets(random_targets=True, posed_by_tables=False)  # on a table it would take too long
     relation = AtLeast(delta=DELTA)
     control = Control(
-        "steps of 4 / (m lambda_max) work", unstable_step, loose="the step of the theory is 1e8 too short"
+        "steps of 4 / (m lambda_max) work",
+        unstable_step,
+        loose="the step of the theory is too short by a factor of 1e8",
     )
-    trivial = "every step that is short enough works, the step 0 included"
+    trivial = "every step that is short enough works, even the step 0"
     controls = "the length of the steps that work"
     unexplained = "why far longer steps work: the factor is of the order exp(16 B) n² k² lambda_max / lambda"
 

@@ -1,9 +1,9 @@
 """Coupling: how far a trained softmax network is from the regression with its tangent kernel at initialisation.
 
-This theory controls the distance, at every time of the gradient flow, by how far the kernel moves. It assumes a
-positive definite kernel that moves by less than half of its smallest eigenvalue, and the symmetric initialisation; it
-leaves unexplained how far the kernel moves, and the distance to the kernel of infinite width. All bounds hold on [0, T]
-with the largest movements on [0, T], which is how trials with a last record speak about them.
+This theory bounds the distance at every time of the gradient flow by how far the kernel moves. It assumes the
+symmetric initialisation and a positive definite kernel that moves by less than half of its smallest eigenvalue. It
+does not explain how far the kernel moves, or how far the kernel of infinite width is. All bounds hold on [0, T] with
+the largest movements on [0, T]. Trials that end at a last record test them in this form.
 """
 
 import jax
@@ -24,8 +24,8 @@ from .kernel_regression import ntk_flow
 
 ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
 
-_CONTROLS = "the distance of a trained network from the regression with its tangent kernel"
-_UNEXPLAINED = "how far the kernel moves; the distance from the kernel of infinite width"
+_CONTROLS = "the distance between a trained network and the regression with its tangent kernel"
+_UNEXPLAINED = "how far the kernel moves, and the distance to the kernel of infinite width"
 
 
 @jax.jit
@@ -50,20 +50,18 @@ def _apart(problem: Flow) -> Float[Array, " q"]:
 
 
 class TrainingPerturbation(Claim[Flow]):
-    """A softmax network with m units, F_nn, and the regression with its tangent kernel H* at initialisation, F_ntk,
-    follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k). On these points they
-    differ at all times t >= 0 by at most
+    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
+    initialisation. Both follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k),
+    from F_nn(0) = 0. Let H(t) be the network's kernel at time t, let eps_H = max_t |H(t) - H*|_F, and let lambda be
+    the smallest eigenvalue of H*. If eps_H <= lambda/2, then on the training points and at all times t >= 0
 
-        |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda),
+        |F_nn(t) - F_ntk(t)|_F <= eps_H |Y|_F / (2 lambda).
 
-    where eps_H = max_t |H(t) - H*|_F <= lambda/2, H(t) is the network's kernel at t, and lambda the smallest eigenvalue
-    of H*.
-
-    Their difference obeys e' = -m H* e + m (H* - H)(F_nn - Y) with |F_nn - Y| <= exp(-m lambda t / 2) |Y|, which gives
-    (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
+    The difference e of the two obeys e' = -m H* e + m (H* - H)(F_nn - Y) with |F_nn - Y| <= exp(-m lambda t / 2) |Y|.
+    This gives (2 eps_H |Y| / lambda)(q - q²) with q = exp(-m lambda t / 2), and q - q² <= 1/4.
     """
 
-    title = "A kernel that moves little moves the fit little"
+    title = "A softmax network fits like its kernel regression if the kernel moves little"
     source = Source("gu2024softmax", "Theorem F.2", note="on training points, with constants")
     stated = Kind.OWN
     population = Flows()
@@ -71,7 +69,7 @@ class TrainingPerturbation(Claim[Flow]):
     control = Control(
         "a twentieth of the bound is enough",
         lambda bound, problem: bound / 20,
-        loose="the kernel moves late, and not along the slowest mode: the bound is loose by 5 to 40",
+        loose="the kernel moves late, and not along the slowest mode, so the bound is loose by a factor of 5 to 40",
     )
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
@@ -88,22 +86,25 @@ class TrainingPerturbation(Claim[Flow]):
 
 
 class PredictionPerturbation(Claim[Flow]):
-    """A softmax network with m units, F_nn, and the regression with its tangent kernel H* at initialisation, F_ntk,
-    follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k). At any other point
-    they differ in output l, at all times t >= 0, by at most
+    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
+    initialisation. Both follow the gradient flow of half the squared loss on n points with targets Y, of shape (n, k),
+    from F_nn(0) = 0. Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel between
+    output l there and the training points, and K*_l,te this kernel at initialisation. Let eps_H = max_t |H(t) - H*|_F
+    and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. If eps_H <= lambda/2, the two predictions differ in output l, at
+    all times t >= 0, by at most
 
-        |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda),
+        |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + |K*_l,te|_F eps_H / lambda).
 
-    which is at most (2 |Y|_F / lambda)(...) where eps_H <= lambda/2; lambda is the smallest eigenvalue of H*, K_l,te
-    the kernel between output l there and the training points, eps_H = max_t |H(t) - H*|_F, eps_l,test = max_t
-    |K_l,te(t) - K*_l,te|_F. The source's log²(n k/(eps_H m lambda)) in the second term, read as at least 1, is not
-    needed; the size of the cross kernel is, which O(.) hides there.
+    The right side is at most (2 |Y|_F / lambda)(...) with the same second factor. The source has the
+    factor log²(n k/(eps_H m lambda)) in the second term, read as at least 1. This factor is not needed. The size of
+    the cross kernel, which the source hides in O(.), is needed.
 
-    The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk); the integral of
-    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| at most eps_H / lambda times as much.
+    The difference is m times the integral of (K*_te - K_te)(F_nn - Y) - K*_te (F_nn - F_ntk). The integral of
+    |F_nn - Y| is at most |Y| / (m (lambda - eps_H)), and that of |F_nn - F_ntk| is at most eps_H / lambda times as
+    much.
     """
 
-    title = "A kernel that moves little moves predictions little"
+    title = "A softmax network predicts like its kernel regression if the kernel moves little"
     source = Source("gu2024softmax", "Theorem F.2", note="without the logarithm, with constants")
     stated = Kind.REPAIR
     population = Flows()
@@ -111,7 +112,7 @@ class PredictionPerturbation(Claim[Flow]):
     control = Control(
         "the movement of the kernel on test points is enough, without eps_H",
         lambda bound, problem: problem.targets / (problem.smallest - problem.moved) * problem.moved_test,
-        loose="the bound is loose by 15 to 300",
+        loose="the bound is loose by a factor of 15 to 300",
     )
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
@@ -128,17 +129,19 @@ class PredictionPerturbation(Claim[Flow]):
 
 
 class TrainingCouplingRate(Claim[Initialised]):
-    """On n training points a softmax network F_nn with m units and the regression F_ntk with its tangent kernel H* at
-    the symmetric initialisation, trained by the same gradient flow, differ at the worst time by
+    """Let F_nn be a softmax network with m units on n training points, and let F_ntk be the regression with its
+    tangent kernel H* at the symmetric initialisation. Both are trained by the same gradient flow. On the training
+    points they differ at the worst time by
 
         max_t |F_nn(t) - F_ntk(t)|_F ~ C m^-2.
 
-    In training weights move by O(1/m), and the two units of a pair, with opposite signs, to first order in opposite
-    directions. The first order of H - H* is a mean over units of products with one more sign, in which pairs cancel
-    exactly: H - H* = O(m^-2), and so is the difference by Theorem F.2. With independent signs it would be m^(-3/2).
+    In training the weights move by O(1/m). The two units of a pair have opposite signs, and to first order they move
+    in opposite directions. The first order of H - H* is a mean over units of products with one more sign, in which
+    pairs cancel exactly. So H - H* = O(m^-2), where H is the kernel during training, and by Theorem F.2 the difference
+    is also O(m^-2). With independent signs it would be m^(-3/2).
     """
 
-    title = "A softmax network nears the regression with its own kernel as 1/m²"
+    title = "A softmax network approaches the regression with its own kernel as 1/m²"
     source = Source("gu2024softmax", "Theorem F.2", "Definition 3.7", note="the order in the width")
     stated = Kind.OWN
     population = NestedNetworks()
@@ -146,7 +149,7 @@ class TrainingCouplingRate(Claim[Initialised]):
     relation = Rate(along="m", rungs=NestedNetworks().widths, margin=0.05, resolution=0.15, spread=0.6)
     control = Control("the distance falls as m^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = _CONTROLS
-    unexplained = "the constant; the distance from the kernel of infinite width, which falls as m^(-1/2)"
+    unexplained = "the constant, and the distance to the kernel of infinite width, which falls as m^(-1/2)"
     trials = 96
     predict = -2.0
 

@@ -1,10 +1,10 @@
 """When the softmax tangent kernel is positive definite: lambda > 0 and its causes.
 
-The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory controls the smallest
-eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>): it is positive exactly where no input is 0 and no input
-stands twice, and it is bounded below by the distances between inputs and their norms. So the hypothesis has a cause
-that can be checked and named. It leaves unexplained the true size of lambda, which falls fast with the number of inputs
-in few dimensions.
+The convergence theorems of softmax networks assume lambda = lambda_min(H) > 0. This theory is about the smallest
+eigenvalue of the limit K(x, y) = <x, y> exp(sigma² <x, y>). The eigenvalue is positive exactly if no input is 0 and no
+input occurs twice. The distances between inputs and their norms bound it from below. If the hypothesis fails, its
+cause can therefore be checked and named. The theory does not explain the true size of lambda, which falls fast with
+the number of inputs in few dimensions.
 """
 
 import jax
@@ -52,23 +52,24 @@ def separation_bound(x: Float[Array, "n d"], sigma: Float[Array, ""]) -> Float[A
 
 
 class PositiveDefinite(Claim[KernelPoints]):
-    """Where the inputs x_1, ..., x_n are distinct and none is 0, the smallest eigenvalue of the matrix with entries
-    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with hidden weights of
-    standard deviation sigma, is positive: at least
+    """Let x_1, ..., x_n be distinct inputs, none of which is 0. Let sigma be the standard deviation of the hidden
+    weights of a softmax network of infinite width. Its tangent kernel at these inputs is the matrix with the entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>). The smallest eigenvalue of this matrix is positive: it is at least
 
         1 / sum_i sum_q e_iq² (q-1)! / sigma^(2(q-1)),   i, q = 1, ..., n,
 
-    with sum_q e_iq t^q = (t / |x_i|) prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
+    where the e_iq are given by sum_q e_iq t^q = (t / |x_i|)
+    prod_(j != i) (t + |<x_j, x_i - x_j>| / |x_i - x_j|) / |x_i - x_j|.
     """
 
-    title = "The softmax tangent kernel is strictly positive definite"
+    title = "The softmax tangent kernel is positive definite at distinct, nonzero inputs"
     source = Source("gu2024softmax", "Theorem 4.2", note=_NOTE)
     stated = Kind.OWN
     population = DistinctPoints()
     relation = AtLeast()
-    control = Control("at least four times as much", lambda bound, problem: 4 * bound)
+    control = Control("the smallest eigenvalue is at least four times the bound", lambda bound, problem: 4 * bound)
     controls = _CONTROLS
-    unexplained = "the size of lambda: the bound falls faster with n than lambda does"
+    unexplained = "the size of lambda, because the bound falls faster with n than lambda does"
     trivial = 0.0  # k is positive semidefinite
 
     def predict(self, problem: KernelPoints) -> Array:
@@ -84,19 +85,24 @@ class PositiveDefinite(Claim[KernelPoints]):
 
 
 class SingularWhereRepeated(Claim[KernelPoints]):
-    """Where one of n inputs x_i is 0, or one stands twice, the smallest eigenvalue of the matrix with entries
-    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width, is 0: judged as
-    1 + lambda_min / lambda_max = 1 to rounding. Half of the sampled problems have a zero input, half a repeated one.
+    """Let x_i be n inputs of which one is 0, or of which two are equal. Consider the matrix with the entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with weights of
+    standard deviation sigma. The smallest eigenvalue of this matrix is 0.
+
+    The claim is tested as 1 + lambda_min / lambda_max = 1, up to rounding. Half of the sampled problems have a zero
+    input, and the other half a repeated input.
     """
 
-    title = "The softmax tangent kernel is singular where an input is 0 or stands twice"
+    title = "The softmax tangent kernel is singular if an input is 0 or occurs twice"
     source = Source("gu2024softmax", "Theorem 4.2", note=_NOTE)
     stated = Kind.OWN
     population = SingularPoints()
     relation = Equal()
-    control = Control("the matrix has a solver's jitter of 1e-10 lambda_max", lambda one, problem: one + 1e-10)
+    control = Control(
+        "the matrix has a solver's jitter of 1e-10 lambda_max on its diagonal", lambda one, problem: one + 1e-10
+    )
     controls = _CONTROLS
-    unexplained = "inputs that are nearly equal, whose eigenvalue is nearly 0"
+    unexplained = "inputs that are nearly equal, whose smallest eigenvalue is nearly 0"
     predict = 1.0
 
     def measure(self, problem: KernelPoints, key: Key[Array, ""]) -> Array:

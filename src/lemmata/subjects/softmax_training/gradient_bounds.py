@@ -1,11 +1,11 @@
 """How large the gradient of a softmax network is.
 
-This theory controls the gradient of every unit, at initialisation and as long as no unit has moved by more than R: with
-it, how far one step goes. It assumes inputs in the unit ball and the logit bound B; it leaves unexplained the factor
-exp(3 B), which is a bound on the largest share and is the reason that the steps it allows are tiny.
+This theory bounds the gradient of every unit, at initialisation and as long as no unit has moved by more than R. The
+gradient says how far one step goes. The theory assumes inputs in the unit ball and the logit bound B. It does not
+explain the factor exp(3 B), which bounds the largest share and makes the steps that the theory allows tiny.
 
 The network is F_l(x) = m <a_l, softmax(W' x)> for outputs l = 1, ..., k, with hidden weights W of shape (d, m) and
-signs a_l; it is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.
+signs a_l. It is trained on n inputs x_i with targets Y, of shape (n, k), by descent on |F - Y|²/2.
 """
 
 import jax.numpy as jnp
@@ -17,31 +17,34 @@ from lemmata.subjects.softmax_training._softmax_training import DELTA, Training,
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "training"}
 
-_CONSTANT = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
+_CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
 
 
 class GradientBound(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> with m hidden units w_r, drawn with standard deviation sigma, and k
-    outputs with signs a_lr = ±1 learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1. While every unit is
-    within 0.01 of its initialisation, the gradient of |F - Y|²/2 by any unit is, with probability 1 - delta,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. As long as every unit is within 0.01 of its initialisation, the gradient
+    Delta w_r of |F - Y|²/2 by any unit satisfies, with probability 1 - delta,
 
         |Delta w_r| <= exp(3 B) sqrt(n k) |F - Y|_F,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    Trivially, shares S_ir = softmax(W' x_i)_r of at most 1 give 2 m in place of exp(3 B). For close inputs and equal
-    targets the factor in place of exp(3 B) is near m max S_ir.
+    For comparison, shares S_ir = softmax(W' x_i)_r of at most 1 give the trivial factor 2 m in place of exp(3 B). For
+    close inputs and equal targets, the factor that is needed in place of exp(3 B) is near m max S_ir.
     """
 
-    title = "Every unit's gradient is small"
+    title = "A unit's gradient is at most exp(3 B) sqrt(n k) |F - Y| in a softmax network"
     source = Source("gu2024softmax", "Lemma D.1")
     population = PushedUnits()
     relation = AtMost(delta=DELTA)
     control = Control(
-        "without exp(3 B)",
+        "the gradient is at most sqrt(n k) |F - Y|, without exp(3 B)",
         lambda bound, problem: bound / jnp.exp(3 * problem.bound),
-        loose="exp(3 B) bounds m times the largest share, which is 10^6 smaller: no near control",
+        loose="exp(3 B) bounds m times the largest share, which is smaller by 10^6, so no control is close to "
+        "the bound",
     )
     controls = "the gradient of every unit"
-    unexplained = "the size of B: the largest share is far below exp(2 B + 2 R) / m"
+    unexplained = "the size of B, because the largest share is far below exp(2 B + 2 R) / m"
     reading = _CONSTANT
     expected = Status.VACUOUS
 
@@ -57,24 +60,26 @@ class GradientBound(Claim[Training]):
 
 
 class StepBound(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> with m hidden units w_r, drawn with standard deviation sigma, and k
-    outputs learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1, by descent with gradients Delta w_r of
-    |F - Y|²/2. If the tangent kernel H at initialisation has a smallest eigenvalue lambda > 0, and no unit has moved by
-    0.01, then the step eta = lambda / (10 m n² k² exp(16 B)) moves no unit, with probability 1 - delta, by more than
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Descent follows the gradients Delta w_r of |F - Y|²/2. Let lambda > 0 be the
+    smallest eigenvalue of its tangent kernel H at initialisation, and let no unit have moved by 0.01. Then the step
+    eta = lambda / (10 m n² k² exp(16 B)) moves every unit, with probability 1 - delta, by at most
 
         eta |Delta w_r| <= 0.01,        B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    By Lemma D.1 eta |Delta w_r| is even at most lambda |F - Y| / (10 m (n k)^(3/2) exp(13 B)).
+    Lemma D.1 gives an even smaller bound: eta |Delta w_r| is at most lambda |F - Y| / (10 m (n k)^(3/2) exp(13 B)).
     """
 
-    title = "One step moves no unit by more than a hundredth"
+    title = "One step of descent on a softmax network moves no unit by more than 0.01"
     source = Source("gu2024softmax", "Lemma D.2")
     population = PushedUnits()
     relation = AtMost(delta=DELTA)
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are 10^37 times shorter: no near control",
+        loose="eta is so small that steps are shorter by 10^37, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of B, which makes steps far shorter than the bound"
@@ -95,19 +100,22 @@ class StepBound(Claim[Training]):
 
 
 class InitialLoss(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> with hidden units that are equal in pairs and signs a_lr = ±1 that are
-    opposite in pairs has F = 0 at initialisation. For targets Y, of shape (n, k), with rows |y_i| <= 1 that gives
+    """Let F_l(x) = m <a_l, softmax(W' x)> be a softmax network with k outputs whose hidden units are equal in pairs,
+    with signs a_lr = ±1 that are opposite in each pair. Then F = 0 at initialisation. Let Y, of shape (n, k), be
+    targets with rows |y_i| <= 1. The residual at initialisation is
 
         |F - Y|_F <= sqrt(n k).
 
-    The proof gives sqrt(n), which is attained on the sphere.
+    The proof gives sqrt(n), which is attained if every |y_i| = 1.
     """
 
-    title = "The first residual is at most the root of the number of targets"
+    title = "The residual of a softmax network at initialisation is at most sqrt(n k)"
     source = Source("gu2024softmax", "Lemma D.3")
     population = PushedUnits()
     relation = AtMost()
-    control = Control("at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1]))
+    control = Control(
+        "the residual is at most 0.99 sqrt(n)", lambda bound, problem: 0.99 * bound / jnp.sqrt(1.0 * problem.y.shape[1])
+    )
     controls = "the loss of the network before training"
     unexplained = "nothing"
     reading = "the constant that O(.) hides is 1"

@@ -1,13 +1,13 @@
 """Descent on a softmax network stays near its initialisation and contracts the loss.
 
-This theory controls training at the step eta = lambda / (10 m n² k² exp(16 B)): as long as the displacement D that the
-gradients allow is below the radius R in which the tangent kernel keeps half of its smallest eigenvalue, every step
-contracts the loss. D < R is a hypothesis that can be met: with sigma so small that B = 1, nearly orthogonal inputs
-and small targets it asks for a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². It leaves unexplained why training
-works at steps 10^8 times longer and widths 10^6 times smaller.
+This theory is about training with steps eta = lambda / (10 m n² k² exp(16 B)). D is the displacement that the
+gradients allow, and R is the radius in which the tangent kernel keeps half of its smallest eigenvalue. As long as D is
+below R, every step contracts the loss. The hypothesis D < R can be met if sigma is so small that B = 1, inputs are
+nearly orthogonal and targets are small. It then asks for a width of about 8 exp(13) (n k)^(3/2) |Y| / lambda². The
+theory does not explain why training works at steps 10^8 times longer and widths 10^6 times smaller.
 
-States at time tau are reached by coarse descent, and the steps that are judged have the size of the theory. Losses
-fall by a part in 10^9 a step, so relative decreases are compared, which are computed without cancellation.
+The tests reach states at time tau by coarse descent, and then take steps of the theory's size. Losses fall by a part
+in 10^9 per step. The tests therefore compare relative decreases, which are computed without cancellation.
 """
 
 import equinox as eqx
@@ -21,7 +21,7 @@ from lemmata.subjects.softmax_training._softmax_training import DELTA, Training,
 
 ABOUT = {"tool": "dynamical systems", "architecture": "dense network", "object": "training"}
 
-_SETTING = "the constant that Omega hides is 1, the constant C > 10 of B is 10; nd is n k"
+_SETTING = "the constant that Omega hides is taken as 1, and the constant C > 10 in B as 10; nd is n k"
 _STEPS = 8
 
 
@@ -44,7 +44,7 @@ def log_loss_ratio(training: Training, steps: int) -> Array:
 def width_asked() -> Hypothesis:
     """That the width is not what the source asks for."""
     name = "the width is above lambda^-2 n^2 k^2 exp(18 B) log^2(nk/delta)"
-    return Hypothesis.violated(name, "it is above 10^8; D < R is met by small targets, at a width of 4096")
+    return Hypothesis.violated(name, "this width is above 10^8; small targets satisfy D < R at a width of 4096")
 
 
 def within_displacement(problem: Training) -> Hypothesis:
@@ -53,29 +53,30 @@ def within_displacement(problem: Training) -> Hypothesis:
 
 
 class OneStepContracts(Claim[Training]):
-    """A softmax network F of m units, k outputs and weights of standard deviation sigma learns targets Y, of shape
-    (n, k), at n inputs in the unit ball; lambda > 0 is the smallest eigenvalue of its tangent kernel at initialisation
-    and B = max(10 sigma sqrt(log(n k / delta)), 1). If D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below
-    R = lambda / (2 n k exp(10 B)) and weights are within D of the initialisation, one step of size
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). Let D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below
+    R = lambda / (2 n k exp(10 B)), and let the weights be within D of the initialisation. Then one step of size
     eta = lambda / (10 m n² k² exp(16 B)) contracts the loss, with probability 1 - delta, by
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2) |F(tau) - Y|².
 
-    The source asks for m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)) besides. Judged for the relative
-    decrease, which is 2 m eta lambda where the residual is along the smallest eigenvector.
+    The source also asks for m = Omega(lambda^-2 n² k² exp(18 B) log²(n k / delta)). The claim is tested for the
+    relative decrease of the loss, which is 2 m eta lambda if the residual is along the smallest eigenvector.
     """
 
-    title = "Every step contracts the loss"
+    title = "Every step of descent contracts a softmax network's loss"
     source = Source("gu2024softmax", "Lemma E.2")
     population = RunsWithinRadius()
     relation = AtLeast(delta=DELTA)
     control = Control(
-        "contracts by 1 - 2.1 m eta lambda",
+        "the step contracts the loss by 1 - 2.1 m eta lambda",
         lambda decrease, problem: 4.2 * decrease,
-        loose="the step contracts by four times as much, exactly: only factors beyond 4 are refuted",
+        loose="the step contracts by exactly four times as much, so only factors beyond 4 are refuted",
     )
-    controls = "training at the step of the theory"
-    unexplained = "training at the longer steps and smaller widths that work"
+    controls = "training with the step size of the theory"
+    unexplained = "training with the longer steps and smaller widths that also work"
     reading = _SETTING
     expected = Status.OUTSIDE
     trivial = 0.0  # a short step down the gradient does not climb
@@ -91,30 +92,31 @@ class OneStepContracts(Claim[Training]):
 
 
 class WeightsStayNear(Claim[Training]):
-    """A softmax network F of m units w_r and k outputs learns targets Y, of shape (n, k), at n inputs in the unit ball;
-    lambda > 0 is the smallest eigenvalue of its tangent kernel at initialisation and B the bound on its logits. If the
-    loss has fallen by 1 - m eta lambda / 2 in every step of size eta up to tau, every unit is, with probability
-    1 - delta, within
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let every step of size eta up to time tau
+    have contracted the loss by 1 - m eta lambda / 2. Then with probability 1 - delta every unit w_r satisfies
 
-        |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda)
+        |w_r(tau + 1) - w_r(0)| <= D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda).
 
-    of its initialisation. Judged at the end of coarse training, when the loss has almost vanished and units are
-    farthest, then one step of size eta. The source sums gradients over tau = 0 to infinity.
+    The claim is tested after one more step of size eta at the end of coarse training. By then the loss has almost
+    vanished and the units are farthest. The source sums gradients over tau = 0 to infinity.
     """
 
-    title = "Weights stay near their initialisation"
+    title = "The weights of a softmax network stay within D of their initialisation"
     source = Source("gu2024softmax", "Lemma C.2", "Lemma 5.3, weights induction")
     population = RunsWithinRadius(steps=64)
     relation = AtMost(delta=DELTA)
     control = Control(
-        "at most |F(0) - Y| / (2 m)",
+        "every unit moves by at most |F(0) - Y| / (2 m)",
         lambda bound, problem: 0.5 * jnp.linalg.norm(problem.y) / problem.width,
-        loose="4 exp(3 B) is above 80, and units move by less than |F(0) - Y| / m: no near control",
+        loose="4 exp(3 B) is above 80, and units move by less than |F(0) - Y| / m, so no control is close to the bound",
     )
     controls = "how far the weights move in training"
     unexplained = "the factor exp(3 B)"
-    reading = "the constant C > 10 of B is 10; nd is n k"
-    trivial = "how far weights move grows with the number of steps, which the bound does not know"
+    reading = "the constant C > 10 in B is taken as 10; nd is n k"
+    trivial = "the distance that weights can move grows with the number of steps, which does not enter the bound"
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         before, now = jnp.linalg.norm(problem.y), jnp.linalg.norm(problem.residual)
@@ -136,15 +138,15 @@ class AbstractLossInduction(Claim[Training]):
 
     population = RunsWithinRadius(steps=0)
     relation = AtMost(delta=DELTA)
-    controls = "training at the step of the theory"
-    unexplained = "training at the longer steps and smaller widths that work"
+    controls = "training with the step size of the theory"
+    unexplained = "training with the longer steps and smaller widths that also work"
     reading = _SETTING
     expected = Status.OUTSIDE
     of_data = False  # on a table, the examination would take too long
     trivial = 0.0  # short steps down the gradient do not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
-        start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "all steps are taken here")
+        start = Hypothesis("training has not begun", problem.farthest, "<=", 0.0, "the test takes all steps itself")
         return [start, width_asked()]
 
     def measure(self, problem: Training, key: Key[Array, ""]) -> Array:
@@ -152,24 +154,26 @@ class AbstractLossInduction(Claim[Training]):
 
 
 class LossInduction(AbstractLossInduction):
-    """A softmax network F of m units learns targets Y, of shape (n, k), at n inputs in the unit ball; lambda > 0 is the
-    smallest eigenvalue of its tangent kernel at initialisation, and B bounds its logits. If no unit can move farther
-    than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)), the loss after tau + 1 steps
-    of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
+    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
+    steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 4)^(tau + 1) |F(0) - Y|².
 
-    The lemma assumes the factor 1 - m eta lambda / 2 up to tau and concludes the weaker one with 4, so that as printed
-    its conclusion is not its assumption for the next step; claim `loss_induction_closed` has the factor with which the
-    induction closes. Judged for the logarithm after 8 steps.
+    The lemma assumes the factor 1 - m eta lambda / 2 up to tau and concludes the weaker factor with 4. As printed, its
+    conclusion is therefore not the assumption that the next step needs. Claim `loss_induction_closed` has the factor
+    with which the induction closes. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss falls geometrically, as printed"
+    title = "The loss of a softmax network falls geometrically, as printed"
     source = Source("gu2024softmax", "Lemma C.3", "Lemma 5.3, loss induction")
     control = Control(
-        "contracts by 1 - 2.1 m eta lambda",
+        "every step contracts the loss by 1 - 2.1 m eta lambda",
         lambda bound, problem: 8.4 * bound,
-        loose="every step contracts by eight times as much, exactly: only factors beyond 8 are refuted",
+        loose="every step contracts by exactly eight times as much, so only factors beyond 8 are refuted",
     )
 
     def predict(self, problem: Training) -> Array:
@@ -177,23 +181,25 @@ class LossInduction(AbstractLossInduction):
 
 
 class LossInductionClosed(AbstractLossInduction):
-    """A softmax network F of m units learns targets Y, of shape (n, k), at n inputs in the unit ball; lambda > 0 is the
-    smallest eigenvalue of its tangent kernel at initialisation, and B bounds its logits. If no unit can move farther
-    than D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)), the loss after tau + 1 steps
-    of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Let no unit be able to move farther than
+    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) < R = lambda / (2 n k exp(10 B)). Then the loss after tau + 1
+    steps of size eta = lambda / (10 m n² k² exp(16 B)) is, with probability 1 - delta, at most
 
         |F(tau + 1) - Y|² <= (1 - m eta lambda / 2)^(tau + 1) |F(0) - Y|².
 
-    This follows from one step (claim `one_step_contracts`) and is the assumption of the next: the induction closes.
-    Judged for the logarithm after 8 steps.
+    This follows from one step (claim `one_step_contracts`) and is the assumption that the next step needs, so the
+    induction closes. The claim is tested for the logarithm of the loss after 8 steps.
     """
 
-    title = "The loss falls geometrically, with the factor that closes the induction"
+    title = "The loss of a softmax network falls by 1 - m eta lambda / 2 in every step"
     source = Source("gu2024softmax", "Lemma C.3", note="with the factor of its loss property")
     control = Control(
-        "contracts by 1 - 2.1 m eta lambda",
+        "every step contracts the loss by 1 - 2.1 m eta lambda",
         lambda bound, problem: 4.2 * bound,
-        loose="every step contracts by four times as much, exactly: only factors beyond 4 are refuted",
+        loose="every step contracts by exactly four times as much, so only factors beyond 4 are refuted",
     )
 
     def predict(self, problem: Training) -> Array:
@@ -201,27 +207,30 @@ class LossInductionClosed(AbstractLossInduction):
 
 
 class GradientStaysSmall(Claim[Training]):
-    """A softmax network F of m units w_r and k outputs learns targets Y, of shape (n, k), at n inputs in the unit ball
-    by steps eta = lambda / (10 m n² k² exp(16 B)) along gradients Delta w_r of |F - Y|²/2; lambda > 0 is the smallest
-    eigenvalue of its tangent kernel at initialisation, and B bounds its logits. If
-    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) is below R = lambda / (2 n k exp(10 B)) and weights are within D of
-    the initialisation at tau, the step after the next moves no unit, with probability 1 - delta, by more than
+    """Train a softmax network F with m units and k outputs on n inputs and targets in unit balls, from the symmetric
+    initialisation with weights of standard deviation sigma. Let Y, of shape (n, k), hold the targets, and let delta be
+    the failure probability. Let lambda > 0 be the smallest eigenvalue of its tangent kernel at initialisation, and let
+    B = max(10 sigma sqrt(log(n k / delta)), 1) be the bound on its logits. Descent takes steps of size
+    eta = lambda / (10 m n² k² exp(16 B)) along the gradients Delta w_r of |F - Y|²/2. Let
+    D = 4 exp(3 B) sqrt(n k) |F(0) - Y| / (m lambda) be below R = lambda / (2 n k exp(10 B)), and let the weights be
+    within D of the initialisation at tau. Then with probability 1 - delta the step from tau + 1 moves every unit by at
+    most
 
         eta |Delta w_r(tau + 1)| <= 0.01.
     """
 
-    title = "Steps stay short"
+    title = "The next step on a softmax network also moves no unit by more than 0.01"
     source = Source("gu2024softmax", "Lemma C.4", "Lemma 5.3, gradient induction")
     population = RunsWithinRadius()
     relation = AtMost(delta=DELTA)
     control = Control(
         "eta |Delta w_r| <= eta |F - Y| / 10",
         lambda bound, problem: 10 * bound * problem.step * jnp.linalg.norm(problem.residual),
-        loose="eta is so small that steps are 10^15 times shorter: no near control",
+        loose="eta is so small that steps are shorter by 10^15, so no control is close to the bound",
     )
     controls = "the length of one step"
     unexplained = "the size of exp(16 B) in eta, which makes steps far shorter than the bound"
-    reading = "the constant C > 10 of B is 10; nd is n k"
+    reading = "the constant C > 10 in B is taken as 10; nd is n k"
     expected = Status.VACUOUS
     predict = 0.01
 

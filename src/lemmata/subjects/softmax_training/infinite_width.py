@@ -1,12 +1,12 @@
-"""The softmax tangent kernel of infinite width: the limit of H, how H nears it, and when it is positive definite.
+"""The softmax tangent kernel of infinite width: the limit of H, how H approaches it, and when it is positive definite.
 
-This theory controls H at the symmetric initialisation. As m grows, H tends to the identity over outputs times
+This theory is about H at the symmetric initialisation. As m grows, H tends to the identity over outputs times
 
     K(x, y) = <x, y> exp(sigma² <x, y>),
 
-with fluctuations of size m^(-1/2) and a bias of size 1/m that is known. So lambda = lambda_min(H) of the convergence
-theorems is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The
-theory assumes units drawn in pairs; it leaves unexplained what training does to H.
+with fluctuations of size m^(-1/2) and a known bias of size 1/m. So lambda = lambda_min(H) of the convergence theorems
+is, up to m^(-1/2), the smallest eigenvalue of an n x n matrix; `definiteness` says when that is positive. The theory
+assumes units drawn in pairs. It does not explain what training does to H.
 """
 
 import jax
@@ -20,7 +20,7 @@ from lemmata.networks import SoftmaxNetwork
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "kernel"}
 
-_CONTROLS = "the tangent kernel of a softmax network that has not been trained"
+_CONTROLS = "the tangent kernel of a softmax network before training"
 _DRAWS = 1024
 _TRIPLES = PlanarTriples()
 
@@ -57,17 +57,19 @@ def _ladder(problem: KernelPoints, outputs: int, key: Key[Array, ""]) -> list[Fl
 
 
 class TangentWidth(Claim[KernelPoints]):
-    """The tangent kernel H of the two-layer softmax network m <a_l, softmax(W' x)> of width m, whose hidden weights
-    have standard deviation sigma, at the symmetric initialisation differs from its limit, <x, y> exp(sigma² <x, y>)
-    within an output and 0 between two, root mean square over pairs of points with |x| <= 1, by
+    """Let H be the tangent kernel of the two-layer softmax network m <a_l, softmax(W' x)> of width m at the symmetric
+    initialisation. Let sigma be the standard deviation of its hidden weights W. For large m, H tends to
+    <x, y> exp(sigma² <x, y>) within an output, and to 0 between two outputs. The root mean square of the difference,
+    over pairs of points with |x| <= 1, is
 
         C m^(-1/2).
 
-    Of a user's inputs the first 16 are used: through the map and with the sigma of the problem's kernel where that is a
-    softmax kernel, otherwise with sigma = 1/2 and scaled so that the longest has norm 1.
+    If you give your own data, lemmata uses the first 16 inputs. If the kernel of your problem is a softmax kernel,
+    lemmata uses its map and its sigma. Otherwise it takes sigma = 1/2 and scales the inputs so that the longest has
+    norm 1.
     """
 
-    title = "The softmax tangent kernel at finite width"
+    title = "The softmax tangent kernel approaches its limit as m^(-1/2)"
     source = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints()
@@ -77,7 +79,7 @@ class TangentWidth(Claim[KernelPoints]):
     relation = Rate(along="m", rungs=WIDTHS, margin=0.02, resolution=0.1, replicates=2)
     control = Control("the kernel converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS
-    unexplained = "the widths that long inputs need, which grow as exp(4 sigma² |x|²)"
+    unexplained = "the widths that are needed for long inputs, which grow as exp(4 sigma² |x|²)"
     trials = 128
     predict = -0.5
 
@@ -92,16 +94,16 @@ def _pairs(matrix: Float[Array, "n n"]) -> Array:
 
 
 class WidthCorrection(Claim[KernelPoints]):
-    """The mean of the tangent kernel H of an output l of a softmax network between points x and y, over initialisations
-    of width m in pairs with weights of standard deviation sigma, is
+    """Let a softmax network have m units that are initialised in pairs, with weights of standard deviation sigma. For
+    an output l and points x and y, the mean of its tangent kernel H over initialisations is
 
         E H_ll(x, y) = <x, y> exp(sigma² <x, y>) (1 + c / m) + O(1/m²),
         c = 2 (e(x, x) + e(y, y) + e(x, y) - e(x, x + y) - e(y, x + y) - 1),   e(x, y) = exp(sigma² <x, y>).
 
-    Judged at m = 32 on the pairs of three points.
+    The claim is tested at m = 32 on the pairs of three points.
     """
 
-    title = "The bias of the softmax tangent kernel at finite width"
+    title = "The mean softmax tangent kernel differs from its limit by a known term in 1/m"
     source = Source(
         "gu2024softmax", "Definition 3.6", "Definition 3.7", note="finite-width correction (not in the source)"
     )
@@ -126,25 +128,26 @@ class WidthCorrection(Claim[KernelPoints]):
 
 
 class SmallestEigenvalueWidth(Claim[KernelPoints]):
-    """The smallest eigenvalue of the tangent kernel H, of shape (nk, nk), of a softmax network with m units and k >= 2
-    outputs at n points x_i, at the symmetric initialisation with weights of standard deviation sigma, differs from that
-    of the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) by
+    """Let a softmax network have m units and k >= 2 outputs, and let x_1, ..., x_n be points in the unit ball. Let H,
+    of shape (nk, nk), be its tangent kernel at these points, at the symmetric initialisation with weights of standard
+    deviation sigma. Let the n x n matrix <x_i, x_j> exp(sigma² <x_i, x_j>) have a positive smallest eigenvalue. The
+    smallest eigenvalue of H differs from it by
 
-        C m^(-1/2):
+        C m^(-1/2).
 
-    the limit of H is k equal blocks, whose equal eigenvalues the fluctuations of H push apart.
+    The limit of H consists of k equal blocks. The fluctuations of H push their equal eigenvalues apart.
     """
 
-    title = "The smallest eigenvalue from one block of the limit"
+    title = "The smallest eigenvalue of the softmax tangent kernel converges as m^(-1/2)"
     source = Source("gu2024softmax", "Theorem 4.2", note="lambda at infinite width (not in the source)")
     stated = Kind.OWN
     population = SpherePoints(n=4, rows=8)
     # Weyl: at most |H - limit| ~ m^(-1/2). The second order, ~ 1/m over a gap of order 1, bends the slope by about
     # m^(-1/2) of itself at the smallest width, 0.06.
     relation = Rate(along="m", rungs=WIDTHS, margin=0.06, resolution=0.1, replicates=2)
-    control = Control("it converges as 1/m", lambda exponent, problem: 2 * exponent)
+    control = Control("the smallest eigenvalue converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = _CONTROLS
-    unexplained = "the constant; and with one output the difference has mean of order 1/m and random sign"
+    unexplained = "the constant; with one output, the difference has a random sign and a mean of order 1/m"
     trials = 128
     predict = -0.5
 

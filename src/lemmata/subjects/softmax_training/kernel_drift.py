@@ -1,11 +1,11 @@
 """How far training moves the tangent kernel of a softmax network: the second order of what a lemma allows.
 
-This theory controls |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
-that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal weights
-and opposite signs: to first order they move oppositely, H depends on signs only through products of two, and both the
-change of H and that of the normalisation cancel within the pair. What is left is of second order, m^(-2). The theory
-assumes targets of a size that does not grow with m; it leaves unexplained asymmetric initialisations, whose kernels
-move more.
+This theory is about |H(t) - H(0)| along descent from the symmetric initialisation. Units move by O(1/m), and a bound
+that is linear in the movement (Lemma 5.1 of gu2024softmax) gives O(1/m). But the two units of a pair have equal
+weights and opposite signs. To first order they move in opposite directions, and H depends on signs only through
+products of two. The change of H and that of the normalisation therefore cancel within the pair, and a second-order
+change m^(-2) remains. The theory assumes targets of a size that does not grow with m. It does not explain asymmetric
+initialisations, whose kernels move more.
 """
 
 import equinox as eqx
@@ -88,17 +88,17 @@ def _drifts(problem: SoftmaxData, key: Key[Array, ""]) -> Float[Array, " widths"
 
 
 class KernelDriftWidth(Claim[SoftmaxData]):
-    """The tangent kernel H of a softmax network with m hidden units, trained on n inputs of norm at most 1 from the
-    symmetric initialisation for a time that does not depend on m (100 steps of size 1/(2 m tr K), K the limit of H for
-    infinite m), has moved by
+    """Let a softmax network with m hidden units be trained on n inputs and targets of norm at most 1 from the
+    symmetric initialisation. The training time does not depend on m: it has 100 steps of size 1/(2 m tr K), where K is
+    the limit of the tangent kernel H for infinite m. At the end t of training, the tangent kernel has moved by
 
         |H(t) - H(0)|_F / |H(0)|_F = C m^(-2).
 
-    Of a user's data the first 16 rows are used, with weights of standard deviation 1/2, inputs scaled so that the
-    longest has norm 1, and targets likewise.
+    If you give your own data, lemmata uses the first 16 rows, with weights of standard deviation 1/2. It scales the
+    inputs so that the longest has norm 1, and the targets likewise.
     """
 
-    title = "The tangent kernel of a softmax network moves as m^(-2)"
+    title = "The tangent kernel of a softmax network moves by C m^(-2) in training"
     source = Source("gu2024softmax", "Lemma 5.1", note="along descent (the exponent is not in the source)")
     stated = Kind.OWN
     population = SoftmaxDataInBalls()
@@ -106,7 +106,7 @@ class KernelDriftWidth(Claim[SoftmaxData]):
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.1, resolution=0.15)
     control = Control("the kernel moves as m^(-3/2)", lambda exponent, problem: exponent + 0.5)
     controls = "how far the tangent kernel of a softmax network moves in training"
-    unexplained = "the constant, which grows with the size of the targets and with time where lambda is small"
+    unexplained = "the constant, which grows with the size of the targets, and with time if lambda is small"
     trials = 96
     predict = -2.0
 

@@ -1,9 +1,10 @@
-"""How far the tangent kernel of a softmax network moves when every hidden unit moves by at most R.
+"""How far the tangent kernel of a softmax network moves if every hidden unit moves by at most R.
 
-This theory controls H of Definition 3.6 entry by entry: its change is at most proportional to R, with a constant that
-depends on the bound B of the logits alone. It assumes inputs in the unit ball, normal weights, signs a_lr and R < 0.01.
-It leaves unexplained the constant: the source has exp(10 B); 21 exp(2 B) is proved below, and the worst moves found
-here change an entry by 2 R. Nor does it say why training would move units in the worst direction.
+This theory bounds the change of H of Definition 3.6 entry by entry. The change is at most proportional to R, with a
+constant that depends only on the bound B of the logits. The theory assumes inputs in the unit ball, normal weights,
+signs a_lr and R < 0.01. It does not explain the constant. The source has exp(10 B) and 21 exp(2 B) is proved below,
+but the worst moves found here change an entry by 2 R. It does not explain either why training would move units in the
+worst direction.
 """
 
 import jax
@@ -28,7 +29,7 @@ _RADII = tuple(0.008 / 2**k for k in reversed(range(5)))
 _WIDTHS = (64.0, 512.0, 4096.0)
 # Two outputs at least: at equal shares and balanced signs no move changes the kernel of one to first order.
 _LAYERS = RandomLayers(radius=1e-4, outputs=2)
-_LOOSE = "powers of exp(B) are at least 7.4 where 1 is enough: no near control"
+_LOOSE = "powers of exp(B) are at least 7.4, but 1 is enough, so no control is close to the bound"
 
 
 @jax.jit
@@ -53,23 +54,28 @@ def largest_change(problem: RandomUnits) -> Array:
 
 
 class EntryPerturbation(Claim[RandomUnits]):
-    """Let the units of a softmax network F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, with signs a_lr = ±1 and
-    weights w_r ~ N(0, sigma² I), r = 1, ..., m, move by at most R < 0.01. For inputs x_1, ..., x_n in the unit ball,
-    every entry of the tangent kernel H, an (n k, n k) matrix, changes by at most, with probability at least 1 - delta,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. With probability at least 1 - delta, every entry of the tangent kernel H, an (n k, n k)
+    matrix, changes by at most
 
         R exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    True for every B; the five bounds of the source's proof add up to it from B = 2.7745 on (`SumOfTerms`): by
-    `SharperEntryPerturbation`. For R near 0.01 it is vacuous for every B >= 1; the default R is 0.0001.
+    The bound is true for every B, as `SharperEntryPerturbation` shows. The five bounds of the source's proof add up to
+    it only from B = 2.7745 on (`SumOfTerms`). For R near 0.01 the bound is vacuous, no better than the trivial one,
+    for every B >= 1. The default R is therefore 0.0001.
     """
 
     title = "Moved units change an entry of the tangent kernel by at most R exp(10B)"
     source = Source("gu2024softmax", "Lemma B.2, part 1")
     population = _LAYERS
     relation = AtMost(delta=DELTA)
-    control = Control("at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE)
+    control = Control(
+        "every entry changes by at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE
+    )
     controls = "the change of an entry of the tangent kernel"
-    unexplained = "exp(10 B), where about 2 is measured and 21 exp(2 B) proved"
+    unexplained = "the factor exp(10 B), although about 2 is measured and 21 exp(2 B) is proved"
     reading = READING
     traced = False
     of_data = False
@@ -86,12 +92,15 @@ class EntryPerturbation(Claim[RandomUnits]):
 
 
 class KernelPerturbation(Claim[RandomUnits]):
-    """Let the units of a softmax network F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, with signs a_lr = ±1 and
-    weights w_r ~ N(0, sigma² I), r = 1, ..., m, move by at most R < 0.01. For inputs x_1, ..., x_n in the unit ball,
-    the tangent kernel H, an (n k, n k) matrix (the source's nd is n k), changes with probability at least 1 - delta by
-    at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. With probability at least 1 - delta, the tangent kernel H, an (n k, n k) matrix, changes
+    by at most
 
         |H(W) - H(W~)|_F <= R n k exp(10 B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
+
+    The source's nd is n k.
     """
 
     title = "Moved units change the tangent kernel by at most R n k exp(10B)"
@@ -99,12 +108,12 @@ class KernelPerturbation(Claim[RandomUnits]):
     population = _LAYERS
     relation = AtMost(delta=DELTA)
     control = Control(
-        "at most R sqrt(n k): a smaller order in the size of H, and no exponential",
+        "the kernel changes by at most R sqrt(n k), a smaller order in the size of H without exponentials",
         lambda bound, problem: problem.radius * jnp.sqrt(len(problem.x) * problem.outputs),
         loose=_LOOSE,
     )
     controls = "the change of the tangent kernel in Frobenius norm"
-    unexplained = "exp(10 B), where about 1/3 is measured: no move changes all entries at once"
+    unexplained = "the factor exp(10 B), although about 1/3 is measured; no move changes all entries at once"
     reading = READING
     traced = False
 
@@ -120,14 +129,16 @@ class KernelPerturbation(Claim[RandomUnits]):
 
 
 class SharperEntryPerturbation(Claim[RandomUnits]):
-    """Let the units of a softmax network F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, with signs a_lr = ±1 and
-    weights w_r ~ N(0, sigma² I), r = 1, ..., m, move by at most R < 0.01. For inputs x_1, ..., x_n in the unit ball,
-    every entry of the tangent kernel H, an (n k, n k) matrix, changes by at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be a softmax network of m hidden units. Its signs are
+    a_lr = ±1, and its weights are w_r ~ N(0, sigma² I), r = 1, ..., m. Let every unit move by at most R < 0.01, and
+    let W~ and W be the weights before and after the move. Let x_1, ..., x_n be inputs in the unit ball. Let delta be
+    the failure probability. Let the logits before the move be at most B in size. For
+    B = max(10 sigma sqrt(log(n k / delta)), 1) this holds with probability at least 1 - delta. Then every entry of the
+    tangent kernel H, an (n k, n k) matrix, changes by at most
 
-        21 R exp(2 B)
+        21 R exp(2 B).
 
-    as soon as the logits before the move are at most B, as they are with probability at least 1 - delta for
-    B = max(10 sigma sqrt(log(n k / delta)), 1). For B >= 1 this is below R exp(10 B), and proves Lemma 5.1.
+    For B >= 1 this is below R exp(10 B), and so it proves Lemma 5.1.
     """
 
     # Put c_r = <v_lr, S_i> = a_lr - <a_l, S_i>, |c_r| <= 2, and q_r the same of the other output at x_j. Logits move by
@@ -141,9 +152,11 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
     stated = Kind.OWN
     population = _LAYERS
     relation = AtMost(delta=DELTA)
-    control = Control("at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE)
+    control = Control(
+        "every entry changes by at most 1.8 R", lambda bound, problem: jnp.asarray(1.8 * problem.radius), loose=_LOOSE
+    )
     controls = "the change of an entry of the tangent kernel"
-    unexplained = "what is left: about 2 R is measured"
+    unexplained = "the remaining factor, since about 2 R is measured"
     reading = READING
     traced = False
     of_data = False
@@ -160,19 +173,19 @@ class SharperEntryPerturbation(Claim[RandomUnits]):
 
 
 class PerturbationLinearInRadius(Claim[RandomUnits]):
-    """Let the units of a softmax network with weights w_r ~ N(0, sigma² I), r = 1, ..., m, move by R each, in the
-    direction that changes its tangent kernel H most: |H(W) - H(W~)|_F ~ C R^1, so that Lemma 5.1 has the right order
-    in R.
+    """Let a softmax network have weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let each unit move by R, in the
+    direction that changes the tangent kernel H most. Let W~ and W be the weights before and after the move. Then
+    |H(W) - H(W~)|_F ~ C R^1, so that Lemma 5.1 has the right order in R.
     """
 
-    title = "The change of the tangent kernel is linear in R"
+    title = "The largest change of the softmax tangent kernel is linear in the move R"
     source = Source("gu2024softmax", "Lemma 5.1", note="the order in R")
     stated = Kind.OWN
     population = _LAYERS
     # The second order is at most about 4 R of the first, exp(4 R) being the factor of a product of two shares: between
     # R = 0.0005 and 0.008 it bends the slope by less than 4 * 0.0075 / log(16) = 0.011.
     relation = Rate(along="R", rungs=_RADII, margin=0.02, resolution=0.05)
-    control = Control("as R^1.1", lambda exponent, problem: 1.1 * exponent)
+    control = Control("the change grows as R^1.1", lambda exponent, problem: 1.1 * exponent)
     controls = "the order in R of the change of the tangent kernel"
     unexplained = "the constant"
     trials = 64
@@ -209,26 +222,27 @@ def _mean_changes(x: Array, sigma: Array, rho: Array, key: Key[Array, ""]) -> Ar
 
 
 class MeanPerturbationNotZero(Claim[NoisyUnits]):
-    """Noise with mean 0 in the weights changes the expected tangent kernel H of a softmax network with weights W of
-    standard deviation sigma: for independent N(0, rho² I) added to every unit, E[H(W + noise) - H(W)] at inputs x, y
-    tends, as the width m grows, to
+    """Let the weights W of a softmax network of width m have standard deviation sigma, and add independent noise
+    N(0, rho² I), with rho > 0, to every unit. Let H be its tangent kernel. For equal outputs and at inputs x, y, the
+    mean change E[H(W + noise) - H(W)] tends, as m grows, to
 
-        <x, y> ( exp((sigma² + rho²) <x, y>) - exp(sigma² <x, y>) )
+        <x, y> ( exp((sigma² + rho²) <x, y>) - exp(sigma² <x, y>) ).
 
-    (for equal outputs), which is not 0. The source only says that the expectation is not 0 in general.
+    Unless <x, y> = 0, this limit is not 0. The source only says that the expectation is not 0 in general.
     """
 
-    title = "Noise with mean 0 does not leave the expected tangent kernel as it is"
+    title = "Noise with mean 0 in the weights changes the mean softmax tangent kernel"
     source = Source("gu2024softmax", "Remark 5.2")
     population = NoisyLayers()
     # For sigma = rho = 1/2 and |x| = 1 the denominators and <a, S> make a bias of -5/m in an entry (delta method; units
     # of a pair share the lognormal moments of w): 0.0012 at the last width.
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03, relative=False)
     control = Control(
-        "the limit is three quarters of that, as if part of the noise cancelled", lambda change, problem: 0.75 * change
+        "the limit is three quarters of that, as if a part of the noise cancelled",
+        lambda change, problem: 0.75 * change,
     )
     controls = "the mean change of the kernel's diagonal under random moves of the units"
-    unexplained = "moves that depend on the weights, as those of training do"
+    unexplained = "moves that depend on the weights, such as those of training"
     trials = 64
     traced = False
 

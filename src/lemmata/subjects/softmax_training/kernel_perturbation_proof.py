@@ -1,9 +1,9 @@
 """The proof of Lemma B.2: the change of an entry of the tangent kernel as a sum of five terms.
 
-This theory controls each of the five differences that lead from H(W) to H(W~) when one factor after the other is
-replaced: exponentials, the two averages of signs, the two denominators. It assumes logits bounded by B and moves of at
-most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on; it leaves unexplained smaller B, where
-the lemma needs another proof (`SharperEntryPerturbation`).
+This theory bounds each of the five differences that lead from H(W) to H(W~) by replacing one factor after the other:
+the exponentials, the two averages of signs and the two denominators. It assumes logits bounded by B and moves of at
+most R < 0.01. The five bounds add up to at most R exp(10 B) from B = 2.7745 on. The theory does not cover smaller B,
+for which the lemma needs another proof (`SharperEntryPerturbation`).
 """
 
 from typing import ClassVar
@@ -38,7 +38,7 @@ _SCALES = Drawn(
 )
 
 
-_LOOSE = "powers of exp(B) are at least 148 where 1 is enough: no near control"
+_LOOSE = "powers of exp(B) are at least 148, but 1 is enough, so no control is close to the bound"
 
 
 @jax.jit
@@ -86,22 +86,22 @@ def printed_bounds(bound: Float[Array, ""] | float) -> Float[Array, " 5"]:
 
 
 class FiveTermsTelescope(Claim[MovedUnits]):
-    """Let the units of a softmax network of width m, with outputs F_l(x) = m <a_l, S>, S = softmax(W' x), move from W~
-    to W. The five differences B_1, ..., B_5 of (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j), with e_ri the
-    exponential of logit r at x_i, alpha_i = sum_r e_ri and c_lr = a_lr - <a_l, S_i>, that arise when the exponentials,
-    the two c and the two alpha are replaced by those at W~ one after the other, add up to the change of the tangent
-    kernel H: for every pair of outputs and of inputs
+    """Let a softmax network of width m have the outputs F_l(x) = m <a_l, S> with S = softmax(W' x), and let its units
+    move from W~ to W. Let e_ri be the exponential of logit r at x_i, and let alpha_i = sum_r e_ri and
+    c_lr = a_lr - <a_l, S_i>. In (1/m) sum_r c_lr c_l'r e_ri e_rj / (alpha_i alpha_j), replace the exponentials, the
+    two c and the two alpha by their values at W~, one after the other. This gives five differences B_1, ..., B_5. For
+    every pair of outputs and of inputs, they add up to the change of the tangent kernel H:
 
         [H(W) - H(W~)]_ij = m² <x_i, x_j> (B_1 + ... + B_5).
 
-    The source drops <x_i, x_j>, at most 1 in size, and states the inequality that follows.
+    The source drops <x_i, x_j>, which is at most 1 in size, and states the inequality that follows.
     """
 
-    title = "The change of the tangent kernel is the sum of five terms"
+    title = "The change of the softmax tangent kernel is the sum of five terms"
     source = Source("gu2024softmax", "proof of Lemma B.2, decomposition into B_1, ..., B_5")
     population = MovedLayers()
     relation = Equal(block=-1)  # differences of kernels: all entries share the rounding of the largest
-    control = Control("with the factor m in place of m²", lambda value, problem: value * problem.sign.shape[1])
+    control = Control("the factor is m in place of m²", lambda value, problem: value * problem.sign.shape[1])
     controls = "the change of the tangent kernel, entry by entry"
     unexplained = "the size of the terms"
     traced = False
@@ -135,7 +135,7 @@ class FiveTermsTelescope(Claim[MovedUnits]):
 def _share(part: float) -> Control:
     """The false bound `part` R/m², without exponentials."""
     bound = lambda bound, problem: jnp.asarray(part * problem.radius / problem.width**2)
-    return Control(f"it is at most {part:g} R/m²", bound, loose=_LOOSE)
+    return Control(f"the term is at most {part:g} R/m²", bound, loose=_LOOSE)
 
 
 class AbstractTermBound(Claim[RandomUnits]):
@@ -147,7 +147,7 @@ class AbstractTermBound(Claim[RandomUnits]):
 
     population = RandomLayers(radius=1e-4, outputs=2)
     relation = AtMost(delta=DELTA)
-    controls = "one of the five terms that make up the change of the tangent kernel"
+    controls = "one of the five terms that add up to the change of the tangent kernel"
     reading = READING
     traced = False
     of_data = False
@@ -169,110 +169,109 @@ class AbstractTermBound(Claim[RandomUnits]):
 
 
 class ExponentialTerm(AbstractTermBound):
-    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
-    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
-    change of an entry of the tangent kernel the replacement of the exponentials makes a term that is, with probability
-    at least 1 - delta, at most
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the exponentials. With probability at least 1 - delta, for all pairs of inputs and outputs, this term
+    satisfies
 
-        |B_1| <= 8 R exp(5B) / m²,
-
-    the largest over pairs of inputs and outputs.
+        |B_1| <= 8 R exp(5B) / m².
     """
 
     term = 1
-    title = "The term B_1: exponentials"
+    title = "Term B_1 of the kernel's change (exponentials) is at most 8 R exp(5B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_1")
     control = _share(1.9)
-    unexplained = "the power of exp(B): 2 R exp(2B) / m² would do"
+    unexplained = "the power of exp(B): 2 R exp(2B) / m² would be enough"
 
 
 class SecondAverageTerm(AbstractTermBound):
-    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
-    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
-    change of an entry of the tangent kernel the replacement of the average of signs <v_l'r, S_j>, v_lr = a_lr 1 - a_l,
-    makes a term that is, with probability at least 1 - delta, at most
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the average of signs <v_l'r, S_j>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for
+    all pairs of inputs and outputs, this term satisfies
 
-        |B_2| <= 8 R exp(9B) / m²,
+        |B_2| <= 8 R exp(9B) / m².
 
-    the largest over pairs of inputs and outputs. The 4 in the source's proof could be 2, as |v_lr| <= 2.
+    The 4 in the source's proof could be 2, because the entries of v_lr are at most 2 in size: |v_lr| <= 2.
     """
 
     term = 2
-    title = "The term B_2: the second average of signs"
+    title = "Term B_2 of the kernel's change (signs at x_j) is at most 8 R exp(9B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_2")
     control = _share(1e-3)
     unexplained = (
-        "its size: it is linear in R with a small factor, 0.0022 R/m² at sigma = 0.05, since <v_lr, S - S~> = "
-        "<a_l, S~ - S> does not depend on r and multiplies sum_r <v_lr, S_i> S_ir S_jr, which is 0 at equal shares"
+        "its size, which is linear in R and only 0.0022 R/m² at sigma = 0.05. The reason is that <v_lr, "
+        "S - S~> = <a_l, S~ - S> does not depend on r. It multiplies sum_r <v_lr, S_i> S_ir S_jr, which "
+        "is 0 at equal shares"
     )
 
 
 class FirstAverageTerm(AbstractTermBound):
-    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
-    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
-    change of an entry of the tangent kernel the replacement of the average of signs <v_lr, S_i>, v_lr = a_lr 1 - a_l,
-    makes a term that is, with probability at least 1 - delta, at most
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the average of signs <v_lr, S_i>, where v_lr = a_lr 1 - a_l. With probability at least 1 - delta, for all
+    pairs of inputs and outputs, this term satisfies
 
-        |B_3| <= 8 R exp(9B) / m²,
-
-    the largest over pairs of inputs and outputs.
+        |B_3| <= 8 R exp(9B) / m².
     """
 
     term = 3
-    title = "The term B_3: the first average of signs"
+    title = "Term B_3 of the kernel's change (signs at x_i) is at most 8 R exp(9B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_3")
     control = _share(1e-3)
     unexplained = SecondAverageTerm.unexplained
 
 
 class SecondDenominatorTerm(AbstractTermBound):
-    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
-    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
-    change of an entry of the tangent kernel the replacement of the denominator alpha_j = sum_r exp(<w_r, x_j>) makes a
-    term that is, with probability at least 1 - delta, at most
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the denominator alpha_j = sum_r exp(<w_r, x_j>). With probability at least 1 - delta, for all pairs of
+    inputs and outputs, this term satisfies
 
-        |B_4| <= 4 R exp(7B) / m²,
-
-    the largest over pairs of inputs and outputs.
+        |B_4| <= 4 R exp(7B) / m².
     """
 
     term = 4
-    title = "The term B_4: the second denominator"
+    title = "Term B_4 of the kernel's change (denominator at x_j) is at most 4 R exp(7B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_4")
     control = _share(0.5)
-    unexplained = "the power of exp(B): R exp(2B) / m² would do"
+    unexplained = "the power of exp(B): R exp(2B) / m² would be enough"
 
 
 class FirstDenominatorTerm(AbstractTermBound):
-    """Let the units of a softmax network move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I), r = 1, ..., m,
-    to w_r, with k outputs and n inputs in the unit ball, and let B = max(10 sigma sqrt(log(n k / delta)), 1). In the
-    change of an entry of the tangent kernel the replacement of the denominator alpha_i = sum_r exp(<w_r, x_i>) makes a
-    term that is, with probability at least 1 - delta, at most
+    """Let the units of a softmax network with k outputs move by at most R < 0.01, from weights w~_r ~ N(0, sigma² I),
+    r = 1, ..., m, to w_r. Let its n inputs lie in the unit ball, and let delta be the failure probability. Let
+    B = max(10 sigma sqrt(log(n k / delta)), 1). One term in the change of an entry of the tangent kernel comes from
+    replacing the denominator alpha_i = sum_r exp(<w_r, x_i>). With probability at least 1 - delta, for all pairs of
+    inputs and outputs, this term satisfies
 
-        |B_5| <= 4 R exp(7B) / m²,
-
-    the largest over pairs of inputs and outputs.
+        |B_5| <= 4 R exp(7B) / m².
     """
 
     term = 5
-    title = "The term B_5: the first denominator"
+    title = "Term B_5 of the kernel's change (denominator at x_i) is at most 4 R exp(7B) / m²"
     source = Source("gu2024softmax", "proof of Lemma B.2, bound on B_5")
     control = _share(0.5)
     unexplained = SecondDenominatorTerm.unexplained
 
 
 class SumOfTerms(Claim[LogitScale]):
-    """Where the units of a softmax network move by at most R, the bounds on the five terms of the change of its tangent
-    kernel H, with B the bound on logits, give |[H(W) - H(W~)]_ij| <= R exp(12 B) for every B >= 1:
+    """Let the units of a softmax network move by at most R, and let W~ and W be the weights before and after the move.
+    Let B >= 1 be the bound on its logits. The bounds on the five terms of the change of its tangent kernel H then give
+    |[H(W) - H(W~)]_ij| <= R exp(12 B), because
 
-        8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B),
+        8 exp(5B) + 16 exp(9B) + 8 exp(7B) <= exp(12 B).
 
-    the quotient of the two sides being largest at B = 1, where it is 0.86. From B = 2.7745 on exp(10 B) is enough, as
-    the source has it; its sigma = 1 makes B at least 15. The lemma itself holds from B = 1 on, by another proof
-    (`SharperEntryPerturbation`).
+    The quotient of the two sides is largest at B = 1, where it is 0.86. From B = 2.7745 on, exp(10 B) is enough, as
+    the source has it; the source's sigma = 1 makes B at least 15. The lemma itself holds from B = 1 on, by another
+    proof (`SharperEntryPerturbation`).
     """
 
-    title = "Five bounds add up to R exp(12B)"
+    title = "The five bounds on the kernel's change add up to at most R exp(12B)"
     source = Source(
         "gu2024softmax", "proof of Lemma B.2, from the five bounds to part 1", note="for every B of at least 1"
     )
@@ -282,11 +281,11 @@ class SumOfTerms(Claim[LogitScale]):
     control = Control(
         "the sum is at most exp(11 B), between the printed exponent and the corrected one",
         lambda bound, problem: jnp.exp(11 * problem.bound),
-        loose="a change of the exponent: the factor is exp(B), up to 55",
+        loose="the control changes the exponent, so it is off by the factor exp(B), up to 55",
     )
     controls = "the bound on the change of an entry of the tangent kernel, for every B >= 1"
     unexplained = "the terms themselves, which are of order R"
-    trivial = "a comparison of two sums of exponentials, which nobody bounds otherwise"
+    trivial = "this compares two sums of exponentials, for which there is no trivial bound"
 
     def predict(self, problem: LogitScale) -> Array:
         return jnp.exp(12 * problem.bound)

@@ -1,9 +1,9 @@
 """Regression with the tangent kernel of a softmax network at initialisation.
 
-This theory controls the kernel regression that a trained network is compared with: its features, its coefficients, and
-its predictions at every time of training. It assumes nothing but a positive definite kernel; it leaves unexplained how
-far a network is from this regression, which is the subject of `coupling`. Times are those of the flow
-dF/dt = -m H (F - Y); the kernel of k outputs at n points has k n rows.
+This theory is about the kernel regression that a trained network is compared with: its features, its coefficients and
+its predictions at every time of training. It assumes only a positive definite kernel. It does not explain how far a
+network is from this regression, which is the subject of `coupling`. Times are those of the flow dF/dt = -m H (F - Y).
+The kernel of k outputs at n points has k n rows.
 """
 
 from collections.abc import Sequence
@@ -145,20 +145,20 @@ class AbstractKernelRegression(Claim[Initialised]):
 
 
 class GradientDescentAsPrinted(AbstractKernelRegression):
-    """As printed: with H* the tangent kernel of a softmax network of width m at initialisation, of shape (n k, n k),
-    and K*_i its row for target y_i, the update gamma <- gamma - eta (m H* gamma - vec(Y)) is gradient descent in gamma,
-    from 0, on
+    """As printed: let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at
+    initialisation, and let K*_i be its row for target y_i. Let Y be all targets and eta the step size. The update
+    gamma <- gamma - eta (m H* gamma - vec(Y)) is gradient descent in gamma, from 0, on the loss
 
         L(gamma) = 1/2 sum_i |m K*_i gamma - y_i|².
 
-    The gradient is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
+    In fact the gradient of this loss is m H* (m H* gamma - vec(Y)). The factor m H* is missing in the printed update.
     """
 
-    title = "The update of the regression's coefficients is gradient descent on its loss, as printed"
+    title = "The update of kernel coefficients is gradient descent on their loss, as printed"
     source = Source("gu2024softmax", "Definition F.1", "(24)", "(25)")
-    control = Control("with half of the step", lambda gamma, problem: gamma / 2)
+    control = Control("the coefficients are half as large", lambda gamma, problem: gamma / 2)
     controls = "the coefficients of regression with the tangent kernel"
-    unexplained = "which parameter the printed update descends in"
+    unexplained = "the parameter in which the printed update descends"
     passage = Passage(
         "002_545c803f47cecb7a.txt",
         89339,
@@ -191,16 +191,17 @@ def _by_flow(outputs: Array, problem: Initialised) -> Array:
 
 
 class DescentInFunctionSpace(AbstractKernelRegression):
-    """With H* the tangent kernel of a softmax network of width m at initialisation on the training points, of shape (n
-    k, n k), and K*_te the one between test and training points, the update gamma <- gamma - eta (m H* gamma - vec(Y))
-    from 0 is gradient descent of the outputs F = m H* gamma,
+    """Let H*, of shape (n k, n k), be the tangent kernel of a softmax network of width m at initialisation on the
+    training points. Let K*_te be the kernel between test and training points, Y the targets and eta the step size. The
+    update gamma <- gamma - eta (m H* gamma - vec(Y)), from 0, is gradient descent of the outputs F = m H* gamma:
 
-        F <- F - eta m H* (F - vec(Y)),
+        F <- F - eta m H* (F - vec(Y)).
 
-    so that after T steps F = (I - (I - eta m H*)^T) vec(Y), and m K*_te gamma = K*_te H*^-1 F at test points.
+    After T steps, therefore, F = (I - (I - eta m H*)^T) vec(Y), and the predictions at test points are
+    m K*_te gamma = K*_te H*^-1 F.
     """
 
-    title = "The update of the regression's coefficients is gradient descent of its outputs"
+    title = "The update of kernel coefficients is gradient descent in function space"
     source = Source("gu2024softmax", "Definition F.1", "(25)", note="corrected")
     control = Control("the outputs are those of gradient flow", _by_flow)
     controls = "the outputs of regression with the tangent kernel at every step"
@@ -219,16 +220,17 @@ class DescentInFunctionSpace(AbstractKernelRegression):
 
 
 class FeatureMapAsPrinted(AbstractKernelRegression):
-    """As printed: the tangent kernel of a softmax network of width m between test and training points is
-    K*_te = phi(x_te)' phi(X) with the features of d numbers
+    """As printed: let a softmax network of width m have the shares S of its units at x, and let v_lr = a_lr 1 - a_l,
+    where the a_l are its signs. Its tangent kernel between test points x_te and training points X is
+    K*_te = phi(x_te)' phi(X) with the features of d numbers, where d is the dimension of the inputs,
 
-        phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r,
+        phi(x)_l = m^(-1/2) x sum_r <v_lr, S> m S_r.
 
-    S the shares of the m units at x and v_lr = a_lr 1 - a_l. The sum over units has to stand outside the product of two
-    features. Inside it vanishes at every W and x, for sum_r <v_lr, S> S_r = <a_l, S> - <a_l, S> sum_r S_r = 0.
+    In fact the sum over units has to stand outside the product of two features. Inside the product it vanishes at
+    every W and x, because sum_r <v_lr, S> S_r = <a_l, S> - <a_l, S> sum_r S_r = 0.
     """
 
-    title = "The tangent kernel is an inner product of summed features, as printed"
+    title = "The softmax tangent kernel is a product of summed features, as printed"
     source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi")
     control = Control("the kernel is 1 everywhere", lambda kernel, problem: jnp.ones_like(kernel))
     controls = "the tangent kernel between test and training points"
@@ -258,17 +260,18 @@ def _at_infinite_width(kernel: Array, problem: Initialised) -> Array:
 
 
 class FeatureMap(AbstractKernelRegression):
-    """The tangent kernel of a softmax network F_l(x) = m <a_l, S> with shares S = softmax(W' x), between outputs l and
-    l', test and training points, is an inner product, K*_te = phi(x_te) phi(X)', of the d m features
+    """Let F_l(x) = m <a_l, S> be a softmax network with shares S = softmax(W' x) of its m units. Let d be the
+    dimension of the inputs. Its tangent kernel between outputs l and l', test and training points, is an inner product
+    K*_te = phi(x_te) phi(X)' of the d m features
 
-        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l,
+        phi(x)_lr = m^(-1/2) x <v_lr, S> m S_r,   r = 1, ..., m,   v_lr = a_lr 1 - a_l.
 
-    the gradients of F_l(x) in the columns of W, divided by sqrt(m).
+    These features are the gradients of F_l(x) in the columns of W, divided by sqrt(m).
     """
 
-    title = "The tangent kernel is an inner product of features, one block for each unit"
+    title = "The softmax tangent kernel is an inner product of features, one block per unit"
     source = Source("gu2024softmax", "proof of Theorem F.2, definition of phi", note="corrected")
-    control = Control("it is the kernel <x, y> exp(<x, y>) of infinite width", _at_infinite_width)
+    control = Control("the kernel is that of infinite width, <x, y> exp(<x, y>)", _at_infinite_width)
     controls = "the tangent kernel between test and training points"
     unexplained = "how the features move in training"
     corrects = FeatureMapAsPrinted
@@ -286,20 +289,23 @@ def _twice_as_fast(outputs: Array, problem: Initialised) -> Array:
 
 
 class FeatureWeightsAgree(AbstractKernelRegression):
-    """With phi the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m, gradient descent
-    from 0 in the weights beta of the features, on
+    """Let phi be the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m, where X are
+    the training points and Y their targets. Run gradient descent with step size eta from 0 in the weights beta of the
+    features, on the loss
 
-        1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|²,
+        1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|².
 
-    gives beta = sqrt(m) phi(X)' gamma with gamma <- gamma - eta (m H* gamma - vec(Y)), equation (25), and the same
-    predictions as m K*_te gamma at test points, K*_te the kernel between test and training points, at every step. The
-    source prints the loss without the half; its flow is then twice as fast.
+    At every step this gives beta = sqrt(m) phi(X)' gamma, where gamma follows equation (25),
+    gamma <- gamma - eta (m H* gamma - vec(Y)). The predictions at test points are also the same as m K*_te gamma,
+    where K*_te is the kernel between test and training points.
+
+    The source prints the loss without the half. The flow of that loss is twice as fast.
     """
 
-    title = "Weights of features and coefficients of kernels are the same regression"
+    title = "Weights of features and coefficients of kernels give the same regression"
     source = Source("gu2024softmax", "proof of Theorem F.2, two regressions")
     control = Control("beta descends on the sum of squares without the half", _twice_as_fast)
-    controls = "predictions of regression with the tangent kernel in its two representations"
+    controls = "predictions of regression with the tangent kernel, in its two representations"
     unexplained = "how far a network is from this regression"
 
     def predict(self, problem: Initialised) -> Array:
@@ -322,16 +328,17 @@ def _stopped(outputs: Array, problem: Initialised) -> Array:
 
 
 class InfiniteTime(AbstractKernelRegression):
-    """Trained for ever by gamma <- gamma - eta (m H* gamma - vec(Y)), the regression with the tangent kernel H* of a
-    softmax network of width m predicts K*_te H*^-1 vec(Y) at test points, K*_te the kernel between test and training
-    points: gamma tends to m^-1 H*^-1 vec(Y).
+    """Let H* be the tangent kernel of a softmax network of width m at initialisation, K*_te the kernel between test
+    and training points, Y the targets and eta the step size. Train the regression with this kernel by
+    gamma <- gamma - eta (m H* gamma - vec(Y)) for infinitely many steps. Then gamma tends to m^-1 H*^-1 vec(Y), and
+    the prediction at test points is K*_te H*^-1 vec(Y).
     """
 
-    title = "The regression with the tangent kernel after infinite time"
+    title = "Regression with the tangent kernel tends to K*_te H*^-1 vec(Y) at test points"
     source = Source("gu2024softmax", "proof of Theorem F.2, optimal solution")
     control = Control("the time 4 / (m lambda) is as good as infinite", _stopped)
     controls = "predictions of regression with the tangent kernel after infinite time"
-    unexplained = "how long it takes: log(1/eps) / (m lambda)"
+    unexplained = "how long the training takes: log(1/eps) / (m lambda)"
 
     def predict(self, problem: Initialised) -> Array:
         return problem.cross @ jnp.linalg.solve(problem.tangent, stack(problem.y))

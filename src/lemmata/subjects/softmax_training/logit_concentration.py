@@ -1,11 +1,13 @@
 """Logits of random hidden units, and their exponentials, before and after every unit has moved by at most R.
 
-This theory controls every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and a moved one by
-B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It leaves unexplained the width: the largest of
-n m logits is near sigma sqrt(2 log(n m)), while B does not know m. With C = 10 no width that could be built reaches it,
-at the price of exponentials of B that are astronomical for sigma = 1 (B is 23 for 8 inputs and 3 outputs); the default
-sigma is 0.05, B = 1.17. Moves are tried at random and where each bound is tightest. The source's probability
-is 1 - delta/poly(n k), its polynomial unnamed; each part is judged here at 1 - delta, which is weaker.
+This theory bounds every logit <w_r, x_i> by B = max(C sigma sqrt(log(n k / delta)), 1), C = 10, and a moved logit by
+B + R. It assumes inputs in the unit ball, normal weights and R < 0.01. It does not explain the width: the largest of
+n m logits is near sigma sqrt(2 log(n m)), while B does not depend on m. With C = 10, no width that could be built
+reaches B. The price is that exponentials of B are astronomical for sigma = 1, as B is 23 for 8 inputs and 3 outputs.
+The default sigma is therefore 0.05, with B = 1.17.
+
+The tests try moves at random, and moves for which each bound is tightest. The source's probability is
+1 - delta/poly(n k), with a polynomial that it does not name. Each part is tested here at 1 - delta, which is weaker.
 """
 
 import math
@@ -21,22 +23,29 @@ from ._units import AbstractPart, exponential_change, part
 
 ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "inequality"}
 
-_SPARE = "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1: no near control"
+_SPARE = (
+    "C = 10 leaves a factor 6 between the largest logit and B, and B is at least 1, so no control is close to the bound"
+)
 
 
 class LogitBound(AbstractPart):
-    """For m units with independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and inputs x_1, ..., x_n in the unit
-    ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, every input and every unit satisfy
 
-        |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+        |<w_r, x_i>| <= B,   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    The source has no bound on the width m here. One is needed, and is a hypothesis: with C = 10 a union bound allows
-    2 n m <= (n k / delta)^49.
+    The source does not bound the width m here. Such a bound is needed, and it is a hypothesis of this claim. With the
+    constant C = 10 in B, a union bound allows 2 n m <= (n k / delta)^49.
     """
 
     title = "Logits of random units are at most B"
     source = part(1)
-    control = Control("C = 1: |<w_r, x_i>| <= B/10", lambda bound, problem: bound / CONSTANT, loose=_SPARE)
+    control = Control(
+        "the logits are at most B/10, with C = 1: |<w_r, x_i>| <= B/10",
+        lambda bound, problem: bound / CONSTANT,
+        loose=_SPARE,
+    )
     controls = "the largest logit"
     of_data = True
 
@@ -49,24 +58,26 @@ class LogitBound(AbstractPart):
 
 
 class LogitBoundWithWidth(AbstractPart):
-    """For m units with independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and inputs x_1, ..., x_n in the unit
-    ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let x_1, ..., x_n be inputs in the
+    unit ball. Let delta be the failure probability. With probability at least 1 - delta, every input and every unit
+    satisfy
 
         |<w_r, x_i>| <= sigma sqrt(2 log(2 n m / delta)).
 
-    The union bound over n m normal variables. It knows the width, needs no bound on it, and does not know the number of
-    outputs; it may stand for the B of Lemma B.1 in the lemmas that follow, which use B through parts 1 and 4 alone.
+    This is the union bound over n m normal variables. It depends on the width m and does not restrict it. It does not
+    depend on the number of outputs. It can replace the B of Lemma B.1 in the lemmas that follow, which use B only
+    through parts 1 and 4.
     """
 
     title = "Logits of random units are at most sigma sqrt(2 log(2nm/delta))"
     source = Source("gu2024softmax", "Definition 4.1", note="with the width in it")
     stated = Kind.OWN
     control = Control(
-        "at most sigma sqrt(2 log m)",
+        "the logits are at most sigma sqrt(2 log m)",
         lambda bound, problem: jnp.asarray(problem.sigma * math.sqrt(2 * math.log(problem.width))),
     )
     controls = "the largest logit"
-    unexplained = "that logits of one unit at several inputs depend on each other"
+    unexplained = "the dependence between the logits of one unit at several inputs"
     reading = ""
     trials = 384  # a few in a hundred fail, where a tenth may
 
@@ -80,16 +91,17 @@ class LogitBoundWithWidth(AbstractPart):
 
 
 class MovedLogitBound(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, every input and every unit satisfy
 
-        |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+        |<v_r, x_i>| <= B + R,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "Logits of moved units are at most B + R"
     source = part(2)
     control = Control(
-        "C = 1: B/10 + R",
+        "the bound holds with C = 1: B/10 + R",
         lambda bound, problem: (bound - problem.radius) / CONSTANT + problem.radius,
         loose=_SPARE,
     )
@@ -104,21 +116,21 @@ class MovedLogitBound(AbstractPart):
 
 
 class PairLogitChange(AbstractPart):
-    """Let m units w_r, r = 1, ..., m, move to v_r with |v_r - w_r| <= R. For inputs x_1, ..., x_n in the unit ball, for
-    all pairs of inputs and all units,
+    """Let m units w_r, r = 1, ..., m, move to v_r with |v_r - w_r| <= R. Let x_1, ..., x_n be inputs in the unit ball.
+    All pairs of inputs and all units satisfy
 
-        |<w_r - v_r, x_i + x_j>| <= 2 R;
+        |<w_r - v_r, x_i + x_j>| <= 2 R.
 
-    attained for i = j, |x_i| = 1 and a unit that moves along x_i.
+    The bound is attained for i = j, |x_i| = 1 and a unit that moves along x_i.
     """
 
     title = "Moved units change sums of two logits by at most 2R"
     source = part(3)
-    control = Control("at most 1.98 R", lambda bound, problem: 0.99 * bound)
+    control = Control("the change is at most 1.98 R", lambda bound, problem: 0.99 * bound)
     controls = "the change of a sum of two logits"
     unexplained = "nothing: the bound is attained"
     reading = ""
-    trivial = "it is the inequality of Cauchy and Schwarz itself, and attained"
+    trivial = "the bound is the Cauchy-Schwarz inequality itself, and it is attained"
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.asarray(2 * problem.radius)
@@ -130,17 +142,18 @@ class PairLogitChange(AbstractPart):
 
 
 class ExponentialBounds(AbstractPart):
-    """For m units with independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and inputs x_1, ..., x_n in the unit
-    ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, every input and every unit satisfy
 
-        exp(-B) <= exp(<w_r, x_i>) <= exp(B),   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+        exp(-B) <= exp(<w_r, x_i>) <= exp(B),   B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    Measured are the largest exponential and the inverse of the smallest, both at most exp(B).
+    lemmata measures the largest exponential and the inverse of the smallest. Both are at most exp(B).
     """
 
     title = "Exponentials of logits lie between exp(-B) and exp(B)"
     source = part(4)
-    control = Control("C = 1: exp(B/10)", lambda bound, problem: bound ** (1 / CONSTANT))
+    control = Control("the bound holds with C = 1: exp(B/10)", lambda bound, problem: bound ** (1 / CONSTANT))
     controls = "the largest and the smallest exponential"
 
     def predict(self, problem: RandomUnits) -> Array:
@@ -153,19 +166,20 @@ class ExponentialBounds(AbstractPart):
 
 
 class MovedExponentialBounds(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). With probability at least 1 - delta, every input and every unit
+    satisfy
 
-        exp(-B - R) <= exp(<v_r, x_i>) <= exp(B + R),
+        exp(-B - R) <= exp(<v_r, x_i>) <= exp(B + R).
 
-    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs. Measured are the largest exponential and
-    the inverse of the smallest.
+    lemmata measures the largest exponential and the inverse of the smallest.
     """
 
     title = "Exponentials of moved logits lie between exp(-B-R) and exp(B+R)"
     source = part(5)
     control = Control(
-        "C = 1: exp(B/10 + R)",
+        "the bound holds with C = 1: exp(B/10 + R)",
         lambda bound, problem: jnp.exp(problem.bound / CONSTANT + problem.radius) * jnp.ones(2),
     )
     controls = "the largest and the smallest exponential after the units have moved"
@@ -180,21 +194,21 @@ class MovedExponentialBounds(AbstractPart):
 
 
 class PairExponentialChange(AbstractPart):
-    """Let m units w_r, r = 1, ..., m, move to v_r with |v_r - w_r| <= R < 0.01. For inputs x_1, ..., x_n in the unit
-    ball, for all pairs of inputs and all units,
+    """Let m units w_r, r = 1, ..., m, move to v_r with |v_r - w_r| <= R < 0.01. Let x_1, ..., x_n be inputs in the
+    unit ball. All pairs of inputs and all units satisfy
 
         |exp(<w_r - v_r, x_i + x_j>) - 1| <= 4 R.
 
-    The best constant beside R is (exp(2R) - 1)/R = 2 + 2R + ..., at most 2.0202.
+    The best constant in front of R is (exp(2R) - 1)/R = 2 + 2R + ..., which is at most 2.0202.
     """
 
     title = "Moved units change products of two exponentials by a factor within 4R of 1"
     source = part(6)
-    control = Control("at most 2 R", lambda bound, problem: bound / 2)
+    control = Control("the change is at most 2 R", lambda bound, problem: bound / 2)
     controls = "the factor by which a product of two exponentials changes"
-    unexplained = "the factor 2 that Fact A.6 spends"
+    unexplained = "the factor 2 that Fact A.6 loses"
     reading = ""
-    trivial = "it is the inequality of Cauchy and Schwarz, put into an exponential"
+    trivial = "the bound is the Cauchy-Schwarz inequality, put into an exponential"
 
     def predict(self, problem: RandomUnits) -> Array:
         return jnp.asarray(4 * problem.radius)
@@ -206,18 +220,17 @@ class PairExponentialChange(AbstractPart):
 
 
 class ExponentialChange(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, with probability at least 1 - delta, for all inputs and units,
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, every input and every unit satisfy
 
-        |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1),
-
-    k the number of outputs.
+        |exp(<w_r, x_i>) - exp(<v_r, x_i>)| <= R exp(B + R),   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "Moved units change exponentials by at most R exp(B+R)"
     source = part(7)
     control = Control(
-        "C = 1: R exp(B/10 + R)",
+        "the bound holds with C = 1: R exp(B/10 + R)",
         lambda bound, problem: problem.radius * jnp.exp(problem.bound / CONSTANT + problem.radius),
     )
     controls = "the change of an exponential"

@@ -1,9 +1,8 @@
-"""One step of descent on a softmax network, taken apart.
+"""One step of descent on a softmax network as a sum of terms.
 
-This theory controls the change of the loss in one step, exactly: four terms, of which two are of first order in the
-step and add up to -2 m eta v' H v, v = vec(F - Y), whatever the weights are. It assumes nothing but a step; it leaves
-unexplained how large the terms are, which is the subject of
-`loss_progress` and `loss_remainders`.
+This theory gives the exact change of the loss in one step. It has four terms, of which two are of first order in the
+step. For all weights, these two add up to -2 m eta v' H v, where v = vec(F - Y). The theory assumes only that a step
+is taken. It does not explain how large the terms are, which is the subject of `loss_progress` and `loss_remainders`.
 """
 
 import equinox as eqx
@@ -87,32 +86,33 @@ def quadratic_form(training: Training) -> Float[Array, ""]:
 
 
 class LossDecomposition(Claim[Descent]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> with m hidden units w_r and k outputs with signs a_lr = ±1 learns
-    targets Y, of shape (n, k), at inputs x_i. In a step W(tau + 1) = W(tau) - eta Delta W along the gradient of
-    |F - Y|²/2 the loss changes by four terms,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Let the network learn
+    targets Y, of shape (n, k), at inputs x_i. Take a step W(tau + 1) = W(tau) - eta Delta W along the gradient Delta W
+    of |F - Y|²/2, and let it move no unit by more than 0.01. The loss then changes by four terms:
 
-        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3,
+        |F(tau + 1) - Y|² = |F(tau) - Y|² + C_0 + C_1 + C_2 + C_3.
 
-    with C_j = 2 <F(tau) - Y, v_j> for j < 3 and C_3 = |F(tau + 1) - F(tau)|²; alpha_i = sum_r exp(<w_r, x_i>), shares
-    S_ir = exp(<w_r, x_i>) / alpha_i, u_ir = -eta <Delta w_r, x_i>:
+    Here C_j = 2 <F(tau) - Y, v_j> for j < 3, and C_3 = |F(tau + 1) - F(tau)|². Let alpha_i = sum_r exp(<w_r, x_i>),
+    let S_ir = exp(<w_r, x_i>) / alpha_i be the shares, and let u_ir = -eta <Delta w_r, x_i>. Then
 
         v_0 = m sum_r a_lr (alpha_i(tau + 1)^-1 - alpha_i(tau)^-1) exp(<w_r(tau + 1), x_i>),
         v_1 = m sum_r a_lr S_ir u_ir,        v_2 = m sum_r a_lr S_ir theta_ir u_ir²,
 
-    theta = (exp(u) - 1 - u) / u², between 0.498 and 0.502 for |u| <= 0.01.
+    where theta = (exp(u) - 1 - u) / u² is between 0.498 and 0.502 for |u| <= 0.01.
     """
 
-    title = "The change of the loss in four terms"
+    title = "One descent step changes a softmax network's loss by four terms"
     source = Source("gu2024softmax", "Lemma E.1")
     population = Descents()
     relation = Equal()
     control = Control(
-        "C_3 is missing",
+        "the term C_3 is missing",
         lambda slope, problem: slope - terms(problem.training, problem.step).change[3] / problem.step,
     )
     controls = "the change of the loss in one step of descent"
     unexplained = "the size of the terms"
-    reading = "the source's Theta(1) is theta"
+    reading = "the source's Theta(1) is read as theta"
 
     def predict(self, problem: Descent) -> Array:
         """The sum of the four terms, over eta."""
@@ -138,7 +138,7 @@ class AbstractNormaliserSlope(Claim[Descent]):
     population = Descents()
     relation = Equal(block=-1)  # sums of m terms of either sign, one for each output, have errors of one size
     controls = "the part of a step that goes through the denominator of the softmax"
-    unexplained = "its size"
+    unexplained = "the size of this part"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
         """The derivative of v_0 as Lemma E.1 defines it, automatically."""
@@ -166,19 +166,20 @@ def _normaliser_slope(training: Training) -> Float[Array, "n k"]:
 
 
 class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
-    """As printed: a step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units,
-    through the denominator alpha_i = sum_r exp(<w_r, x_i>) of its shares S_ir, by v_0 (Lemma E.1), to first order
+    """As printed: let a softmax network have m units, signs a_lr and outputs F_l(x_i). Let its shares S_ir have the
+    denominator alpha_i = sum_r exp(<w_r, x_i>). A step of size eta along the gradient Delta W changes the outputs
+    through this denominator by v_0 (Lemma E.1). To first order in eta, v_0 is
 
-        m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq,
+        m sum_r a_lr S_ir sum_q (-eta <Delta w_q, x_i>) S_iq.
 
-    a_lr the signs, because 1/alpha' - 1/alpha is taken for (alpha' - alpha) / (alpha alpha'), although the line above
-    it says 1/a - 1/b = (b - a) / (a b). Nothing that follows needs the sign. Judged after division by eta, as eta goes
-    to 0.
+    In fact the sign is wrong. The proof takes 1/alpha' - 1/alpha for (alpha' - alpha) / (alpha alpha'), although the
+    line above it says 1/a - 1/b = (b - a) / (a b). Nothing that follows needs the sign. The claim is tested after
+    division by eta, as eta goes to 0.
     """
 
-    title = "The normaliser's part of a step, as printed"
+    title = "The denominator's part of a descent step has a negative sign, as printed"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, as printed")
-    control = Control("twice as large", lambda slope, problem: 2 * slope)
+    control = Control("v_0 is twice as large", lambda slope, problem: 2 * slope)
     passage = Passage(
         "002_545c803f47cecb7a.txt",
         70608,
@@ -195,17 +196,18 @@ class NormaliserSlopeAsPrinted(AbstractNormaliserSlope):
 
 
 class NormaliserSlope(AbstractNormaliserSlope):
-    """A step of size eta along the gradient Delta W changes the outputs F_l(x_i) of the network of m units, through the
-    denominator of its shares S_i, by v_0 (Lemma E.1), which is to first order in eta
+    """Let a softmax network have m units, signs a_lr, shares S_i and outputs F_l(x_i). A step of size eta along the
+    gradient Delta W changes the outputs through the denominator of the shares by v_0 (Lemma E.1). To first order in
+    eta, v_0 is
 
-        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>,
+        +eta m sum_r a_lr S_ir sum_q <Delta w_q, x_i> S_iq = eta F_l(x_i) <S_i, Delta W' x_i>.
 
-    a_lr the signs. Judged after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
+    The claim is tested after division by eta, as eta goes to 0. The bound on |C_0| does not depend on the sign.
     """
 
-    title = "The normaliser's part of a step"
+    title = "The denominator's part of a descent step is eta F_l(x_i) <S_i, Delta W' x_i>"
     source = Source("gu2024softmax", "(14)", note="proof of Lemma E.3, with the sign corrected")
-    control = Control("larger by a thousandth", lambda slope, problem: 1.001 * slope)
+    control = Control("v_0 is larger by a thousandth", lambda slope, problem: 1.001 * slope)
     corrects = NormaliserSlopeAsPrinted
 
     def predict(self, problem: Descent) -> Array:
@@ -213,21 +215,22 @@ class NormaliserSlope(AbstractNormaliserSlope):
 
 
 class NormaliserSplit(Claim[Descent]):
-    """In a step of size eta along the gradient Delta W, the first-order term of v_0 (Lemma E.1), the change of the
-    outputs F_l(x_i) of m units through the denominator of their shares S, is m² (Q_1 + Q_2), with the pairs r = q in
-    Q_1 and the others in Q_2:
+    """Let a softmax network have m units, signs a_lr, shares S and outputs F_l(x_i). Take a step of size eta along the
+    gradient Delta W, and let u = -eta Delta W' x. Let v_0 (Lemma E.1) be the change of the outputs through the
+    denominator of the shares. Its first-order term is m² (Q_1 + Q_2), where Q_1 collects the pairs r = q and Q_2 the
+    other pairs:
 
-        Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1),
+        Q_1 = (1/m) sum_r a_lr u_ir S_ir S_ir(tau + 1),    Q_2 = (1/m) sum_r a_lr sum_{q != r} u_iq S_iq S_ir(tau + 1).
 
-    u = -eta Delta W' x and a_lr the signs. With Claim 3.4, the gradient of every unit as a sum over residuals, put in
-    for Delta w_r, the factor m of the gradient cancels the 1/m. Judged after division by eta.
+    Claim 3.4 writes the gradient of every unit as a sum over residuals. If this sum is put in for Delta w_r, the
+    factor m of the gradient cancels the 1/m. The claim is tested after division by eta.
     """
 
-    title = "The normaliser's part as a sum over pairs of units"
+    title = "The denominator's part of a descent step is a sum over pairs of units"
     source = Source("gu2024softmax", "(15)", note="proof of Lemma E.3")
     population = Descents()
     relation = Equal(block=-1)  # as above
-    control = Control("m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)
+    control = Control("the first-order term is m (Q_1 + Q_2)", lambda slope, problem: slope / problem.training.width)
     controls = "the change of the loss in one step of descent"
     unexplained = "the size of the terms"
 

@@ -1,9 +1,10 @@
 """The term of a step that makes progress.
 
-This theory controls C_1, the part of a step's change of the loss in which the numerator of the softmax moves, by the
-tangent kernel H at the current weights, and H by its smallest eigenvalue at initialisation. The source needs random
-signs and a width above lambda^-2 for C_1 and for C_0; the two sum to -2 m eta v' H v, v = vec(F - Y), at every width.
-It leaves unexplained the radius R in which H keeps half of lambda: H moves far less.
+This theory is about C_1, the part of a step's change of the loss in which the numerator of the softmax moves. It
+bounds C_1 by the tangent kernel H at the current weights, and H by its smallest eigenvalue at initialisation. The
+source needs random signs and a width above lambda^-2 for C_1 and for C_0. Their sum is -2 m eta v' H v,
+v = vec(F - Y), at every width. The theory does not explain the radius R in which H keeps half of lambda, because H
+moves far less.
 """
 
 import jax
@@ -31,8 +32,8 @@ class AbstractProgressIdentity(Claim[Descent]):
 
     population = Descents()
     relation = Equal()
-    controls = "the term of a step that makes progress"
-    unexplained = "how H differs from its value at initialisation"
+    controls = "the term of a descent step that makes progress"
+    unexplained = "how the tangent kernel H differs from its value at initialisation"
 
     def measure(self, problem: Descent, key: Key[Array, ""]) -> Array:
         """Twice <F - Y, derivative of m <a_l, exp(W' x)> / alpha at fixed alpha>, automatically."""
@@ -55,22 +56,23 @@ def rounding(problem: Descent) -> Array:
 
 
 class ProgressSplit(AbstractProgressIdentity):
-    """A step of size eta along the gradient Delta W of |F - Y|²/2, for a network F_l(x_i) = m <a_l, S_i> with shares
-    S_i = softmax(W' x_i) of m units, signs a_l and targets Y, changes outputs to first order by
-    v_1 = m sum_r a_lr S_ir u_ir, u = -eta Delta W' x. With a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i> in front of every
-    unit, v_1 = m² (Q_1 + Q_2), of which Q_1 makes
+    """Let F_l(x_i) = m <a_l, S_i> be a softmax network with shares S_i = softmax(W' x_i) of m units, signs a_l and
+    targets Y. Let H be its tangent kernel, the Gram matrix of its gradients divided by m. A step of size eta along the
+    gradient Delta W of |F - Y|²/2 changes the outputs, to first order through the numerators of the softmax, by
+    v_1 = m sum_r a_lr S_ir u_ir with u = -eta Delta W' x. Put a_lr = <a_lr 1 - a_l, S_i> + <a_l, S_i> in front of
+    every unit. Then v_1 = m² (Q_1 + Q_2), where
 
-        <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y),
+        <F - Y, Q_1> = -(eta / m) v' H v,   v = vec(F - Y).
 
-    H the tangent kernel over m, so that C_1 = 2 <F - Y, v_1> = -2 m eta v' H v + 2 m² <F - Y, Q_2>, with
-    m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>. Judged for C_1 / eta. The second part is -C_0 to first order (claim
-    `first_order_terms`).
+    So C_1 = 2 <F - Y, v_1> = -2 m eta v' H v + 2 m² <F - Y, Q_2>, with m² Q_2 = -eta F_l(x_i) <S_i, Delta W' x_i>. To
+    first order, the second part is -C_0 (claim `first_order_terms`). The claim is tested for C_1 / eta.
     """
 
-    title = "The progress of a step in two parts"
+    title = "The progress of a descent step has a kernel part and a denominator part"
     source = Source("gu2024softmax", "(16)", "(17)", note="proof of Lemma E.4")
     control = Control(
-        "Q_2 is missing", lambda slope, problem: -2 * problem.training.width * quadratic_form(problem.training)
+        "the part with Q_2 is missing",
+        lambda slope, problem: -2 * problem.training.width * quadratic_form(problem.training),
     )
 
     def predict(self, problem: Descent) -> Array:
@@ -88,19 +90,21 @@ def at_the_start(problem: Descent) -> Hypothesis:
 
 
 class ProgressEquality(AbstractProgressIdentity):
-    """In the first step, of size eta, from the initialisation of a network F of m units (F = 0) towards targets Y, the
-    term C_1 of Lemma E.1, the change of |F - Y|² to first order through the numerators of the softmax, is
+    """Let F be a softmax network of m units at its initialisation, where F = 0. Take the first step, of size eta,
+    towards targets Y. Let H be the tangent kernel, the Gram matrix of the gradients divided by m. Let C_1 (Lemma E.1)
+    be the change of |F - Y|² to first order through the numerators of the softmax. It is
 
-        C_1 = -2 m eta v' H v,   v = vec(F - Y),   H the tangent kernel over m,
+        C_1 = -2 m eta v' H v,   v = vec(F - Y).
 
-    exactly, at every width. Claim E.5 calls C_1 the half of it; its conclusion holds for both.
+    This is exact at every width. Claim E.5 uses the name C_1 for half of it; the conclusion of Claim E.5 holds for
+    both.
     """
 
-    title = "The progress of the first step"
+    title = "The first descent step on a softmax network makes progress of 2 m eta v' H v"
     source = Source("gu2024softmax", "Claim E.5", note="its C_1, with the factor of Lemma E.1")
     stated = Kind.REPAIR
     population = Descents(steps=0)
-    control = Control("smaller by a thousandth", lambda slope, problem: 0.999 * slope)
+    control = Control("C_1 is smaller by a thousandth", lambda slope, problem: 0.999 * slope)
 
     def hypotheses(self, problem: Descent) -> list[Hypothesis]:
         return [at_the_start(problem)]
@@ -116,25 +120,26 @@ def _slope_of_progress(slope: Array, problem: Descent) -> Array:
 
 
 class FirstOrderTerms(Claim[Descent]):
-    """The loss |F - Y|² of a softmax network F of m units with targets Y changes in a step of size eta by terms C_0 to
-    C_3 (Lemma E.1), of which C_0 (the denominator) and C_1 (the numerators) are of first order. They add up, at every
-    width and all weights, to
+    """Let F be a softmax network of m units with targets Y. Let H be its tangent kernel, the Gram matrix of its
+    gradients divided by m. A step of size eta changes its loss |F - Y|² by terms C_0 to C_3 (Lemma E.1). Of these
+    terms, C_0 (the denominator) and C_1 (the numerators) are of first order. At every width and all weights, their
+    slopes at eta = 0 add up to
 
-        d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y),   H the tangent kernel over m,
+        d/d eta (C_0 + C_1) = -2 m v' H v,   v = vec(F - Y).
 
-    at eta = 0: the second part of C_1 is -C_0. A lower bound on progress needs no concentration, and none of the
-    widths that Lemmas E.3 and E.4 ask for: they bound two parts, by chance, that cancel.
+    The second part of C_1 is therefore -C_0. A lower bound on the progress needs no concentration and none of the
+    widths that Lemmas E.3 and E.4 ask for. These lemmas bound, with high probability, two parts that cancel.
     """
 
-    title = "The terms of first order cancel up to the tangent kernel"
+    title = "The first-order terms of a step add up to the tangent kernel's quadratic form"
     source = Source("gu2024softmax", "Lemma E.3", "Lemma E.4", note="whose parts cancel (not stated there)")
     stated = Kind.OWN
     population = Descents()
     relation = Equal()
     controls = "the terms of a step that are of first order"
-    unexplained = "how H differs from its value at initialisation"
+    unexplained = "how the tangent kernel H differs from its value at initialisation"
 
-    control = Control("C_0 is nothing: C_1 alone has this slope", _slope_of_progress)
+    control = Control("C_0 is zero, so that C_1 alone has this slope", _slope_of_progress)
 
     def predict(self, problem: Descent) -> Array:
         return -2 * problem.training.width * quadratic_form(problem.training)
@@ -156,31 +161,36 @@ def progress(problem: Training) -> Array:
 
 
 class Progress(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> of m units and k outputs, with weights drawn with standard deviation
-    sigma, learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1. C_1 (Lemma E.1) is the part of the change of
-    |F - Y|² in a step that is of first order in the numerators of the softmax. At the step
-    eta = lambda / (10 m n² k² exp(16 B)), with B = max(10 sigma sqrt(log(n k / delta)), 1) and lambda > 0 the smallest
-    eigenvalue of the tangent kernel H at initialisation, it is, with probability 1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in
+    this step that is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
 
         C_1 <= -1.6 m eta v' H(tau) v,   v = vec(F(tau) - Y),
 
-    if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The widths here are those that can be built.
+    if m = Omega(lambda^-2 n² k exp(12 B) log²(n k / delta)). The test uses smaller widths, which can be built.
     """
 
-    title = "A step makes progress"
+    title = "A descent step on a softmax network makes progress of 1.6 m eta v' H v or more"
     source = Source("gu2024softmax", "Lemma E.4")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03)
     relation = AtMost(delta=DELTA)
     control = Control("C_1 <= -2.1 m eta v' H v", lambda bound, problem: bound * 2.1 / 1.6)
-    controls = "the term of a step that makes progress"
-    unexplained = "the width that the source asks for: the bound holds from a few units on"
-    reading = "the constant that Omega hides is 1, the constant C > 10 of B is 10"
+    controls = "the term of a descent step that makes progress"
+    unexplained = "the width that the source asks for, since the bound holds from a few units on"
+    reading = "the constant that Omega hides is taken as 1, and the constant C > 10 in B as 10"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(12 B) log^2(nk/delta)"
-        return [short_step(problem), Hypothesis.violated(name, "it is above 10^6; does it take so many units?")]
+        return [
+            short_step(problem),
+            Hypothesis.violated(name, "this width is above 10^6; the test uses far fewer units"),
+        ]
 
     def predict(self, problem: Training) -> Array:
         return -1.6 * problem.width * problem.step * quadratic_form(problem)
@@ -190,27 +200,33 @@ class Progress(Claim[Training]):
 
 
 class ProgressBySmallestEigenvalue(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> of m units learns targets Y, of shape (n, k), at n inputs by descent
-    with steps of size eta = lambda / (10 m n² k² exp(16 B)), lambda > 0 the smallest eigenvalue of its tangent kernel
-    at initialisation and B the bound on its logits. While the kernel H(tau) keeps half of lambda, the part C_1 of the
-    change of |F - Y|² in a step (Lemma E.1: of first order in the numerators of the softmax) is, with probability
-    1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let H(tau) be the tangent kernel at W(tau), and let its smallest
+    eigenvalue be at least half of lambda. Let C_1 (Lemma E.1) be the part of the change of |F - Y|² in this step that
+    is of first order in the numerators of the softmax. With probability 1 - delta, it satisfies
 
         C_1 <= -m eta lambda |F(tau) - Y|² / 2.
 
-    The claim defines C_1 anew, as -m eta v' H v, v = vec(F - Y); the C_1 of Lemma E.1 is about twice that, and the
-    conclusion has room for it. Units have moved so that the smallest eigenvalue fell, and
-    F - Y lies along its eigenvector.
+    Claim E.5 defines C_1 anew, as -m eta v' H v, where v = vec(F - Y). The C_1 of Lemma E.1 is about twice that, and
+    the conclusion has room for it. In the test the units have moved so that the smallest eigenvalue fell, and F - Y
+    lies along its eigenvector.
     """
 
-    title = "A step makes progress in every direction"
+    title = "A descent step makes progress of at least m eta lambda |F - Y|² / 2"
     source = Source("gu2024softmax", "Claim E.5", note="bound on C_1")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=along_smallest_eigenvector)
     relation = AtMost(delta=DELTA)
-    control = Control("C_1 <= -1.9 m eta lambda |F - Y|²", lambda bound, problem: 3.8 * bound)
-    controls = "the term of a step that makes progress"
-    unexplained = "the factor 4: C_1 has twice the size, and the smallest eigenvalue stays near lambda"
-    reading = "C_1 is that of Lemma E.1, not of the claim's own condition"
+    control = Control(
+        "C_1 <= -1.9 m eta lambda |F - Y|²",
+        lambda bound, problem: 3.8 * bound,
+    )
+    controls = "the term of a descent step that makes progress"
+    unexplained = "a factor of 4: C_1 has twice the size, and the smallest eigenvalue stays near lambda"
+    reading = "C_1 is that of Lemma E.1, not the one that Claim E.5 defines"
     expected = Status.OUTSIDE
     trivial = 0.0  # a step down the gradient does not climb
 
@@ -232,23 +248,24 @@ class ProgressBySmallestEigenvalue(Claim[Training]):
 
 
 class SmallestEigenvalueKept(Claim[Training]):
-    """If no hidden unit of a softmax network with k outputs and n inputs in the unit ball has moved by more than
-    R = lambda / (2 n k exp(10 B)) from its initialisation, B = max(10 sigma sqrt(log(n k / delta)), 1) for weights of
-    standard deviation sigma, then with probability 1 - delta its tangent kernel H, of shape (n k, n k), has
+    """Let a softmax network have k outputs, weights of standard deviation sigma and n inputs in the unit ball. Let H,
+    of shape (n k, n k), be its tangent kernel. Let B = max(10 sigma sqrt(log(n k / delta)), 1), where delta is the
+    failure probability. Let no hidden unit have moved by more than R = lambda / (2 n k exp(10 B)) from its
+    initialisation. Then with probability 1 - delta
 
         lambda_min(H(tau)) >= lambda / 2,   lambda = lambda_min(H(0)) > 0.
 
-    The movements are those that lower the smallest eigenvalue fastest: every unit by R against its derivative.
+    The test moves every unit by R against its derivative, so that the smallest eigenvalue falls fastest.
     """
 
-    title = "The smallest eigenvalue is kept in training"
+    title = "The smallest eigenvalue of the softmax kernel keeps half its value in training"
     source = Source("gu2024softmax", "Claim E.5", note="bound on lambda_min(H)")
     population = SoftmaxRuns(k=2, pairs=16, sigma=0.03, steps=0, movement=against_smallest_eigenvalue)
     relation = AtLeast(delta=DELTA)
     control = Control("the smallest eigenvalue does not fall", lambda half, problem: 2 * half)
     controls = "the smallest eigenvalue of the tangent kernel in training"
-    unexplained = "why the eigenvalue falls by a part in 10^5 where the statement allows for a half"
-    reading = "the constant C > 10 of B is 10"
+    unexplained = "why the eigenvalue falls by only a part in 10^5, although the statement allows for a half"
+    reading = "the constant C > 10 in B is taken as 10"
     of_data = False  # on a table, the examination would take too long
     trivial = 0.0  # h is positive semidefinite
 

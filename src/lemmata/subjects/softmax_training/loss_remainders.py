@@ -1,9 +1,9 @@
 """The terms of a step that do not make progress.
 
-This theory bounds what a step of descent on a softmax network adds to the loss beside its progress: C_0 from the
-normaliser, C_2 from the curvature of the exponential, C_3 from the length of the step. It assumes inputs and targets in
-the unit ball and the step eta of the theory; it leaves unexplained the powers of n k exp(B), which the terms do not
-have. C_0 is far smaller than the concentration argument says: it falls as m^-2, not as m^(-1/2).
+This theory bounds three terms that a step of descent on a softmax network adds to the loss: C_0 from the normaliser,
+C_2 from the curvature of the exponential, and C_3 from the length of the step. It assumes inputs and targets in the
+unit ball and the step eta of the theory. It does not explain the powers of n k exp(B), which the terms do not have.
+C_0 is far smaller than the concentration argument says: it falls as m^-2, not as m^(-1/2).
 """
 
 import jax
@@ -18,7 +18,7 @@ from .loss_decomposition import exp_curvature, exp_remainder, terms
 
 ABOUT = {"tool": "linear algebra", "architecture": "dense network", "object": "training"}
 
-_CONSTANT = "the constant C > 10 of B is 10; nd, for equal dimensions of inputs and outputs, is n k"
+_CONSTANT = "the constant C > 10 in B is taken as 10; nd, for equal dimensions of inputs and outputs, is n k"
 
 
 def loss(problem: Training) -> Array:
@@ -36,34 +36,37 @@ def before_the_step(problem: Training) -> list[Hypothesis]:
 
 
 class NormaliserTerm(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> of m units and k outputs, with weights drawn with standard deviation
-    sigma, learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1. At the step
-    eta = lambda / (10 m n² k² exp(16 B)), with B = max(10 sigma sqrt(log(n k / delta)), 1) and lambda > 0 the smallest
-    eigenvalue of the tangent kernel at initialisation, the part C_0 (Lemma E.1) of the change of |F - Y|² that goes
-    through the softmax's denominator is, with probability 1 - delta,
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Let lambda > 0 be the smallest eigenvalue of the tangent kernel H at
+    initialisation, and let B = max(10 sigma sqrt(log(n k / delta)), 1). Take a step of size
+    eta = lambda / (10 m n² k² exp(16 B)) from W(tau). Let C_0 (Lemma E.1) be the part of the change of |F - Y|² in
+    this step that goes through the denominator of the softmax. Let |F(tau) - Y| be at most sqrt(n k). With probability
+    1 - delta,
 
         |C_0| <= m eta lambda |F(tau) - Y|² / 10,
 
-    if m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). The widths here are those that can be built.
+    if m = Omega(lambda^-2 n² k exp(18 B) log²(n k / delta)). The test uses smaller widths, which can be built.
     """
 
-    title = "The normaliser's part of a step is small"
+    title = "The denominator's part of a step is at most m eta lambda |F - Y|² / 10"
     source = Source("gu2024softmax", "Lemma E.3")
     population = SoftmaxRuns()
     relation = AtMost(delta=DELTA)
     control = Control(
-        "at most m eta lambda |F - Y|² / (10 m²)",
+        "the part is at most m eta lambda |F - Y|² / (10 m²)",
         lambda bound, problem: bound / problem.width**2,
-        loose="C_0 is by a factor of order 1/m² smaller, about 400 at these widths (claim normaliser_rate)",
+        loose="C_0 is smaller by a factor of order 1/m², about 400 at these widths (claim normaliser_rate)",
     )
     controls = "what a step adds to the loss through the softmax's denominator"
-    unexplained = "the width that the source asks for, and how small C_0 is"
-    reading = f"the constant that Omega hides is 1; {_CONSTANT}"
+    unexplained = "the width that the source asks for, and why C_0 is so small"
+    reading = f"the constant that Omega hides is taken as 1; {_CONSTANT}"
     expected = Status.OUTSIDE
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
         name = "the width is above lambda^-2 n^2 k exp(18 B) log^2(nk/delta)"
-        wide = Hypothesis.violated(name, "it is above 10^8; does it take so many units?")
+        wide = Hypothesis.violated(name, "this width is above 10^8; the test uses far fewer units")
         return [*before_the_step(problem), wide]
 
     def predict(self, problem: Training) -> Array:
@@ -80,28 +83,29 @@ class NormaliserTerm(Claim[Training]):
 
 
 class NormaliserRate(Claim[Training]):
-    """The part C_0 of a step's change of |F - Y|² that goes through the denominator of a softmax network with m units
-    (Lemma E.1) falls, in units of m eta |F - Y|² for a step eta, as
+    """Let C_0 (Lemma E.1) be the part of a step's change of |F - Y|² that goes through the denominator of a softmax
+    network F with m units and targets Y. Relative to m eta |F - Y|², where eta is the step size, it falls as
 
-        |C_0| / (m eta |F - Y|²) ~ m^-2:
+        |C_0| / (m eta |F - Y|²) ~ m^-2.
 
-    far faster than the m^(-1/2) which concentration over random signs gives.
+    This is far faster than the m^(-1/2) that concentration over random signs gives.
 
-    To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where F is of order 1 in training. In
-    the inner mean over units, <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>,
-    the signs a cancel within every pair of units but for the difference of order 1/m that training has made between its
-    members, and F / m is of order 1/m: what is left is of order 1/m, beside the m that C_0 is divided by. Judged at the
-    time at which the residual has fallen to about half.
+    To first order in eta, C_0 = 2 eta sum_i <F_i - y_i, F_i> <S_i, Delta W' x_i>, where F is of order 1 in training.
+    The inner mean over units is
+    <S_i, Delta W' x_i> = m sum_jl (F - y)_jl sum_r S_ir (a_lr - F_jl / m) S_jr <x_i, x_j>. In it, the signs a cancel
+    within every pair of units, up to the difference of order 1/m that training has made between the two units. F / m
+    is also of order 1/m. The inner mean is therefore of order 1/m, and the ratio divides C_0 by another factor m. The
+    claim is tested at the time at which the residual has fallen to about half.
     """
 
-    title = "The normaliser's part of a step falls with the square of the width"
+    title = "The denominator's part of a descent step falls with the square of the width"
     source = Source("gu2024softmax", "Lemma E.3", note="the order in the width, which the source does not state")
     stated = Kind.OWN
     # Networks of the ladder's widths are the first units of one long draw. The allowance is for the kernel at width 16,
     # which differs from its limit by a relative m^(-1/2); its mean over draws by 1/m = 6 %, 0.06 / log(16) of slope.
     population = SoftmaxRuns(pairs=128, narrowest=128, sigma=0.3, steps=0)
     relation = Rate(along="m", rungs=(16.0, 32.0, 64.0, 128.0, 256.0), margin=0.05, resolution=0.1)
-    control = Control("as m^(-3/2)", lambda exponent, problem: 0.75 * exponent)
+    control = Control("the part falls as m^(-3/2)", lambda exponent, problem: 0.75 * exponent)
     controls = "what a step adds to the loss through the softmax's denominator"
     unexplained = "the constant"
     trials = 192
@@ -118,30 +122,34 @@ class NormaliserRate(Claim[Training]):
 
 
 class CurvatureTerm(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> of m units and k outputs, with weights drawn with standard deviation
-    sigma, learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1. The part C_2 (Lemma E.1) of the change of
-    |F - Y|² in a step eta that the curvature of the exponential makes is, with probability 1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Let C_2 (Lemma E.1) be the part of the change of |F - Y|² in a step of size eta
+    that comes from the curvature of the exponential. With probability 1 - delta, it satisfies
 
         C_2 <= 2 m eta² n² k² exp(9 B) |F(tau) - Y|²,        B = max(10 sigma sqrt(log(n k / delta)), 1),
 
-    as long as |F(tau) - Y| <= sqrt(n k), which the proof uses: C_2 grows as the cube of the residual. The proof squares
-    eta² on its way, where u² = eta² <Delta w_r, x_i>² has it once; the bound has the right power. The networks are
-    those that C_2 hurts: their weights are off the initialisation by 0.0099 along one input, so that some outputs lie
-    beyond their targets. Judged after division by eta².
+    as long as |F(tau) - Y| <= sqrt(n k). The proof uses this condition, because C_2 grows as the cube of the residual.
+    On its way the proof squares eta², although eta² occurs only once in u² = eta² <Delta w_r, x_i>². The bound has the
+    right power.
+
+    The test uses networks for which C_2 is large. Their weights are off the initialisation by 0.0099 along one input,
+    so that some outputs lie beyond their targets. The claim is tested after division by eta².
     """
 
-    title = "The curvature's part of a step is small"
+    title = "The exponential's curvature adds a term of order eta² to a descent step"
     source = Source("gu2024softmax", "Claim E.6")
     population = SoftmaxRuns(steps=0, movement=beyond_targets)
     relation = AtMost(delta=DELTA)
     control = Control(
         "C_2 <= m eta² R |F - Y|² for weights that moved by R",
         lambda bound, problem: bound * problem.farthest / (2 * problem.size**2 * jnp.exp(9 * problem.bound)),
-        loose="n² k² exp(9 B) is above 7 * 10^4, and C_2 has no such factor: no near control",
+        loose="n² k² exp(9 B) is above 7 * 10^4, and C_2 has no such factor, so no control is close to the bound",
     )
     controls = "what a step adds to the loss through the curvature of the exponential"
     unexplained = "the powers of n k exp(B)"
-    reading = f"the source's failure probability n exp(-m R) is delta; {_CONSTANT}"
+    reading = f"the source's failure probability n exp(-m R) is read as delta; {_CONSTANT}"
     of_data = False  # on a table, the examination would take too long
 
     def hypotheses(self, problem: Training) -> list[Hypothesis]:
@@ -163,25 +171,28 @@ class CurvatureTerm(Claim[Training]):
 
 
 class ChangeTerm(Claim[Training]):
-    """A network F_l(x) = m <a_l, softmax(W' x)> of m units and k outputs, with weights drawn with standard deviation
-    sigma, learns targets Y, of shape (n, k), at n inputs with |x_i| <= 1. The squared length of a step eta in outputs
-    (C_3 of Lemma E.1) is, with probability 1 - delta, at most
+    """Let F_l(x) = m <a_l, softmax(W' x)>, l = 1, ..., k, be the outputs of a softmax network. Here m is the number of
+    hidden units, the columns w_r of W are their weights, and each a_l is a vector of m signs ±1. Draw the weights with
+    standard deviation sigma, and let the network learn targets Y, of shape (n, k), at n inputs with |x_i| <= 1. Let
+    delta be the failure probability. Let |F(tau) - Y| be at most sqrt(n k). The squared change of the outputs in a
+    step of size eta is C_3 of Lemma E.1. With probability 1 - delta, it satisfies
 
         |F(tau + 1) - F(tau)|² <= eta² m² n² k² exp(16 B) |F(tau) - Y|²,    B = max(10 sigma sqrt(log(n k / delta)), 1).
 
-    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), and lambda_max of the tangent kernel H is near n for equal
-    inputs and one output: there n² is needed, and exp(16 B) is not. Judged after division by (m eta)², which may be
-    below the smallest positive number of double precision.
+    To first order F(tau + 1) - F(tau) = -m eta H (F - Y), where H is the tangent kernel. Its largest eigenvalue,
+    lambda_max, is near n for equal inputs and one output. There the factor n² is needed, and exp(16 B) is not. The
+    claim is tested after division by (m eta)², which may be below the smallest positive number of double precision.
     """
 
-    title = "One step changes the outputs little"
+    title = "The squared change of the outputs in one descent step is of order eta²"
     source = Source("gu2024softmax", "Claim E.7")
     population = SoftmaxRuns(pairs=64, sigma=0.3, alignment=8.0, steps=2, movement=towards_one_sign)
     relation = AtMost(delta=DELTA)
     control = Control(
-        "without k² exp(16 B)",
+        "the bound holds without k² exp(16 B)",
         lambda bound, problem: bound / (len(problem.sign) ** 2 * jnp.exp(16 * problem.bound)),
-        loose="exp(16 B) is above 10^6 for every sigma, and the change has no such factor: no near control",
+        loose="exp(16 B) is above 10^6 for every sigma, and the change has no such factor, so no control is "
+        "close to the bound",
     )
     controls = "how far a step moves the outputs"
     unexplained = "the powers of k exp(B)"

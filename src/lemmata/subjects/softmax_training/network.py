@@ -1,8 +1,9 @@
 """The two-layer softmax network: its outputs, gradient and tangent kernel.
 
-This theory controls the first-order behaviour of F(x)_l = m <a_l, S(x)>, S(x) the softmax of (<w_1, x>, ..., <w_m, x>),
-in its trained weights W: the gradient of squared loss, and the matrix H of inner products of gradients, which decides
-how fast descent moves every output. It holds at every W, trained or not; it leaves unexplained how H moves in training.
+This theory describes the first-order behaviour of F(x)_l = m <a_l, S(x)> in its trained weights W, where S(x) is the
+softmax of (<w_1, x>, ..., <w_m, x>). It gives the gradient of the squared loss, and the matrix H of inner products of
+gradients, which decides how fast descent moves every output. It holds at every W, trained or not. It does not explain
+how H moves in training.
 """
 
 import equinox as eqx
@@ -92,8 +93,8 @@ class MovedNetworks(Population[MovedNetwork]):
         return [Hypothesis("the weights are finite", jnp.abs(problem.weight).max(), "<", jnp.inf)]
 
 
-_CONTROLS = "descent of a two-layer softmax network, to first order"
-_UNEXPLAINED = "how the quantities move in training"
+_CONTROLS = "descent on a two-layer softmax network, to first order"
+_UNEXPLAINED = "how these quantities move in training"
 
 
 def naive_outputs(
@@ -109,19 +110,20 @@ def _without_normalisation(predicted: Array, problem: MovedNetwork) -> Array:
 
 
 class OutputGradient(Claim[MovedNetwork]):
-    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units, the
-    columns w_r of W, and signs a_l in R^m. The derivative of output l at x by the weights of unit r is
+    """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
+    shares of its m units, the columns w_r of W are their weights, and the a_l in R^m are vectors of signs. The
+    derivative of output l at x by the weights of unit r is
 
-        dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x
+        dF_l / dw_r = m (<a_l o e_r, S> - <a_l, S> <S, e_r>) x,
 
-    with o the product entry by entry and e_r the unit vectors of R^m.
+    where o is the product entry by entry and e_r are the unit vectors of R^m.
     """
 
-    title = "The derivative of a softmax network"
+    title = "A closed form of the derivative of a softmax network's outputs"
     source = Source("gu2024softmax", "(2)")
     population = MovedNetworks()
     relation = Equal()
-    control = Control("the normalisation has no derivative: the second term is missing", _without_normalisation)
+    control = Control("the normalisation has no derivative, so that the second term is missing", _without_normalisation)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: MovedNetwork) -> Array:
@@ -145,16 +147,17 @@ def _uncentred(predicted: Array, problem: MovedNetwork) -> Array:
 
 
 class LossGradient(Claim[MovedNetwork]):
-    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units w_r and
-    signs a_l in R^m. For inputs x_i with targets y_il, the gradient of 1/2 sum_il (F_l(x_i) - y_il)² by w_r is
+    """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
+    shares of its m units w_r, and the a_l in R^m are vectors of signs. For inputs x_i with targets y_il, the gradient
+    of 1/2 sum_il (F_l(x_i) - y_il)² by w_r is
 
         Delta w_r = m sum_il (F_l(x_i) - y_il) <a_lr 1 - a_l, S_i> S_ir x_i.
 
-    Because the shares S_i = softmax(W' x_i) sum to 1, this is also the form with <a_l o e_r, S_i> - <a_l, S_i>
-    <S_i, e_r>, o the product entry by entry and e_r a unit vector.
+    The shares S_i = softmax(W' x_i) sum to 1. The gradient therefore also has the form with
+    <a_l o e_r, S_i> - <a_l, S_i> <S_i, e_r>, where o is the product entry by entry and e_r is a unit vector.
     """
 
-    title = "The gradient of a softmax network's loss"
+    title = "A closed form of the gradient of a softmax network's loss"
     source = Source("gu2024softmax", "Claim 3.4", "Claim A.1", "Definition 3.3")
     population = MovedNetworks()
     relation = Equal()
@@ -178,19 +181,18 @@ class LossGradient(Claim[MovedNetwork]):
 
 
 class TangentKernelGram(Claim[MovedNetwork]):
-    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units and
-    signs a_l in R^m. The Gram matrix of all gradients dF_l(x_i)/dW at inputs x_i with shares S_i is m H with
+    """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
+    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let
+    v_lr = a_lr 1 - a_l. The Gram matrix of all gradients dF_l(x_i)/dW is m H with
 
-        H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
-
-    and v_lr = a_lr 1 - a_l.
+        H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr.
     """
 
-    title = "The tangent kernel of a softmax network"
+    title = "The tangent kernel of a softmax network is the Gram matrix of its gradients"
     source = Source("gu2024softmax", "Definition 3.6")
     population = MovedNetworks()
     relation = Equal(block=-1)  # <x_i, x_j> and the sums over units cancel
-    control = Control("a thousandth larger", lambda m_h, problem: 1.001 * m_h)
+    control = Control("the Gram matrix is larger by a thousandth", lambda m_h, problem: 1.001 * m_h)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: MovedNetwork) -> Array:
@@ -206,19 +208,21 @@ class TangentKernelGram(Claim[MovedNetwork]):
 
 
 class TangentKernelSemidefinite(Claim[MovedNetwork]):
-    """A softmax network has the outputs F_l(x) = m <a_l, S>, l = 1, ..., k, with S = softmax(W' x) over m units and
-    signs a_l in R^m. With shares S_i at inputs x_i and v_lr = a_lr 1 - a_l, its tangent kernel
+    """Let F_l(x) = m <a_l, S>, l = 1, ..., k, be the outputs of a softmax network. Here S = softmax(W' x) are the
+    shares of its m units, and the a_l in R^m are vectors of signs. Let S_i be the shares at input x_i, and let
+    v_lr = a_lr 1 - a_l. The tangent kernel
 
         H[l, i, l', j] = (1/m) <x_i, x_j> sum_r <v_lr, S_i> m S_ir <v_l'r, S_j> m S_jr
 
-    has the quadratic form u' H u = |grad_W sum_il u_il F_l(x_i)|² / m, so that it is positive semidefinite at every W.
+    has the quadratic form u' H u = |grad_W sum_il u_il F_l(x_i)|² / m. It is therefore positive semidefinite at every
+    W.
     """
 
-    title = "The tangent kernel is positive semidefinite"
+    title = "The tangent kernel of a softmax network is positive semidefinite"
     source = Source("gu2024softmax", "Section 3.1, remark below Definition 3.6")
     population = MovedNetworks(n=8, d=2, pairs=3)  # fewer weights than rows of H
     relation = Equal()
-    control = Control("a thousandth larger", lambda form, problem: 1.001 * form)
+    control = Control("the quadratic form is larger by a thousandth", lambda form, problem: 1.001 * form)
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def hypotheses(self, problem: MovedNetwork) -> list[Hypothesis]:
@@ -242,17 +246,18 @@ class TangentKernelSemidefinite(Claim[MovedNetwork]):
 
 
 class SymmetricInitialisation(Claim[MovedNetwork]):
-    """A softmax network with outputs F_l(x) = m <a_l, softmax(W' x)> whose m units w_r are equal in pairs,
-    w_{2r-1} = w_{2r}, with signs a_{l,2r} = -a_{l,2r-1}, is 0 at every input, whatever the w.
+    """Let F_l(x) = m <a_l, softmax(W' x)> be a softmax network whose m units w_r are equal in pairs,
+    w_{2r-1} = w_{2r}, with signs a_{l,2r} = -a_{l,2r-1}. Then F is 0 at every input, for all weights w.
 
-    Judged as 1 + F / m = 1, since F is m times a sum of terms ±S_r, of which the positive ones add up to at most 1.
+    The claim is tested as 1 + F / m = 1. F is m times a sum of terms ±S_r, where S_r are the shares, and the positive
+    terms add up to at most 1.
     """
 
-    title = "The symmetric initialisation is the zero function"
+    title = "A softmax network is the zero function at the symmetric initialisation"
     source = Source("gu2024softmax", "Definition 3.1", "Definition 3.7")
     population = MovedNetworks(moved=0.0, farthest=0.0)
     relation = Equal()
-    control = Control("one unit of the m has no partner", lambda one, problem: one + 1 / problem.weight.shape[1])
+    control = Control("one of the m units has no partner", lambda one, problem: one + 1 / problem.weight.shape[1])
     controls, unexplained = _CONTROLS, _UNEXPLAINED
 
     def predict(self, problem: MovedNetwork) -> Array:

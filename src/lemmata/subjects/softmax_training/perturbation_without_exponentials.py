@@ -1,19 +1,20 @@
 """How far the softmax tangent kernel moves with its units, without exponentials of logits.
 
-This theory controls the change of H of Definition 3.6 when every unit moves by at most R < 0.01: sharp to the first
-order for an entry, and for all entries with probability 1 - delta at most 17 R n k exp(sigma²), where Lemma 5.1 has
-exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). A bound on the largest of all logits was used there, where only
-a mean over units enters. It assumes units in pairs; it leaves unexplained that training moves them less badly.
+This theory bounds the change of H of Definition 3.6 if every unit moves by at most R < 0.01. For an entry, the bound
+is sharp to the first order. For all entries it is, with probability 1 - delta, at most 17 R n k exp(sigma²), while
+Lemma 5.1 has exp(10 B), B = max(10 sigma sqrt(log(n k / delta)), 1). The lemma's proof uses a bound on the largest of
+all logits, although only a mean over units is needed. The theory assumes units in pairs. It does not explain that
+training moves the units less badly.
 
-Proof. Logits move by delta_ir = <v_r, x_i>, so S_ir becomes S_ir exp(delta_ir)/Z_i, exp(-R) <= Z_i <= exp(R), and
-eps_i = <a_l, S_i> becomes at most 2 tanh(R/2) <= R from 0. With p_r = S_ir S_jr, P their sum, p' = p after the move,
-|p' - p| <= (exp(4R) - 1) p, s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
+Proof. Logits move by delta_ir = <v_r, x_i>. So S_ir becomes S_ir exp(delta_ir)/Z_i with exp(-R) <= Z_i <= exp(R), and
+eps_i = <a_l, S_i> grows from 0 to at most 2 tanh(R/2) <= R. Let p_r = S_ir S_jr, let P be their sum, and let p' = p
+after the move, so that |p' - p| <= (exp(4R) - 1) p. With s_r = a_lr a_cr, an entry changes by m <x_i, x_j> times
 
     sum (p' - p) s - eps_i sum (p' - p) a_c - eps_j sum (p' - p) a_l + eps_i eps_j sum p',
 
-as sum_r p_r a_lr = 0: at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
-sum_r <v_r, beta_r x_i + gamma_r x_j>, beta_r = p_r s_r - (sum p s) S_ir, gamma alike with S_jr, and log Z_i is within
-R²/2 of <S_i, delta_i>: together the rest is at most 19 R² P.
+because sum_r p_r a_lr = 0. This is at most P ((exp(4R) - 1)(1 + 2R) + R² exp(4R)) <= 4.18 R P. Its linear part is
+sum_r <v_r, beta_r x_i + gamma_r x_j> with beta_r = p_r s_r - (sum p s) S_ir, and gamma alike with S_jr. As log Z_i is
+within R²/2 of <S_i, delta_i>, the rest is at most 19 R² P in all.
 """
 
 import jax
@@ -82,22 +83,26 @@ def largest_sum(problem: PairedUnits, mass: Array) -> Array:
 
 
 class WorstChangeOfEntry(Claim[PairedUnits]):
-    """Let the units of a softmax network with hidden weights in pairs and signs a move by at most R < 0.01. For inputs
-    in the unit ball, with the shares S_ir before the move, p_r = S_ir S_jr, s_r = a_lr a_l'r,
-    beta_r = p_r s_r - (sum p s) S_ir and gamma_r = p_r s_r - (sum p s) S_jr, the entry of the tangent kernel H between
-    output l at x_i and l' at x_j changes by at most
+    """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
+    gamma_r = p_r s_r - (sum p s) S_jr. The entry of the tangent kernel H between output l at x_i and output l' at x_j
+    changes by at most
 
         |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| + 19 R² <S_i, S_j>).
     """
 
-    title = "The worst change of an entry of the tangent kernel, sharp to first order"
+    title = "A bound on the change of a tangent kernel entry, sharp to first order in R"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
     relation = AtMost()
-    control = Control("at most 0.97 of the first order", lambda v, problem: 0.97 * problem.radius * _linear(problem))
+    control = Control(
+        "the change is at most 0.97 of the first-order term",
+        lambda v, problem: 0.97 * problem.radius * _linear(problem),
+    )
     controls = _ENTRY
-    unexplained = "moves that training makes"
+    unexplained = "the moves that training makes"
 
     def predict(self, problem: PairedUnits) -> Array:
         linear, mass = first_order(problem)
@@ -112,28 +117,30 @@ class WorstChangeOfEntry(Claim[PairedUnits]):
 
 
 class WorstChangeAttained(Claim[PairedUnits]):
-    """Some moves of length R < 0.01 of the units of a softmax network with hidden weights in pairs and signs a, at
-    inputs in the unit ball, change the entry of the tangent kernel H between output l at x_i and l' at x_j by at least
+    """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
+    before the move. Let p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
+    gamma_r = p_r s_r - (sum p s) S_jr. Some moves of length R change the entry of the tangent kernel H between output
+    l at x_i and output l' at x_j by at least
 
-        |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| - 19 R² <S_i, S_j>),
+        |<x_i, x_j>| m (R sum_r |beta_r x_i + gamma_r x_j| - 19 R² <S_i, S_j>).
 
-    with the shares S_ir before the move, p_r = S_ir S_jr, s_r = a_lr a_l'r, beta_r = p_r s_r - (sum p s) S_ir and
-    gamma_r = p_r s_r - (sum p s) S_jr: those along beta_r x_i + gamma_r x_j.
+    These are moves along beta_r x_i + gamma_r x_j.
     """
 
-    title = "The worst change of an entry of the tangent kernel is attained"
+    title = "The worst change of an entry of the tangent kernel is attained to first order"
     source = _SOURCE
     stated = Kind.OWN
     population = PairedLayers()
     relation = AtLeast()
     control = Control(
-        "1.05 of the first order and the remainder above it",
+        "the change is at least 1.05 of the first-order term, with the remainder added",
         lambda v, problem: (
             v + 0.05 * problem.radius * _linear(problem) + 38 * problem.radius**2 * first_order(problem)[1]
         ),
     )
     controls = _ENTRY
-    unexplained = "moves that training makes"
+    unexplained = "the moves that training makes"
 
     def predict(self, problem: PairedUnits) -> Array:
         linear, mass = first_order(problem)
@@ -152,12 +159,13 @@ def _linear(problem: PairedUnits) -> Array:
 
 
 class ChangeOfEveryEntry(Claim[PairedUnits]):
-    """Let the units of a softmax network with hidden weights in pairs move by at most R < 0.01. For inputs in the unit
-    ball, with the shares S_ir before the move, an entry of the tangent kernel H between x_i and x_j changes by at most
+    """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
+    before the move. Every entry of the tangent kernel H between x_i and x_j changes by at most
 
         4.2 R |<x_i, x_j>| m <S_i, S_j>.
 
-    Nothing is random and no logit is bounded.
+    The bound holds with certainty, and it needs no bound on the logits.
     """
 
     title = "Moved units change an entry of the tangent kernel by at most 4.2 R of its size"
@@ -166,12 +174,13 @@ class ChangeOfEveryEntry(Claim[PairedUnits]):
     population = PairedLayers()
     relation = AtMost()
     control = Control(
-        "a third of it",
+        "the change is at most a third of the bound",
         lambda bound, problem: bound / 3,
-        loose="2 in place of 4.2 is found at different outputs and equal inputs; other entries change by less than 1.4",
+        loose="a constant of 2 in place of 4.2 is found at different outputs and equal inputs; other entries "
+        "change by less than 1.4",
     )
     controls = _ENTRY
-    unexplained = "the constant: 2 is found, at different outputs and equal inputs"
+    unexplained = "the constant, since 2 is found at different outputs and equal inputs"
 
     def predict(self, problem: PairedUnits) -> Array:
         return 4.2 * problem.radius * first_order(problem)[1]
@@ -198,8 +207,10 @@ def largest_norm(problem: PairedUnits, key: Key[Array, ""]) -> Float[Array, ""]:
 
 
 class ChangeOfKernel(Claim[PairedUnits]):
-    """Let the units of a softmax network of k outputs with hidden weights in pairs move by at most R < 0.01. For inputs
-    in the unit ball, with the shares S_ir before the move, the (nk, nk) tangent kernel H changes by at most
+    """Let a softmax network have hidden units in pairs with equal weights and opposite signs a_lr = ±1, and let every
+    unit move by at most R < 0.01. Let the inputs x_i lie in the unit ball, and let S_ir be the shares of the m units
+    before the move. Let the network have k outputs and n inputs, and let W~ and W be the weights before and after the
+    move. The (nk, nk) tangent kernel H changes by at most
 
         |H(W) - H(W~)|_F <= 4.2 R k ( sum_ij <x_i, x_j>² (m <S_i, S_j>)² )^(1/2).
     """
@@ -209,9 +220,9 @@ class ChangeOfKernel(Claim[PairedUnits]):
     stated = Kind.OWN
     population = PairedLayers(sigma=1.0)
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("the change is at most a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the change of the tangent kernel in Frobenius norm"
-    unexplained = "that no move is worst for all entries at once"
+    unexplained = "why no move is worst for all entries at once"
 
     def predict(self, problem: PairedUnits) -> Array:
         return 4.2 * problem.radius * problem.sign.shape[0] * jnp.linalg.norm(problem.mass)
@@ -225,14 +236,18 @@ class ChangeOfKernel(Claim[PairedUnits]):
 
 
 class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
-    """Let the units of a softmax network of k outputs with hidden weights N(0, sigma² I) in pairs move by at most
-    R < 0.01, in any way that may depend on them. For n inputs in the unit ball and
+    """Let a softmax network of k outputs have m hidden units with weights N(0, sigma² I) in pairs. Let every unit move
+    by at most R < 0.01, in any way that may depend on the weights, and let W~ and W be the weights before and after
+    the move. Let the n inputs lie in the unit ball, let delta be the failure probability, and let the width be
 
-        m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)),
+        m >= max(4 n exp(4 sigma²)/delta, 47 exp(sigma²) log(2n/delta)).
 
-    with probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²). For m <S_i, S_i> is a mean of
-    exp(2z), z normal, over the square of a mean of exp(z): by Chebyshev the first is at most twice its expectation, by
-    the lower tail of positive variables the second at least 1/sqrt(2) of it; and 4.2 R k times the size of H.
+    With probability at least 1 - delta, |H(W) - H(W~)|_F <= 17 R n k exp(sigma²), where H is the tangent kernel.
+
+    For the proof, let S_i be the shares. m <S_i, S_i> is a mean of exp(2z), with z normal, over the square of a mean
+    of exp(z). By Chebyshev's inequality, the first mean is at most twice its expectation. By the lower tail of
+    positive variables, the second is at least 1/sqrt(2) of its expectation. The change of H is at most 4.2 R k times
+    the size of H.
     """
 
     title = "Moved units change the tangent kernel by at most 17 R n k exp(sigma²)"
@@ -241,9 +256,9 @@ class KernelPerturbationWithoutExponentials(Claim[PairedUnits]):
     population = PairedLayers(width=1024, sigma=0.4, wide=True)
     relation = AtMost(delta=DELTA)
     control = Control(
-        "a fortieth of it",
+        "the change is at most a fortieth of the bound",
         lambda bound, problem: bound / 40,
-        loose="inputs that are not equal, moves that are not worst for all entries, and a factor 4 of Chebyshev",
+        loose="the inputs are not equal, no move is worst for all entries, and Chebyshev's inequality costs a factor 4",
     )
     controls = "the change of the tangent kernel in Frobenius norm"
     unexplained = "the constant"
@@ -285,21 +300,22 @@ def _one_output(problem: KernelPoints) -> Array:
 
 
 class WorstChangeBetweenOutputs(Claim[KernelPoints]):
-    """The diagonal entry of the tangent kernel H of a softmax network between two outputs at one input x, at the
-    initialisation of width m in pairs with weights N(0, sigma² I), changes by at most, over moves of the units by R,
+    """Let a softmax network of width m be initialised in pairs with weights N(0, sigma² I). Consider the diagonal
+    entry of its tangent kernel H between two outputs at one input x. Over all moves of the units by R, its largest
+    change satisfies
 
-        sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity:
+        sup |change of H| / R -> 2 |x|³ exp(sigma² |x|²)     as R -> 0, then m -> infinity.
 
-    sum p s -> 0 in `WorstChangeOfEntry`, and m sum_r p_r -> exp(sigma² |x|²). So exp(sigma²) in
+    In `WorstChangeOfEntry`, sum p s -> 0 and m sum_r p_r -> exp(sigma² |x|²). So the factor exp(sigma²) in
     `KernelPerturbationWithoutExponentials` is needed, and exp(B) is not.
     """
 
-    title = "The worst change of the tangent kernel between outputs, for large widths"
+    title = "Between outputs the tangent kernel changes by at most 2 R |x|³ exp(sigma² |x|²)"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
-    control = Control("it is that of one output", lambda v, problem: _one_output(problem))
+    control = Control("the limit is that of one output", lambda v, problem: _one_output(problem))
     controls = _ENTRY
     unexplained = "inputs that differ"
     trials = 64
@@ -314,21 +330,22 @@ class WorstChangeBetweenOutputs(Claim[KernelPoints]):
 
 
 class WorstChangeWithinOutput(Claim[KernelPoints]):
-    """The diagonal entry of the tangent kernel H of a softmax network of one output at one input x, at the
-    initialisation of width m in pairs with weights N(0, sigma² I), changes by at most, over moves of the units by R,
+    """Let a softmax network of one output and width m be initialised in pairs with weights N(0, sigma² I). Consider
+    the diagonal entry of its tangent kernel H at one input x. Over all moves of the units by R, its largest change
+    satisfies
 
         sup |change of H| / R -> 4 |x|³ exp(sigma² |x|²) (2 Phi(sigma |x| / 2) - 1)     as R -> 0, then m -> infinity,
 
-    Phi the normal distribution function: in `WorstChangeOfEntry`, sum_r |p_r / P - S_r| is twice the distance in total
-    variation of normal laws that lie sigma |x| apart.
+    where Phi is the normal distribution function. In `WorstChangeOfEntry`, sum_r |p_r / P - S_r| is twice the total
+    variation distance of two normal distributions whose means lie sigma |x| apart.
     """
 
-    title = "The worst change of the tangent kernel within an output, for large widths"
+    title = "The worst change of the tangent kernel within an output has a known limit"
     source = _SOURCE
     stated = Kind.OWN
     population = SpherePoints()
     relation = Limit(along="m", rungs=_WIDTHS, margin=0.01, resolution=0.03)
-    control = Control("without exp(sigma²)", lambda v, problem: v * jnp.exp(-(problem.sigma**2)))
+    control = Control("the limit has no factor exp(sigma²)", lambda v, problem: v * jnp.exp(-(problem.sigma**2)))
     controls = _ENTRY
     unexplained = "inputs that differ"
     trials = 128

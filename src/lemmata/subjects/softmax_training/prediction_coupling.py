@@ -1,9 +1,10 @@
-"""Coupling at other points: Theorem F.2 with its logarithm read as at least 1, and the factor that it lost.
+"""Coupling at other points: Theorem F.2 with its logarithm read as at least 1, and the factor that it lacks.
 
-This theory controls how far the predictions of a trained softmax network are from those of the regression with its
-tangent kernel at initialisation, in terms of how far the kernels move. It assumes a positive definite kernel that moves
-by less than half of its smallest eigenvalue; it leaves unexplained how far it moves. A logarithm
-taken literally vanishes at an admissible eps_H, where the difference does not; read as at least 1 the bound holds.
+This theory bounds how far the predictions of a trained softmax network are from those of the regression with its
+tangent kernel at initialisation, in terms of how far the kernels move. It assumes a positive definite kernel that
+moves by less than half of its smallest eigenvalue. It does not explain how far the kernel moves. If the logarithm is
+read literally, it vanishes at an admissible eps_H at which the difference does not. Read as at least 1, the bound
+holds.
 """
 
 import equinox as eqx
@@ -58,7 +59,7 @@ class ScaledReadouts(Population[NearbyInputs]):
         return [Hypothesis("the kernel moves little", (2 * problem.moved / problem.smallest).max(), "<=", 1.0, "twice")]
 
 
-_CONTROLS = "the distance of a trained network's predictions from the regression with its tangent kernel"
+_CONTROLS = "the distance between a trained network's predictions and the regression with its tangent kernel"
 _ORDER = NearbyFlows().inverse_angles
 
 
@@ -85,35 +86,39 @@ def _found(problem: NearbyInputs) -> Array:
 
 
 class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
-    """A softmax network with m units, F_nn, and the regression with its tangent kernel H* at initialisation, F_ntk,
-    follow the gradient flow of half the squared loss on n points with k outputs and targets of length at most 1. For
-    every eps_H <= lambda/2, lambda the smallest eigenvalue of H*, with |H(t) - H*|_F <= eps_H at all times, they differ
-    at another point in output l by at most
+    """Let F_nn be a softmax network with m units, and let F_ntk be the regression with its tangent kernel H* at
+    initialisation. Both follow the gradient flow of half the squared loss on n points with k outputs and targets of
+    length at most 1. Let lambda be the smallest eigenvalue of H*. Let eps_H <= lambda/2 be such that the network's
+    kernel H(t) satisfies |H(t) - H*|_F <= eps_H at all times. For another point x_te, let eps_l,test be the largest
+    movement of the kernel K_l,te between output l there and the training points. At this point the two predictions
+    differ in output l by at most
 
         C [ (sqrt(n k)/lambda) eps_l,test + (sqrt(n k)/lambda²) max(1, log²(n k/(eps_H m lambda))) eps_H ],
-        C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))),
+        C = 2 max(1, sqrt(lambda K*_ll(x_te, x_te))).
 
-    eps_l,test the largest movement of the kernel between output l there and the training points. At eps_H =
-    n k/(m lambda), where the logarithm itself is 0, it holds with much room: for two inputs at angles from 1 to 0.35
-    and a short test point along their difference.
+    The test takes eps_H = n k/(m lambda), at which the logarithm itself is 0. There the bound is far from tight, for
+    two inputs at angles from 1 to 0.35 and a short test point along their difference.
 
-    Proof: by `softmax_training.prediction_coupling.prediction_perturbation_through_regression`, |Y| <= sqrt(n k),
-    eps_H <= lambda/2, |K*_l,te H*^-1| <= sqrt(K_tt/lambda), as the matrix of H*, K*_te and K*_ll is positive
-    semidefinite, and sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
+    Proof: combine `softmax_training.prediction_coupling.prediction_perturbation_through_regression` with
+    |Y| <= sqrt(n k), eps_H <= lambda/2 and |K*_l,te H*^-1| <= sqrt(K_tt/lambda), where K_tt is K*_ll(x_te, x_te). The
+    last bound holds because the matrix of H*, K*_te and K*_ll is positive semidefinite. Finally,
+    sqrt(K_tt/lambda)/lambda = sqrt(K_tt lambda)/lambda².
     """
 
-    title = "The distance of network and regression, its logarithm read as at least 1"
+    title = "Theorem F.2 bounds network minus regression if its log² is read as at least 1"
     source = Source("gu2024softmax", "Theorem F.2", note="with log² at least 1")
     population = NearbyFlows()
     relation = AtMost()
     control = Control(
-        "the literal log², which is 0 here: the movement of the kernel at the test point is enough",
+        "log² is read literally, and is 0 here, so that the movement of the kernel at the test point is enough",
         lambda bound, problem: _factor(problem) * _first_terms(problem),
-        loose="the bound is loose by 1e5 to 1e7; this is the reading of the printed bound that fails",
+        loose="the bound is loose by a factor of 1e5 to 1e7; the control is the reading of the printed bound "
+        "that fails",
     )
     controls = _CONTROLS
     unexplained = (
-        "how far the kernel moves; the size of the second term, which knows nothing of how short the test point is"
+        "how far the kernel moves, and the size of the second term, which does not depend on how short "
+        "the test point is"
     )
     expected = Status.VACUOUS
     reading = "log² is read as at least 1, and the constant in O as 2 max(1, sqrt(lambda K_tt))"
@@ -134,17 +139,20 @@ class PredictionPerturbationWithFloor(Claim[NearbyInputs]):
 
 
 class LostCrossKernel(Claim[NearbyInputs]):
-    """The second term of Theorem F.2, sqrt(n k) eps_H/lambda², lost a factor of the size of the cross kernel |K*|: with
-    readouts c a in place of a the kernels and their movements grow as c², lambda too, the difference of network and
-    regression falls as c^-2 to leading order in the width, but eps_H/lambda² falls as c^-4. So
+    """Let F_nn be a softmax network whose readouts are c a in place of its signs a, and let F_ntk be the regression
+    with its tangent kernel at initialisation. Let lambda be the smallest eigenvalue of this kernel, and let eps_H be
+    the largest distance by which the kernel moves. The second term of Theorem F.2, sqrt(n k) eps_H/lambda², lacks a
+    factor of the size of the cross kernel |K*|. As c grows, the kernels and lambda grow as c², and eps_H keeps its
+    size to leading order in the width. The difference of network and regression falls as c^-2, but eps_H/lambda² falls
+    as c^-4. Therefore
 
         |F_ntk - F_nn|_l / (sqrt(n k) eps_H/lambda²) ~ C c²   along c = 1, 2, 4, 8
 
-    past any constant, for two inputs at an angle of 1/2 and a test point of length 0.9 along their difference. The
-    theorem is for c = 1 (Definition 3.7), where the lost factor is hidden in a constant.
+    exceeds any constant. The test has two inputs at an angle of 1/2 and a test point of length 0.9 along their
+    difference. The theorem is for c = 1 (Definition 3.7), where the missing factor is hidden in a constant.
     """
 
-    title = "The factor that Theorem F.2 lost"
+    title = "The second term of Theorem F.2 lacks a factor of the size of the cross kernel"
     source = Source("gu2024softmax", "Theorem F.2", note="readouts of another size")
     stated = Kind.OWN
     population = ScaledReadouts()
@@ -196,23 +204,25 @@ def _through_regression(problem: Flow) -> Array:
 
 
 class PredictionPerturbationThroughRegression(Claim[Flow]):
-    """A softmax network F_nn, with F_nn(0) = 0 at the symmetric initialisation, and the regression F_ntk with its
-    tangent kernel H* there follow the gradient flow of half the squared loss on n points with targets Y, of shape
-    (n, k). At any other point they differ in output l, at all times t >= 0, by at most
+    """Let F_nn be a softmax network with F_nn(0) = 0 at the symmetric initialisation, and let F_ntk be the regression
+    with its tangent kernel H* there. Both follow the gradient flow of half the squared loss on n points with targets
+    Y, of shape (n, k). Let lambda be the smallest eigenvalue of H*. For another point, let K_l,te be the kernel
+    between output l there and the training points, and K*_l,te this kernel at initialisation. Let
+    eps_H = max_t |H(t) - H*|_F < lambda and eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. The two predictions at this
+    point differ in output l, at all times t >= 0, by at most
 
-        |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2),
+        |F_ntk(t) - F_nn(t)|_l <= (|Y|_F / (lambda - eps_H)) (eps_l,test + eps_H |K*_l,te H*^-1|_2).
 
-    lambda the smallest eigenvalue of H*, K_l,te the kernel between output l there and the training points, eps_H =
-    max_t |H(t) - H*|_F < lambda, eps_l,test = max_t |K_l,te(t) - K*_l,te|_F. Judged along the flow, from n = k = 1 on.
+    The claim is tested along the flow, from n = k = 1 on.
 
-    By Duhamel's formula, r = F_nn - Y on the training points and m absorbed in the time,
+    Let r = F_nn - Y on the training points, and absorb m in the time. By Duhamel's formula,
 
         F_nn(T) - F_ntk(T) = -int_0^T [ (K_te - K*_te)(s) - K*_te H*^-1 (I - exp(-H*(T - s))) (H - H*)(s) ] r(s) ds,
 
-    with |I - exp| <= 1 and int |r| <= |Y|/(lambda - eps_H).
+    where |I - exp| <= 1 and int |r| <= |Y|/(lambda - eps_H).
     """
 
-    title = "A kernel that moves little moves predictions as little as regression does"
+    title = "A sharper bound on the difference of a softmax network and its kernel regression"
     source = Source("gu2024softmax", "Theorem F.2", note="sharper than the source")
     stated = Kind.OWN
     population = LonelyFlows()

@@ -1,9 +1,9 @@
 """The speed of predictions in training, of a softmax network and of the regression with its first kernel.
 
-This theory controls how fast a prediction changes under gradient flow: by the residuals of the training points, seen
-through the tangent kernel, that of the moment for the network and that of the initialisation for the regression. It
-assumes nothing but differentiability; it leaves unexplained what the difference of the two adds up to, which is the
-subject of `coupling`.
+This theory says how fast a prediction changes under gradient flow. The speed is the residuals of the training points,
+multiplied by the tangent kernel. For the network this is the kernel at the current weights, and for the regression the
+kernel at initialisation. The theory assumes only differentiability. It does not explain what the difference of the two
+speeds adds up to, which is the subject of `coupling`.
 """
 
 import jax
@@ -26,23 +26,22 @@ def _rounding(problem: Underway) -> Array:
 
 
 class RegressionDerivative(Claim[Underway]):
-    """With phi the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m at
-    initialisation, on training points X with targets Y, and K*_l,te the kernel between output l at a test point x_te
-    and the training points, the predictions F_ntk(x) = sqrt(m) phi(x) beta move under the flow d beta/d tau = -grad 1/2
-    sum_i |sqrt(m) phi(x_i) beta - y_i|² as
+    """Let phi be the features of the tangent kernel H* = phi(X) phi(X)' of a softmax network of width m at
+    initialisation, and let X be training points with targets Y. Let K*_l,te be the kernel between output l at a test
+    point x_te and the training points. The regression predicts F_ntk(x) = sqrt(m) phi(x) beta with weights beta. Under
+    the flow d beta/d tau = -grad 1/2 sum_i |sqrt(m) phi(x_i) beta - y_i|², where the y_i are the rows of Y, its
+    predictions change, at every beta, at the speed
 
-        d F_ntk(x_te)_l / d tau = -m vec(K*_l,te)' vec(F_ntk(X) - Y),
-
-    at every beta.
+        d F_ntk(x_te)_l / d tau = -m vec(K*_l,te)' vec(F_ntk(X) - Y).
     """
 
-    title = "The speed of the regression's predictions"
+    title = "Kernel regression's predictions change by its tangent kernel times the residuals"
     source = Source("gu2024softmax", "(26)", note="proof of Theorem F.2")
     population = NetworksUnderway()
     relation = Equal()
-    control = Control("it is twice as large, for a loss without the half", lambda speed, problem: 2 * speed)
+    control = Control("the speed is twice as large, as for a loss without the half", lambda speed, problem: 2 * speed)
     controls = "the speed at which predictions change in training"
-    unexplained = "the network's own speed"
+    unexplained = "the speed of the network's own predictions"
 
     def predict(self, problem: Underway) -> Array:
         """The closed form, over m, with F_ntk = m H* gamma."""
@@ -68,15 +67,14 @@ def _speed(problem: Underway, weight: Float[Array, "d m"]) -> Array:
 
 
 class NetworkDerivative(Claim[Underway]):
-    """Under the flow dW/d tau = -grad 1/2 |F_nn(X) - Y|_F² of the hidden weights W of a softmax network of width m, on
-    training points X with targets Y, the network's predictions at a test point x_te move as
+    """Let F_nn be a softmax network of width m with hidden weights W, and let X be training points with targets Y. Let
+    K_l,te(tau) be the tangent kernel between output l at a test point x_te and the training points, with the weights
+    at time tau. Under the flow dW/d tau = -grad 1/2 |F_nn(X) - Y|_F², the network's predictions change at the speed
 
-        d F_nn(x_te)_l / d tau = -m vec(K_l,te(tau))' vec(F_nn(X) - Y),
-
-    K_l,te(tau) the tangent kernel between output l there and the training points, with the weights at that time.
+        d F_nn(x_te)_l / d tau = -m vec(K_l,te(tau))' vec(F_nn(X) - Y).
     """
 
-    title = "The speed of the network's predictions"
+    title = "A softmax network's predictions change by its current kernel times the residuals"
     source = Source("gu2024softmax", "(27)", note="proof of Theorem F.2")
     population = NetworksUnderway()
     relation = Equal()

@@ -1,8 +1,8 @@
-"""Elementary facts that the analysis of softmax networks rests on.
+"""Elementary facts on which the analysis of softmax networks rests.
 
-This theory controls single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
-roots, exponentials and geometric series. It assumes arguments near 0, except where a series is used near 1. It leaves
-unexplained how loose the steps are together: constants multiply.
+This theory gives single steps of the later sections: a squared distance, the sum of the shares of a softmax, square
+roots, exponentials and geometric series. It assumes arguments near 0, except for a series that is used near 1. It does
+not explain how loose the steps are together, although their constants multiply.
 """
 
 import math
@@ -116,13 +116,15 @@ class SoftmaxLayers(Population[SoftmaxLayer]):
 
 
 class SquaredDistance(Claim[Pair]):
-    """For two vectors u and v of the same dimension, |u - v|² = |u|² - 2 <u, v> + |v|²."""
+    """Let u and v be two vectors of the same dimension. Then |u - v|² = |u|² - 2 <u, v> + |v|²."""
 
-    title = "The square of a distance"
+    title = "The squared distance of two vectors is |u|² - 2 <u, v> + |v|²"
     source = Source("gu2024softmax", "Fact A.3")
     population = Pairs()
     relation = Equal()
-    control = Control("|u|² - <u, v> + |v|²", lambda value, problem: value + problem.u @ problem.v)
+    control = Control(
+        "the squared distance is |u|² - <u, v> + |v|²", lambda value, problem: value + problem.u @ problem.v
+    )
     controls = "the squared distance of two vectors"
     unexplained = "nothing"
 
@@ -140,9 +142,10 @@ class SquaredDistance(Claim[Pair]):
 
 
 class SharesSumToOne(Claim[SoftmaxLayer]):
-    """The shares S_i = softmax(W' x_i) of m units, the columns of W, sum to 1: <1, S_i> = 1 for every input x_i.
+    """Let S_i = softmax(W' x_i) be the shares of m units at input x_i, where the columns of W are the weights of the
+    units. The shares sum to 1: <1, S_i> = 1 for every input x_i.
 
-    The source calls S_i an indicator, which it is not; it means the softmax of W'x_i.
+    The source calls S_i an indicator, but it means the softmax of W'x_i.
     """
 
     title = "The shares of a softmax sum to 1"
@@ -166,13 +169,15 @@ class SharesSumToOne(Claim[SoftmaxLayer]):
 
 
 class SquareRootBelowTangent(Claim[Argument]):
-    """(1 - x)^(1/2) <= 1 - x/2 for |x| <= 0.1 (in fact for all x <= 1: a concave function lies below its tangent)."""
+    """Let |x| <= 0.1. Then (1 - x)^(1/2) <= 1 - x/2. In fact this holds for all x <= 1, because a concave function
+    lies below its tangent.
+    """
 
-    title = "A square root lies below its tangent"
+    title = "The square root of 1 - x lies below its tangent 1 - x/2"
     source = Source("gu2024softmax", "Fact A.5")
     population = Arguments()
     relation = AtMost()
-    control = Control("at most 1 - x/2 - x²/8", lambda value, problem: value - problem.x**2 / 8)
+    control = Control("the square root is at most 1 - x/2 - x²/8", lambda value, problem: value - problem.x**2 / 8)
     controls = "the square root near 1"
     unexplained = "the difference, x²/8 + O(x³)"
 
@@ -188,13 +193,15 @@ class SquareRootBelowTangent(Claim[Argument]):
 
 
 class ExponentialNearOne(Claim[Argument]):
-    """|exp(x) - 1| <= 2 |x| for |x| <= 0.1. The least constant is (exp(0.1) - 1) / 0.1 = 1.052."""
+    """Let |x| <= 0.1. Then |exp(x) - 1| <= 2 |x|. The least possible constant in place of 2 is
+    (exp(0.1) - 1) / 0.1 = 1.052.
+    """
 
-    title = "An exponential near 1"
+    title = "The exponential exp(x) differs from 1 by at most 2 |x| for small x"
     source = Source("gu2024softmax", "Fact A.6")
     population = Arguments()
     relation = AtMost()
-    control = Control("at most |x|", lambda value, problem: value / 2)
+    control = Control("the difference is at most |x|", lambda value, problem: value / 2)
     controls = "the change of an exponential"
     unexplained = "the factor 2: 1.052 is enough"
 
@@ -215,11 +222,12 @@ def _half_as_wide(ends: Array, problem: Argument) -> Array:
 
 
 class ExponentialSecondOrder(Claim[Argument]):
-    """exp(x) = 1 + x + theta x² for |x| <= 0.01 with theta between (exp(-h) - 1 + h) / h² = 0.49834 and
-    (exp(h) - 1 - h) / h² = 0.50167, h = 0.01: what the source writes as Theta(1). Both ends are attained.
+    """Let |x| <= 0.01 and h = 0.01. Then exp(x) = 1 + x + theta x², where theta is between
+    (exp(-h) - 1 + h) / h² = 0.49834 and (exp(h) - 1 - h) / h² = 0.50167. The source writes theta as Theta(1). Both
+    ends are attained.
     """
 
-    title = "The second order of an exponential"
+    title = "Near 0, exp(x) is 1 + x + theta x² with theta between 0.49834 and 0.50167"
     source = Source("gu2024softmax", "Fact A.8", note="with the range of Theta(1)")
     population = Arguments(largest=0.01, law=near_zero)
     relation = AtMost()
@@ -251,17 +259,18 @@ class ExponentialSecondOrder(Claim[Argument]):
 
 
 class GeometricSeries(Claim[Argument]):
-    """sum_{i >= 0} x^i = 1 / (1 - x) for |x| < 1.
+    """Let |x| < 1. Then sum_{i >= 0} x^i = 1 / (1 - x).
 
-    The source states it as an upper bound for x in (0, 0.1) and then uses it, in equation 10, just below 1; it is true
-    there as well. Half of the sampled x are as printed, half as used, up to 0.999.
+    The source states this as an upper bound for x in (0, 0.1), and then uses it in equation 10 for x just below 1. It
+    is true there as well. Half of the sampled x are in the range that is stated, and half in the range that is used,
+    up to 0.999.
     """
 
-    title = "The geometric series"
+    title = "The geometric series of x sums to 1 / (1 - x)"
     source = Source("gu2024softmax", "Fact A.7", "(10)", note="on the range that (10) uses")
     population = Arguments(largest=0.999, law=below_one)  # nearer to 1 the terms after 2^16 are above rounding
     relation = Equal()
-    control = Control("x / (1 - x)", lambda value, problem: problem.x * value)
+    control = Control("the series sums to x / (1 - x)", lambda value, problem: problem.x * value)
     controls = "the sum of errors that shrink by a constant factor"
     unexplained = "nothing"
 

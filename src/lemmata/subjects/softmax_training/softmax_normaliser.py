@@ -1,10 +1,11 @@
 """The softmax of random hidden units: its denominator and its shares, before and after every unit has moved by R.
 
-This theory controls the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
-bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It leaves unexplained the
-normalisation: sums are bounded term by term at the largest term, so that each step costs a factor exp(B) where the
-mean of an exponential would do; a share changes by less than 2 R S_ir exp(2 R) and <z, S_i> by less than R, whatever B.
-The source's probability is 1 - delta/poly(n k), its polynomial unnamed; each part is judged here at 1 - delta.
+This theory bounds the sum alpha_i = sum_r exp(<w_r, x_i>) and the shares S_ir = exp(<w_r, x_i>) / alpha_i through the
+bound B on logits. It assumes inputs in the unit ball and moves |v_r - w_r| <= R < 0.01. It does not explain the
+normalisation. Sums are bounded term by term at the largest term, so that each step costs a factor exp(B), although the
+mean of an exponential would be enough. For every B, a share changes by less than 2 R S_ir exp(2 R), and <z, S_i> by
+less than R. The source's probability is 1 - delta/poly(n k), with a polynomial that it does not name. Each part is
+tested here at 1 - delta.
 """
 
 import jax.numpy as jnp
@@ -20,19 +21,19 @@ ABOUT = {"tool": "concentration", "architecture": "dense network", "object": "in
 
 
 class DenominatorChange(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, the denominators alpha_i = sum_r exp(<w_r, x_i>) and alpha~_i = sum_r exp(<v_r,
-    x_i>) of the softmax differ, with probability at least 1 - delta, for all inputs by at most
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
+    alpha~_i = sum_r exp(<v_r, x_i>) be the denominators of the softmax. With probability at least 1 - delta, every
+    input satisfies
 
-        |alpha_i - alpha~_i| <= m R exp(B + R),
-
-    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+        |alpha_i - alpha~_i| <= m R exp(B + R).
     """
 
     title = "Moved units change the softmax's denominator by at most m R exp(B+R)"
     source = part(8)
     control = Control(
-        "at most m R exp(sigma²/2), the mean of an exponential for its bound",
+        "the change is at most m R exp(sigma²/2), with the mean of an exponential in place of its bound",
         lambda bound, problem: problem.width * problem.radius * jnp.exp(problem.sigma**2 / 2),
     )
     controls = "the change of the denominator"
@@ -50,21 +51,21 @@ class DenominatorChange(AbstractPart):
 
 
 class InverseDenominatorChange(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, the denominators alpha_i = sum_r exp(<w_r, x_i>) and alpha~_i = sum_r exp(<v_r,
-    x_i>) of the softmax satisfy, with probability at least 1 - delta, for all inputs
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let alpha_i = sum_r exp(<w_r, x_i>) and
+    alpha~_i = sum_r exp(<v_r, x_i>) be the denominators of the softmax. With probability at least 1 - delta, every
+    input satisfies
 
-        |1/alpha_i - 1/alpha~_i| <= (R/m) exp(3B + 2R),
-
-    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+        |1/alpha_i - 1/alpha~_i| <= (R/m) exp(3B + 2R).
     """
 
     title = "Moved units change the inverse denominator by at most R exp(3B+2R)/m"
     source = part(9)
     control = Control(
-        "at most R exp(-sigma²/2)/m, the inverse of the mean of an exponential for exp(3B + 2R)",
+        "the change is at most R exp(-sigma²/2)/m, with the inverse mean of an exponential for exp(3B + 2R)",
         lambda bound, problem: problem.radius / problem.width * jnp.exp(-(problem.sigma**2) / 2),
-        loose="exp(3B) is at least 20 where means of exponentials are near 1: no near control",
+        loose="exp(3B) is at least 20, but means of exponentials are near 1, so no control is close to the bound",
     )
     controls = "the change of the inverse of the denominator"
 
@@ -82,18 +83,19 @@ class InverseDenominatorChange(AbstractPart):
 
 
 class ShareBound(AbstractPart):
-    """For m units with independent weights w_r ~ N(0, sigma² I), r = 1, ..., m, and inputs x_1, ..., x_n in the unit
-    ball, with probability at least 1 - delta, the shares S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) are at most
+    """Let m units have independent weights w_r ~ N(0, sigma² I), r = 1, ..., m. Let x_1, ..., x_n be inputs in the
+    unit ball, and let k be the number of outputs and delta the failure probability. With probability at least
+    1 - delta, for every input and every unit the share S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) satisfies
 
-        S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+        S_ir <= exp(2B)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "Shares of random units are at most exp(2B)/m"
     source = part(10)
     control = Control(
-        "at most exp(B/10)/m: C = 1, and a denominator of m",
+        "a share is at most exp(B/10)/m, with C = 1 and a denominator of m",
         lambda bound, problem: jnp.exp(problem.bound / CONSTANT) / problem.width,
-        loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
+        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is close to the bound",
     )
     controls = "the largest share"
     trivial = 1.0  # a share is at most 1
@@ -108,19 +110,20 @@ class ShareBound(AbstractPart):
 
 
 class MovedShareBound(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, with probability at least 1 - delta, the shares
-    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>) are at most
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    With probability at least 1 - delta, for every input and every unit the share after the move,
+    S~_ir = exp(<v_r, x_i>) / sum_s exp(<v_s, x_i>), satisfies
 
-        S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1),   k the number of outputs.
+        S~_ir <= exp(2B + 2R)/m,   B = max(10 sigma sqrt(log(n k / delta)), 1).
     """
 
     title = "Shares of moved units are at most exp(2B+2R)/m"
     source = part(11)
     control = Control(
-        "at most exp(B/10 + R)/m: C = 1, and a denominator of m",
+        "a share is at most exp(B/10 + R)/m, with C = 1 and a denominator of m",
         lambda bound, problem: jnp.exp(problem.bound / CONSTANT + problem.radius) / problem.width,
-        loose="exp(2B) is at least 7.4, and m times the largest share is 1.2: no near control",
+        loose="exp(2B) is at least 7.4, but m times the largest share is 1.2, so no control is close to the bound",
     )
     controls = "the largest share after the units have moved"
     trivial = 1.0  # a share is at most 1
@@ -135,21 +138,21 @@ class MovedShareBound(AbstractPart):
 
 
 class ShareChange(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, the shares S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) and S~_ir, the same of the
-    v_r, differ, with probability at least 1 - delta, for all inputs and units by at most
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares,
+    and let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, every input and every
+    unit satisfy
 
-        |S_ir - S~_ir| <= (R/m) exp(4B + 3R),
-
-    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs.
+        |S_ir - S~_ir| <= (R/m) exp(4B + 3R).
     """
 
     title = "Moved units change a share by at most R exp(4B+3R)/m"
     source = part(12)
     control = Control(
-        "at most 2 R/m, the first order of one unit against the others at equal shares",
+        "the change is at most 2 R/m, the first order of one unit against the others at equal shares",
         lambda bound, problem: jnp.asarray(2 * problem.radius / problem.width),
-        loose="exp(4B) is at least 54 where 2 is enough: no near control",
+        loose="exp(4B) is at least 54, but 2 is enough, so no control is close to the bound",
     )
     controls = "the change of a share"
     trivial = 1.0  # shares lie between 0 and 1
@@ -163,22 +166,24 @@ class ShareChange(AbstractPart):
 
 
 class AverageChange(AbstractPart):
-    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and move to v_r with |v_r - w_r| <= R. For inputs
-    x_1, ..., x_n in the unit ball, let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares and S~_ir the same
-    of the v_r. With probability at least 1 - delta, for all inputs and all z in [-1, 1]^m,
+    """Let m units have weights w_r ~ N(0, sigma² I), r = 1, ..., m, and let them move to v_r with |v_r - w_r| <= R.
+    Let x_1, ..., x_n be inputs in the unit ball, and let k be the number of outputs and delta the failure probability.
+    Let B = max(10 sigma sqrt(log(n k / delta)), 1). Let S_ir = exp(<w_r, x_i>) / sum_s exp(<w_s, x_i>) be the shares,
+    and let S~_ir be the shares with v_r in place of w_r. With probability at least 1 - delta, all inputs and all z in
+    [-1, 1]^m satisfy
 
-        |<z, S_i> - <z, S~_i>| <= R exp(4B + 3R),
+        |<z, S_i> - <z, S~_i>| <= R exp(4B + 3R).
 
-    with B = max(10 sigma sqrt(log(n k / delta)), 1), k the number of outputs. The largest over z
-    is sum_r |S_ir - S~_ir|, which is at most 2 tanh(R/2) < R: no power of exp(B) is needed.
+    The largest value over z is sum_r |S_ir - S~_ir|, which is at most 2 tanh(R/2) < R. No power of exp(B) is therefore
+    needed.
     """
 
     title = "Moved units change averages over shares by at most R exp(4B+3R)"
     source = part(13)
     control = Control(
-        "at most 0.98 R, below what half of the units each way attains",
+        "the change is at most 0.98 R, less than moving half of the units each way attains",
         lambda bound, problem: jnp.asarray(0.98 * problem.radius),
-        loose="exp(4B) is at least 54 where 1 is enough: no near control",
+        loose="exp(4B) is at least 54, but 1 is enough, so no control is close to the bound",
     )
     controls = "the change of an average over units"
     trivial = 2.0  # averages of z lie between -1 and 1

@@ -1,12 +1,13 @@
 """The smallest eigenvalue of the softmax tangent kernel on the sphere, as a function of n, d and sigma.
 
-This theory controls lambda_min of K(x, y) = t exp(s t), t = <x, y>, s = sigma², on n points of the unit sphere of R^d.
-With P_q the Gegenbauer polynomial of degree q, P_q(1) = 1, and N_q the dimension of the harmonics of degree q,
+This theory is about lambda_min of K(x, y) = t exp(s t), t = <x, y>, s = sigma², on n points of the unit sphere of R^d.
+Let P_q be the Gegenbauer polynomial of degree q with P_q(1) = 1, and N_q the dimension of the harmonics of degree q.
+Then
 
     K = sum_q kappa_q N_q P_q(t),     tau_p = sum_(q > p) kappa_q N_q,     D_p = N_0 + ... + N_p,
 
-with kappa_q > 0 in closed form. It assumes unit inputs; it leaves unexplained lambda_min of many random points in few
-dimensions, where only the asymptotic law is near.
+with kappa_q > 0 in closed form. The theory assumes unit inputs. It does not explain lambda_min of many random points
+in few dimensions, for which only the asymptotic formula comes near.
 """
 
 import jax
@@ -85,23 +86,26 @@ def tails(kappa: Float[Array, " q"], sizes: Float[np.ndarray, " q"]) -> Float[Ar
 
 
 class SphereCoefficients(Claim[SphereKernel]):
-    """On the unit sphere of R^d, t exp(s t) = sum_q kappa_q N_q P_q(t), s = sigma², t = <x, y>, with N_q the dimension
-    of the harmonics of degree q, P_q their Gegenbauer polynomial, P_q(1) = 1, nu = d/2 - 1, and
+    """Let x and y be points of the unit sphere of R^d, and let t = <x, y>. Let s = sigma², where sigma is the standard
+    deviation of the weights. Let N_q be the dimension of the harmonics of degree q, and P_q their Gegenbauer
+    polynomial with P_q(1) = 1. Let nu = d/2 - 1, and let I be the modified Bessel function. The softmax tangent kernel
+    at infinite width is t exp(s t) = sum_q kappa_q N_q P_q(t) with
 
-        kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)) > 0,
+        kappa_q = Gamma(d/2) (2/s)^nu (I_(q+nu+1)(s) + (q/s) I_(q+nu)(s)) > 0.
 
-    I the modified Bessel function: exp(s t) has Gamma(d/2) (2/s)^nu I_(q+nu)(s) by Funk and Hecke, and t exp(s t) is
-    its derivative in s. Judged for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t) over the law of t.
+    By the formula of Funk and Hecke, exp(s t) has the coefficients Gamma(d/2) (2/s)^nu I_(q+nu)(s), and t exp(s t) is
+    its derivative in s. The claim is tested for q = 0, ..., 5 against kappa_q = E t exp(s t) P_q(t), the mean over the
+    distribution of t.
     """
 
-    title = "The spectrum of the softmax tangent kernel on the sphere"
+    title = "The eigenvalues of the softmax tangent kernel on the sphere, in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = SphereKernels()
     relation = Equal()
-    control = Control("nine tenths of it", lambda kappa, problem: 0.9 * kappa)
+    control = Control("the eigenvalues are nine tenths of the formula", lambda kappa, problem: 0.9 * kappa)
     controls = "the eigenvalues of the softmax tangent kernel as an operator on the sphere"
-    unexplained = "other laws of inputs"
+    unexplained = "other distributions of inputs"
 
     def predict(self, problem: SphereKernel) -> Array:
         return coefficients(problem.sigma, problem.d)[:_SHOWN]
@@ -119,17 +123,18 @@ class SphereCoefficients(Claim[SphereKernel]):
 
 
 class PolygonEigenvalue(Claim[KernelPoints]):
-    """At n equispaced points of the unit circle the smallest eigenvalue of the matrix with entries
-    <x_i, x_j> exp(sigma² <x_i, x_j>), the tangent kernel of a softmax network of infinite width with hidden weights of
-    standard deviation sigma, is, with s = sigma² and I the modified Bessel function,
+    """Let x_i be n equispaced points of the unit circle. Let sigma be the standard deviation of the hidden weights of
+    a softmax network of infinite width. Its tangent kernel at these points is the matrix with the entries
+    <x_i, x_j> exp(sigma² <x_i, x_j>). With s = sigma² and the modified Bessel function I, the smallest eigenvalue of
+    this matrix is
 
-        n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s):
+        n min_(0 <= j < n) sum over integers l of kappa_|j + l n|,     kappa_q = I_(q+1)(s) + (q/s) I_q(s).
 
-    the matrix is circulant, kappa_q is the Fourier coefficient of exp(i q theta), and degrees equal modulo n are
-    aliases.
+    The matrix is circulant, and kappa_q is the Fourier coefficient of exp(i q theta), where theta is the angle.
+    Degrees that are equal modulo n are aliases of each other.
     """
 
-    title = "The smallest eigenvalue at equispaced points of the circle"
+    title = "The smallest softmax kernel eigenvalue at equispaced points, in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = Polygons()
@@ -160,25 +165,28 @@ def _least_of_circle(problem: KernelPoints, kappa: Array) -> Array:
 
 
 class EigenvalueFromAbove(Claim[KernelPoints]):
-    """At every n points x_i of the unit sphere of R^d, the smallest eigenvalue of the matrix with entries
-    t exp(sigma² t), t = <x_i, x_j>, is at most
+    """Let x_i be any n points of the unit sphere of R^d. Consider the matrix with the entries t exp(sigma² t),
+    t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard deviation sigma.
+    Let D_p be the dimension of the harmonics of degree at most p, with D_(-1) = 0. Let kappa_q be the eigenvalues of
+    the kernel on the sphere, and N_q their multiplicities. Let tau_p = exp(sigma²) - sum_(q <= p) kappa_q N_q, the
+    part of the diagonal that comes from degrees q above p. The smallest eigenvalue of the matrix is at most
 
-        min over p with D_p < n of n tau_p / (n - D_p),
+        min over p with D_p < n of n tau_p / (n - D_p).
 
-    D_p the dimension of the harmonics of degree at most p (D_(-1) = 0), tau_p = exp(sigma²) - sum_(q <= p) kappa_q N_q
-    what higher degrees q leave of the diagonal. On the vectors orthogonal to those D_p functions at the points the
-    matrix is K_(>p); its least value there is below its mean, tr K_(>p) / (n - D_p). Orthonormal points attain it with
-    p = -1, n = 2p + 3 equispaced points on a circle nearly.
+    For the proof, take the vectors that are orthogonal to those D_p functions at the points. On these vectors the
+    matrix is K_(>p), its part of degrees above p. The least value of K_(>p) there is below the mean value,
+    tr K_(>p) / (n - D_p). Orthonormal points attain the bound with p = -1, and n = 2p + 3 equispaced points on a
+    circle nearly attain it.
     """
 
-    title = "The smallest eigenvalue on the sphere from above"
+    title = "An upper bound on the smallest eigenvalue of the softmax kernel on the sphere"
     source = _SOURCE
     stated = Kind.OWN
     population = SpreadPoints()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("the smallest eigenvalue is at most nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = _CONTROLS
-    unexplained = "how far below it random points in few dimensions lie: a factor 36 at n = 12, d = 3"
+    unexplained = "how far random points in few dimensions lie below the bound: by a factor 36 at n = 12, d = 3"
 
     def predict(self, problem: KernelPoints) -> Array:
         n, d = problem.x.shape
@@ -202,25 +210,27 @@ class EigenvalueFromAbove(Claim[KernelPoints]):
 
 
 class EigenvalueFromBelow(Claim[SphereKernel]):
-    """At n independent uniform points x_i of the unit sphere of R^d, the smallest eigenvalue of the matrix with entries
-    t exp(sigma² t), t = <x_i, x_j>, has a mean of at least, for every degree p,
+    """Let x_i be n independent uniform points of the unit sphere of R^d. Consider the matrix K with the entries
+    t exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of standard
+    deviation sigma. Let kappa_q N_q be the coefficients of t exp(sigma² t) in the Gegenbauer polynomials P_q,
+    P_q(1) = 1. The smallest eigenvalue of K has a mean of at least, for every degree p,
 
         tau_p - ( n (n-1) ((n-2)(n-3) s_4 + 2 (n-2) s_2² + E f(t)^4) )^(1/4),     f = sum_(q > p) kappa_q N_q P_q,
-        tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q,
+        tau_p = f(1),   s_2 = sum_(q > p) kappa_q² N_q,   s_4 = sum_(q > p) kappa_q^4 N_q.
 
-    kappa_q N_q the coefficients of t exp(sigma² t) in Gegenbauer polynomials P_q, P_q(1) = 1. For K is at least
-    tau_p I + M, M the part of f off the diagonal, |M|^4 <= tr M^4, and closed walks of four steps have the mean above.
-    Judged for the largest over p <= 2, against the mean over 16 draws.
+    For the proof, let M be the part of f off the diagonal. Then K is at least tau_p I + M, and |M|^4 <= tr M^4. Closed
+    walks of four steps give the mean of tr M^4. The claim is tested for the largest bound over p <= 2, against the
+    mean over 16 draws.
     """
 
-    title = "The smallest eigenvalue on the sphere from below"
+    title = "A lower bound on the softmax kernel's mean smallest eigenvalue on the sphere"
     source = _SOURCE
     stated = Kind.OWN
     population = SphereKernels(d=64, n=8)
     relation = AtLeast()
-    control = Control("one and a half times it", lambda bound, problem: 1.5 * bound)
+    control = Control("the mean is at least one and a half times the bound", lambda bound, problem: 1.5 * bound)
     controls = _CONTROLS
-    unexplained = "many points in few dimensions, where the bound is negative"
+    unexplained = "many points in few dimensions, for which the bound is negative"
     trivial = 0.0  # k is positive semidefinite
 
     def predict(self, problem: SphereKernel) -> Array:
@@ -256,30 +266,36 @@ class WideSpheres(Population[SphereKernel]):
     def hypotheses(self, problem: SphereKernel) -> list[Hypothesis]:
         return [
             *SphereKernels().hypotheses(problem),
-            Hypothesis("the dimension", problem.d, ">=", 32, "an edge of a spectrum is one of many dimensions"),
-            Hypothesis("points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the edge is hard"),
+            Hypothesis("the dimension", problem.d, ">=", 32, "the formula for the edge needs many dimensions"),
+            Hypothesis(
+                "points over dimension", problem.n / problem.d, ">=", 2.0, "nearer to 1 the spectrum has a hard edge"
+            ),
         ]
 
 
 class EigenvalueInHighDimension(Claim[SphereKernel]):
-    """At n >= 2 d independent uniform points x_i of the unit sphere of R^d, d >= 32, the mean of the smallest
-    eigenvalue of the matrix with entries t exp(sigma² t), t = <x_i, x_j>, is within 7 % of
+    """Let x_i be n >= 2 d independent uniform points of the unit sphere of R^d, d >= 32. Consider the matrix with the
+    entries t exp(sigma² t), t = <x_i, x_j>, the tangent kernel of a softmax network of infinite width with weights of
+    standard deviation sigma. Let kappa_q be the eigenvalues, of multiplicity N_q, of the kernel on the sphere. The
+    mean of the smallest eigenvalue of the matrix is within 7 % of
 
-        max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l),
+        max over h > 0 of (N(1/h) - n) / h,     N(l) = sum_q N_q kappa_q / (kappa_q + l).
 
-    kappa_q the eigenvalues, of multiplicity N_q, of the kernel on the sphere, so that N is its effective dimension:
-    with rotation invariant features of these variances it is the left edge of the spectrum. Judged at d = 64, n = 128.
+    N is the effective dimension of the kernel. For rotation invariant features of these variances, the formula is the
+    left edge of the spectrum. The claim is tested at d = 64, n = 128.
     """
 
-    title = "The smallest eigenvalue on the sphere in high dimension"
+    title = "The smallest eigenvalue of the softmax kernel on a high-dimensional sphere"
     source = _SOURCE
     stated = Kind.OWN
     population = WideSpheres()
     # The least eigenvalue is off the edge by n^(-2/3) in order, 0.04 at n = 128 and 0.06 at n = 64.
     relation = EqualInMean(margin=0.04, resolution=0.03)
-    control = Control("nine tenths of it", lambda edge, problem: 0.9 * edge)
+    control = Control("the mean is nine tenths of the formula", lambda edge, problem: 0.9 * edge)
     controls = _CONTROLS
-    unexplained = "the remainder; as many points as dimensions or fewer: 14 % at n = 16, d = 32"
+    unexplained = (
+        "the remainder, and cases with as many points as dimensions or fewer, which are off by 14 % at n = 16, d = 32"
+    )
     trials = 64
 
     def predict(self, problem: SphereKernel) -> Array:

@@ -1,12 +1,13 @@
 """The softmax tangent kernel to order 1/m: its bias, its fluctuations, and where its smallest eigenvalue lies.
 
-This theory controls H of a softmax network of width m before training, to the first order in 1/m in closed form. With
-e(u, v) = exp(sigma² <u, v>) the bias at the initialisation in pairs (`infinite_width.width_correction`) factorises,
+This theory describes H of a softmax network of width m before training, to the first order in 1/m in closed form. Let
+e(u, v) = exp(sigma² <u, v>). The bias at the initialisation in pairs (`infinite_width.width_correction`) factorises:
 
-    m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1):
+    m (E H_ll(x, y) / K(x, y) - 1) -> -2 (e(x, y) - 1) (e(x, x) + e(y, y) - 1).
 
-H lies below its limit at acute angles, is larger in size at obtuse ones, and unbiased at right angles. It assumes
-Gaussian units; it leaves unexplained the terms of order 1/m², which exponentials of long inputs make large.
+So H lies below its limit at acute angles, is larger in size at obtuse angles, and is unbiased at right angles. The
+theory assumes Gaussian units. It does not explain the terms of order 1/m², which exponentials of long inputs make
+large.
 """
 
 import jax
@@ -25,7 +26,7 @@ ABOUT = {
     "SmallestEigenvalueShift": {"object": "spectrum"},
 }
 
-_CONTROLS = "the tangent kernel of a softmax network that has not been trained"
+_CONTROLS = "the tangent kernel of a softmax network before training"
 _SOURCE = Source("gu2024softmax", "Definition 3.6", "Definition 3.7", note="order 1/m (not in the source)")
 _FREE, _FLUCTUATING, _EIGENVALUES = PlanarTriples(width=64), PlanarTriples(width=512), PlanarTriples(width=128)
 _OUTPUTS, _BLOCKS = 2, 8
@@ -92,24 +93,25 @@ def _pairs(matrix: Float[Array, "n n"]) -> Array:
 
 
 class BiasWithoutPairs(Claim[KernelPoints]):
-    """Let the m units w_r ~ N(0, sigma² I) and signs of a softmax network be independent, without pairs. The mean of
-    the tangent kernel H of an output l between points x and y is, with e(x, y) = exp(sigma² <x, y>),
+    """Let the m units w_r ~ N(0, sigma² I) and the signs of a softmax network be independent, without pairs. Let H be
+    its tangent kernel, let x and y be points, and let e(x, y) = exp(sigma² <x, y>). For an output l, the mean of H is
 
         E H_ll(x, y) = <x, y> e(x, y) (1 - (2 e(x, y) - 1) (e(x, x) + e(y, y) - 1) / m) + O(1/m²).
 
-    Over the signs, H / <x, y> has the mean m <S_x, S_y> - m sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>², with S
-    the shares. The first term is a ratio of means, with half of the bias of m/2 pairs; the others are moments.
-    Judged at m = 64.
+    For the proof, let S be the shares. Over the signs, H / <x, y> has the mean m <S_x, S_y> - m
+    sum_r S_xr S_yr (S_xr + S_yr) + m <S_x, S_y>². The first term is a ratio of means, with half of the bias of m/2
+    pairs. The other terms are moments. The claim is tested at m = 64.
     """
 
-    title = "The bias of the softmax tangent kernel without pairs"
+    title = "Without pairs, the mean softmax tangent kernel has another term in 1/m"
     source = _SOURCE
     stated = Kind.OWN
     population = _FREE
     # The remainder, of order 1/m², is 0.002 on the diagonal at sigma = 1/2.
     relation = EqualInMean(margin=0.003, resolution=0.004)
     control = Control(
-        "the bias is that of pairs", lambda v, problem: _pairs(problem.limit * (1 + paired_bias(problem) / _FREE.width))
+        "the bias is that of units in pairs",
+        lambda v, problem: _pairs(problem.limit * (1 + paired_bias(problem) / _FREE.width)),
     )
     controls = _CONTROLS
     unexplained = "the terms of order 1/m²"
@@ -134,24 +136,26 @@ class BiasWithoutPairs(Claim[KernelPoints]):
 
 
 class FluctuationConstant(Claim[KernelPoints]):
-    """The tangent kernel H of a softmax network of k outputs at n points x_i, at the initialisation of width m in pairs
-    of weights N(0, sigma² I), has with e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j)
+    """Let H be the tangent kernel of a softmax network of k outputs at n points x_i, at the initialisation of width m
+    in pairs with weights N(0, sigma² I). Let e(u, v) = exp(sigma² <u, v>) and K_ij = <x_i, x_j> e(x_i, x_j). As m
+    grows,
 
         m E |H - lim H|_F² -> 2 sum_ij K_ij² (k C_ij + k (k-1) e(x_i + x_j, x_i + x_j)),
         C_ij = e(x_i + x_j, x_i + x_j) - 2 e(x_i + x_j, x_i) - 2 e(x_i + x_j, x_j) + e(x_i, x_i) + e(x_j, x_j)
                + 2 e(x_i, x_j) - 1.
 
-    H_ll' / <x_i, x_j> is a mean of a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by two means; to the first order
-    its relative error is a sum of means of lognormals of covariance e - 1. Judged at m = 512 and k = 2.
+    For the proof, let a_l be the signs of output l and w the weights of a unit. H_ll' / <x_i, x_j> is a mean of
+    a_l a_l' exp <w, x_i + x_j> over m/2 units, divided by two means. To the first order, its relative error is a sum
+    of means of lognormals of covariance e - 1. The claim is tested at m = 512 and k = 2.
     """
 
-    title = "The fluctuations of the softmax tangent kernel, with their constant"
+    title = "The mean squared fluctuation of the softmax tangent kernel, in closed form"
     source = _SOURCE
     stated = Kind.OWN
     population = _FLUCTUATING
     # Terms of order 1/m are about 5 % at m = 256.
     relation = EqualInMean(margin=0.03, resolution=0.04)
-    control = Control("units are independent, without pairs: half of it", lambda v, problem: v / 2)
+    control = Control("the fluctuation is half of it, as for independent units without pairs", lambda v, problem: v / 2)
     controls = _CONTROLS
     unexplained = "the terms of order 1/m²"
     trials = 128
@@ -168,24 +172,27 @@ class FluctuationConstant(Claim[KernelPoints]):
 
 
 class SmallestEigenvalueShift(Claim[KernelPoints]):
-    """Let lambda_1 < lambda_2 <= ... be the eigenvalues of the n x n matrix K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>),
-    with eigenvectors u, v_2, ... The k smallest eigenvalues of the tangent kernel H of a softmax network with k outputs
-    at the initialisation of width m in pairs have a mean of which
+    """Let K_ij = <x_i, x_j> exp(sigma² <x_i, x_j>) be the n x n limit of the tangent kernel, with eigenvalues
+    lambda_1 < lambda_2 <= ... and eigenvectors u, v_2, ... Let H be the tangent kernel of a softmax network with k
+    outputs at the initialisation of width m in pairs. Take the mean of the k smallest eigenvalues of H. As m grows,
 
-        m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1),
+        m (E[mean] - lambda_1) -> u'(K o c)u - sum_(q >= 2) (V_q + (k-1) V'_q) / (lambda_q - lambda_1).
 
-    c_ij the bias -2 (e_ij - 1)(e_ii + e_jj - 1), e_ij = exp(sigma² <x_i, x_j>), and V_q, V'_q the limits of m times the
-    variance of u'H_ll v_q and u'H_ll' v_q, l != l'. Judged for three points at 0, 60 and 120 degrees on a great circle
-    at k = 2, by 2 f(256) - f(128), f(m) = m (mean over networks - lambda_1), which removes the next order.
+    Here o is the product entry by entry, and c_ij is the bias -2 (e_ij - 1)(e_ii + e_jj - 1) with
+    e_ij = exp(sigma² <x_i, x_j>). V_q and V'_q are the limits of m times the variance of u'H_ll v_q and u'H_ll' v_q,
+    where l != l' are two outputs.
+
+    The test has three points at 0, 60 and 120 degrees on a great circle and k = 2. It measures 2 f(256) - f(128),
+    where f(m) = m (mean over networks - lambda_1). This combination removes the next order.
     """
 
-    title = "The shift of the smallest eigenvalue at finite width"
+    title = "The smallest eigenvalues of the softmax kernel shift by a known term in 1/m"
     source = Source("gu2024softmax", "Theorem 4.2", note="lambda to order 1/m (not in the source)")
     stated = Kind.OWN
     population = _EIGENVALUES
     relation = EqualInMean(margin=0.05, resolution=0.1)
     control = Control("outputs do not interact", lambda v, problem: _shift(problem, 1))
-    controls = "the smallest eigenvalues of the tangent kernel, against that of the limit"
+    controls = "the smallest eigenvalues of the tangent kernel, compared with those of the limit"
     unexplained = "eigenvalues of K that are nearly equal, and the terms of order 1/m²"
     trials = 64
 
@@ -193,7 +200,7 @@ class SmallestEigenvalueShift(Claim[KernelPoints]):
         values = jnp.linalg.eigvalsh(problem.limit)
         name = "lambda_1 stands apart by more than fluctuations"
         noise = values[-1] / _EIGENVALUES.width**0.5
-        return [Hypothesis(name, values[1] - values[0], ">=", noise, "its cluster has eigenvalues of its own")]
+        return [Hypothesis(name, values[1] - values[0], ">=", noise, "eigenvalues close to lambda_1 mix with it")]
 
     def predict(self, problem: KernelPoints) -> Array:
         return _shift(problem, _OUTPUTS)

@@ -1,4 +1,4 @@
-"""Stability: how far one row moves what is learned, what that says of new rows, and where more of anything hurts."""
+"""Stability: how far one row moves what is learned, what follows for new rows, where more data or parameters hurt."""
 
 from ._bias_variance import BiasVariance as BiasVariance
 from ._bias_variance import bias_variance as bias_variance

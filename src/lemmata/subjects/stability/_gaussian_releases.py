@@ -47,9 +47,9 @@ class GaussianReleases(Population[GaussianRelease]):
 
     def hypotheses(self, problem: GaussianRelease) -> list[Hypothesis]:
         return [
-            Hypothesis("eps", problem.eps, ">", 0.0, "a budget"),
+            Hypothesis("eps", problem.eps, ">", 0.0, "eps is a privacy budget"),
             Hypothesis(f"eps is at most {self.high:g}", problem.eps, "<=", self.high, "the range of the statement"),
-            Hypothesis("delta", problem.delta, "<", 0.5, "less than chance"),
+            Hypothesis("delta", problem.delta, "<", 0.5, "delta is below chance"),
             Hypothesis("sigma", problem.sigma, ">", 0.0, "noise"),
         ]
 
@@ -92,6 +92,6 @@ class SampledGaussians(Population[SampledSteps]):
 
     def hypotheses(self, problem: SampledSteps) -> list[Hypothesis]:
         return [
-            Hypothesis("rate", problem.rate, "<", 1.0, "else nothing is sampled"),
-            Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid"),
+            Hypothesis("rate", problem.rate, "<", 1.0, "otherwise all rows are used"),
+            Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, losses leave the grid"),
         ]

@@ -67,8 +67,8 @@ class PrivateAlgorithms(Population[NeighbouringLaws]):
         name = "probability beyond e^eps times that on the other data set"
         return [
             Hypothesis(name, worst, "<=", problem.delta + _SLACK, "the algorithm is (eps, delta)-private"),
-            Hypothesis("largest loss", jnp.abs(problem.loss).max(), "<=", 1.0, "the bound is of losses in [0, 1]"),
-            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is of losses in [0, 1]"),
+            Hypothesis("largest loss", jnp.abs(problem.loss).max(), "<=", 1.0, "the bound is for losses in [0, 1]"),
+            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is for losses in [0, 1]"),
         ]
 
 
@@ -95,8 +95,10 @@ class PrivateChannels(Population[Channel]):
 
     def settings(self) -> Space:
         values = Integer(12, 3, 200, "values of a row", corners=(6, 30))
-        held = Integer(4, 1, 60, "values in an answered set", corners=(1, 10))
-        return Space(values=values, held=held).where("sets hold less than half", lambda s: 2 * s["held"] < s["values"])
+        held = Integer(4, 1, 60, "values in an output set", corners=(1, 10))
+        return Space(values=values, held=held).where(
+            "sets hold less than half of the values", lambda s: 2 * s["held"] < s["values"]
+        )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Channel:
         """The eps of the sets is 2 log((values - held)/held), at which they tell most."""
@@ -120,6 +122,6 @@ class PrivateChannels(Population[Channel]):
         ratio = (logs.max(axis=0) - logs.min(axis=0)).max()
         return [
             Hypothesis("log ratio of probabilities", ratio, "<=", problem.eps, "the algorithm is eps-private", 1e-9),
-            Hypothesis("largest loss", problem.loss.max(), "<=", 1.0, "the bound is of losses in [0, 1]"),
-            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is of losses in [0, 1]"),
+            Hypothesis("largest loss", problem.loss.max(), "<=", 1.0, "the bound is for losses in [0, 1]"),
+            Hypothesis("smallest loss", problem.loss.min(), ">=", 0.0, "the bound is for losses in [0, 1]"),
         ]

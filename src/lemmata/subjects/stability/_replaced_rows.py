@@ -94,8 +94,14 @@ class OpposedRows(Population[ReplacedRows]):
 
     def hypotheses(self, problem: ReplacedRows) -> list[Hypothesis]:
         return [
-            Hypothesis("the penalty curves (alpha)", problem.decay, ">", 0.0, "else minimisers need not be near"),
-            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),
+            Hypothesis(
+                "the penalty is strictly convex (alpha)",
+                problem.decay,
+                ">",
+                0.0,
+                "otherwise minimisers need not be close",
+            ),
+            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "the loss is Huber's"),
         ]
 
 
@@ -133,9 +139,9 @@ class FiniteLaws(Population[FiniteLaw]):
 
     free = ("x", "y", "comparator")
     settings = Space(
-        n=Integer(24, 8, 200, "rows of a sample"),
+        n=Integer(24, 8, 200, "rows per sample"),
         d=Integer(17, 4, 200, "weights"),
-        law=Choice("sparse", ("sparse", "dense"), "law of the rows"),
+        law=Choice("sparse", ("sparse", "dense"), "distribution of the rows"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> FiniteLaw:
@@ -159,5 +165,5 @@ class FiniteLaws(Population[FiniteLaw]):
         size = jnp.linalg.norm(problem.comparator)
         return [
             Hypothesis("w* is not 0", size, ">", 0.0, "the best penalty divides by its norm"),
-            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "Huber's loss"),
+            Hypothesis("losses are convex and Lipschitz (zone)", problem.zone, ">", 0.0, "the loss is Huber's"),
         ]

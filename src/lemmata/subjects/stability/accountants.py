@@ -1,7 +1,7 @@
-"""Accountants of noisy steps on sampled rows: the distribution of the privacy loss, and two short cuts to it.
+"""Accountants of noisy steps on sampled rows: the distribution of the privacy loss, and two approximations of it.
 
-This theory controls the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
-leaves open what an attacker who sees the last step alone can learn, which may be far less.
+This theory is about the (eps, delta)-privacy of many steps that add normal noise to clipped sums over sampled rows. It
+does not say what an attacker who sees only the last step can learn, which may be far less.
 """
 
 import jax
@@ -107,22 +107,23 @@ def normal_budget(delta: Float[Array, ""], ratio: Float[Array, ""]) -> Float[Arr
 
 
 class DeltaOfLosses(Claim[SampledSteps]):
-    """T steps release normal noise of standard deviation s on a sum in which a row takes part with probability q. The
-    privacy loss of all steps, with the row against without it, is a sum of T independent losses
+    """Let T steps release a sum with normal noise of standard deviation s, where one row takes part in each step with
+    probability q. The privacy loss compares releases with the row to releases without it. The loss of all steps is a
+    sum of T independent losses
 
         L_t = log(1 - q + q e^((2 x_t - 1)/(2 s²))),   x_t ~ (1 - q) N(0, s²) + q N(1, s²),
 
-    and delta(eps) = E (1 - e^(eps - sum L_t))+. The Fourier transform of the law of one loss on a grid, to the power T,
-    gives that mean.
+    and delta(eps) = E (1 - e^(eps - sum L_t))+. The power T of the Fourier transform of the distribution of one loss,
+    on a grid, gives this mean.
     """
 
-    title = "The distribution of the privacy loss by Fourier transforms"
+    title = "The privacy loss of many noisy steps, computed by Fourier transforms"
     source = Source("koskela2020", note="main result, for sampled rows with the row against without it")
     population = SampledGaussians(steps=12)
     relation = EqualInMean(margin=0.01, resolution=0.04)
-    control = Control("the mean of (1 - e^(eps - sum L_t))+ at 1.3 eps", lambda delta, problem: _delta_at(problem, 1.3))
+    control = Control("delta(eps) is its value at 1.3 eps", lambda delta, problem: _delta_at(problem, 1.3))
     controls = "the least delta at an eps"
-    unexplained = "errors of the grid, which are those of rounding to the nearest"
+    unexplained = "the error of the grid, which is that of rounding to the nearest point"
     trials = 64
 
     def predict(self, problem: SampledSteps) -> Array:
@@ -149,23 +150,24 @@ def _delta_at(problem: SampledSteps, factor: float) -> Array:
 
 
 class CentralLimitIsTooLittle(Claim[SampledSteps]):
-    """T steps with noise s on rows that are sampled at rate q come, for T -> infinity at q sqrt(T) -> constant, to one
-    normal release with
+    """Let T steps with noise s use rows that are sampled at rate q. If T -> infinity with q sqrt(T) -> constant, the
+    privacy of all steps tends to that of one normal release with
 
         mu = q sqrt(T (e^(1/s²) - 1)).
 
-    At a finite T they spend at least the eps that the curve of this release has at the same delta, for at least nine of
-    ten noises and deltas: the sum of losses has a heavier upper tail. The limit is no upper bound.
+    At a finite T, the steps spend at least the eps of this release at the same delta, for at least nine out of ten
+    noises and deltas. The reason is that the sum of the losses has a heavier upper tail. So the limit is not an upper
+    bound.
     """
 
-    title = "Steps mostly spend more than the central limit says"
+    title = "Noisy steps mostly spend more privacy than the central limit theorem predicts"
     source = Source("bu2020", note="main result, a limit, beside what a finite number of steps spends")
     stated = Kind.OWN
     population = SampledGaussians()
     relation = AtLeast(delta=0.1)
-    control = Control("a tenth more than it", lambda eps, problem: 1.1 * eps)
+    control = Control("the eps is at least a tenth larger", lambda eps, problem: 1.1 * eps)
     controls = "the eps that steps have spent"
-    unexplained = "how fast the limit becomes right"
+    unexplained = "how fast the limit becomes accurate"
     trivial = 0.0  # an eps is not negative
 
     def predict(self, problem: SampledSteps) -> Array:
@@ -177,22 +179,22 @@ class CentralLimitIsTooLittle(Claim[SampledSteps]):
 
 
 class RenyiBudget(Claim[SampledSteps]):
-    """T steps with noise s on rows that are sampled at rate q spend, at a given delta, at most
+    """Let T steps with noise s use rows that are sampled at rate q. At a given delta they spend at most
 
         min over a of  T r(a) + log(1 - 1/a) - (log delta + log a)/(a - 1),
 
         r(a) = log( sum_k C(a, k) (1 - q)^(a - k) q^k e^(k (k - 1)/(2 s²)) ) / (a - 1)   (k = 0 .. a),
 
-    a = 2, 3, ..., 64: r(a) is the Rényi divergence of order a of one step.
+    where a = 2, 3, ..., 64 and r(a) is the Rényi divergence of order a of one step.
     """
 
-    title = "The budget by Rényi divergences"
+    title = "A bound on the privacy budget of noisy steps by Rényi divergences"
     source = Source("mironov2019", note="main result for whole orders, with the sharper turn into eps and delta")
     population = SampledGaussians()
     relation = AtMost()
-    control = Control("the budget of the central limit theorem", lambda eps, problem: _central(problem))
+    control = Control("the budget is that of the central limit theorem", lambda eps, problem: _central(problem))
     controls = "the eps that steps have spent"
-    unexplained = "a tenth of it and more, which the distribution of the loss shows to be too much"
+    unexplained = "an excess of a tenth of the bound or more, which the distribution of the loss avoids"
 
     def predict(self, problem: SampledSteps) -> Array:
         return renyi_budget(problem)

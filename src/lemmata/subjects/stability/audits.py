@@ -1,7 +1,7 @@
-"""Audits: how much privacy an attack on many trainings refutes, beside what an accountant promises.
+"""Audits: how much privacy an attack on many trainings refutes, compared with the promise of an accountant.
 
-This theory controls the budget from below: no attack does better than the privacy allows, but for chance. It leaves
-open how far a weak attack stays below, which says nothing in favour of a training.
+This theory bounds the budget from below: except by chance, no attack does better than the privacy allows. It does not
+say how far a weak attack stays below the budget, so a weak attack is not evidence for a training.
 """
 
 import equinox as eqx
@@ -43,7 +43,7 @@ class AuditedSums(Population[AuditedSum]):
     """Rows in the unit ball, noise from 0.3 to 0.6."""
 
     def settings(self) -> Space:
-        runs = Integer(1000, 20, 100_000, "releases with the canary, and without", corners=(600, 1500))
+        runs = Integer(1000, 20, 100_000, "releases with the canary, and as many without", corners=(600, 1500))
         delta = Real(0.02, 1e-12, 0.5, "delta of the privacy", corners=(0.01, 0.03))
         return Space(n=Integer(10, 1, 1000, "rows"), d=Integer(3, 1, 100, "dimension"), runs=runs, delta=delta)
 
@@ -95,7 +95,7 @@ class AuditedTrainings(Population[AuditedTraining]):
         d=Integer(6, 1, 50, "dimension", corners=(6, 6)),
         steps=Integer(4, 1, 1000, "steps", corners=(3, 5)),
         rate=Real(0.85, 0.1, 0.99, "rate at which rows are sampled", corners=(0.7, 0.95)),
-        runs=Integer(800, 20, 100_000, "trainings with the canary, and without", corners=(800, 800)),
+        runs=Integer(800, 20, 100_000, "trainings with the canary, and as many without", corners=(800, 800)),
         delta=Real(0.05, 1e-12, 0.5, "delta of the privacy", corners=(0.02, 0.06)),
     )
 
@@ -109,7 +109,7 @@ class AuditedTrainings(Population[AuditedTraining]):
         return AuditedTraining(rows[:-1], canary, noise, rate, jnp.asarray(setting["delta"]), steps, setting["runs"])
 
     def hypotheses(self, problem: AuditedTraining) -> list[Hypothesis]:
-        return [Hypothesis("noise", problem.noise, ">", 0.3, "losses of less noise leave the grid")]
+        return [Hypothesis("noise", problem.noise, ">", 0.3, "with less noise, losses leave the grid")]
 
 
 _ALPHA, _LENGTH = 0.05, 0.02
@@ -158,28 +158,29 @@ _compiled_budget = eqx.filter_jit(loss_budget)
 
 
 class AuditBelowBudget(Claim[AuditedSum]):
-    """The sum of rows of norm at most 1 is released with normal noise sigma, which is (eps, delta)-differentially
-    private with eps from the Gaussian curve. From m releases with one row more (the canary) and m without, the first
-    half chooses an event, a score beyond a threshold, and the second half bounds its two probabilities by exact
-    (Clopper-Pearson) limits, each at alpha/2: p from below where the event is likelier, q from above elsewhere. Then
+    """Release the sum of rows of norm at most 1 with normal noise sigma. This is (eps, delta)-differentially private
+    with the eps of the Gaussian curve. Make m releases with one additional row, the canary, and m releases without it.
+    The first half of the releases chooses an event, a score beyond a threshold. The second half bounds the two
+    probabilities of the event by exact (Clopper-Pearson) limits, each at alpha/2. Here p is the lower limit in the case
+    where the event is more likely, and q is the upper limit in the other case. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, alpha = 1/20.
+    with probability at least 1 - alpha, where alpha = 1/20.
     """
 
-    title = "An audit stays below the budget"
+    title = "The audit of a noisy sum stays below its privacy budget"
     source = Source("jagielski2020", note="main result, for normal noise on a sum")
     population = AuditedSums()
     relation = AtMost(delta=_ALPHA)
     control = Control(
-        "it stays below the budget of twice the noise, as where a program halves it silently",
+        "the audit stays below the budget of twice the noise, as if a program silently halved the noise",
         lambda eps, problem: _sum_budget(problem, 2.0),
     )
-    controls = "the lower limit of eps that an attack shows"
-    unexplained = "how far below: one threshold and a few hundred releases cannot see rare events"
+    controls = "the lower limit on eps that an attack shows"
+    unexplained = "how far the audit stays below: one threshold and a few hundred releases cannot show rare events"
     traced = False  # the limits are SciPy's
-    trivial = "a budget may be infinite"
+    trivial = "a budget can be infinite"
 
     def predict(self, problem: AuditedSum) -> Array:
         return _sum_budget(problem, 1.0)
@@ -194,28 +195,32 @@ def _sum_budget(problem: AuditedSum, share: float) -> Array:
 
 
 class AuditOfTraining(Claim[AuditedTraining]):
-    """Logistic regression by T steps in which each row takes part with probability q, gradients are clipped to norm 1
-    and their sum gets normal noise s, is (eps, delta)-differentially private with the eps of the distribution of its
-    privacy loss. From trainings with one row more (the canary) and without, scored by the canary's margin, the exact
-    limits p and q of the probabilities of an event that other trainings have chosen satisfy
+    """Train logistic regression by T steps. In each step a row takes part with probability q, gradients are clipped to
+    norm 1, and their sum gets normal noise s. This is (eps, delta)-differentially private with the eps of the
+    distribution of its privacy loss. Train with one additional row, the canary, and without it, and score each training
+    by the margin of the canary. Some trainings choose an event. From the other trainings, let p and q be exact limits
+    of the two probabilities of this event. Then
 
         log((p - delta)/q) <= eps
 
-    with probability at least 1 - alpha, alpha = 1/20; here that probability is shown to be above 9/10.
+    with probability at least 1 - alpha, where alpha = 1/20. The trials show that this probability is above 9/10.
     """
 
-    title = "An audit of noisy gradient steps stays below their budget"
+    title = "The audit of noisy gradient steps stays below their privacy budget"
     source = Source("jagielski2020", note="main result, for logistic regression on sampled rows")
     population = AuditedTrainings()
     relation = AtMost(delta=2 * _ALPHA)
     control = Control(
-        "it stays below the budget of twice the noise, as where a program halves it silently",
+        "the audit stays below the budget of twice the noise, as if a program silently halved the noise",
         lambda eps, problem: training_budget(problem, 2.0),
     )
-    controls = "the lower limit of eps that an attack shows"
-    unexplained = "how far below: the attack sees the last weights alone, and few trainings show no rare events"
+    controls = "the lower limit on eps that an attack shows"
+    unexplained = (
+        "how far the audit stays below: the attack sees only the last weights, and few trainings cannot show rare "
+        "events"
+    )
     traced = False  # the limits are SciPy's
-    trivial = "a budget may be infinite"
+    trivial = "a budget can be infinite"
 
     def predict(self, problem: AuditedTraining) -> Array:
         return training_budget(problem)

@@ -1,7 +1,8 @@
-"""More data and more parameters: where a ridge removes the peak of double descent, and where it stands without one.
+"""More data and more parameters: where a ridge removes the peak of double descent, and where the peak is without one.
 
-This theory controls the risk of linear fits with the best ridge as rows are added, and that of random features without
-a ridge as features are. It assumes isotropic inputs; it leaves unexplained networks that train their features.
+This theory is about the risk of linear fits with the best ridge as rows are added, and the risk of random features
+without a ridge as features are added. It assumes isotropic inputs. It does not explain networks that train their
+features.
 """
 
 import equinox as eqx
@@ -50,8 +51,8 @@ class RowLadders(Population[RowLadder]):
     def hypotheses(self, problem: RowLadder) -> list[Hypothesis]:
         size = jnp.linalg.norm(problem.coefficients)
         return [
-            Hypothesis("targets are noisy", problem.noise, ">", 0.0, "else the best ridge is 0"),
-            Hypothesis("there is a signal", size, ">", 0.0, "else the best ridge is infinite"),
+            Hypothesis("targets are noisy", problem.noise, ">", 0.0, "otherwise the best ridge is 0"),
+            Hypothesis("there is a signal", size, ">", 0.0, "otherwise the best ridge is infinite"),
         ]
 
 
@@ -94,21 +95,23 @@ _OCTAVES = (0.0, 0.07, 0.4, 1.0)
 
 
 class OptimalRidgeIsMonotone(Claim[RowLadder]):
-    """For isotropic inputs in p dimensions, a linear target with coefficients beta and noise of variance sigma², the
-    expected risk of ridge regression, the b of least |y - Xb|² + lambda |b|² with
+    """Let n rows X have isotropic inputs in p dimensions and linear targets y, where beta is the vector of coefficients
+    and sigma² is the variance of the noise. Let ridge regression minimise |y - Xb|² + lambda |b|² over b, with
 
-        lambda = p sigma²/|beta|²,
+        lambda = p sigma²/|beta|².
 
-    falls with every row that is added, through n = p, where the risk without a ridge has its peak.
+    Its expected risk falls with every row that is added, even at n = p, where the risk without a ridge has its peak.
     """
 
-    title = "With the best ridge more data never hurt"
+    title = "With the best ridge, more rows never raise the risk of ridge regression"
     source = Source("nakkiran2021", "Theorem 1", note="isotropic inputs")
     population = RowLadders(_ROWS[-1])
     relation = Order(along="rows / inputs", rungs=_ROWS)
-    control = Control("the risk rises with rows, as without a ridge below n = p", lambda sign, problem: -sign)
-    controls = "whether rows help or hurt a fit with the best ridge"
-    unexplained = "inputs whose covariance is not the identity; a ridge that has to be chosen from the data"
+    control = Control(
+        "the risk rises with the rows, as it does without a ridge below n = p", lambda sign, problem: -sign
+    )
+    controls = "whether more rows help or hurt a fit with the best ridge"
+    unexplained = "inputs whose covariance is not the identity; a ridge that is chosen from the data"
     traced = False  # a solve at each rung
     trials = 192
     predict = -1.0
@@ -123,12 +126,12 @@ class OptimalRidgeIsMonotone(Claim[RowLadder]):
 
 
 class RandomFeaturesPeak(Claim[NoisyTargets]):
-    """The fit of smallest norm on N random ReLU features to n noisy rows has its largest error on new rows at N = n,
-    whatever the dimension d of the inputs: on average of logarithms, the larger of the errors with N = n 2^-r and
-    N = n 2^r features falls along r = 0, 0.07, 0.4, 1.
+    """Fit N random ReLU features to n noisy rows with the smallest norm. The error on new rows is largest at N = n,
+    whatever the dimension d of the inputs. To test this, take the larger of the errors with N = n 2^-r and N = n 2^r
+    features. The mean logarithm of this error falls along r = 0, 0.07, 0.4, 1.
     """
 
-    title = "Random features without a ridge peak where they are as many as rows"
+    title = "Without a ridge, the error of random features peaks at as many features as rows"
     source = Source("emergence2026", "Figure 8.15", note="for random features, as in the limit of mei2022")
     population = NoisySpheres()
     relation = Order(along="|log2(N/n)|", rungs=_OCTAVES)

@@ -1,7 +1,7 @@
-"""Squared error is bias, variance and noise; what two fits to separate rows tell of them.
+"""Squared error is the sum of bias, variance and noise, and two fits to separate rows estimate them.
 
-This theory controls the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
-one variance that is independent of the fit; it leaves unexplained how the parts depend on the estimator.
+This theory is about the expected squared error of any estimator at a new noisy target. It assumes noise of mean 0 and
+constant variance that is independent of the fit. It does not explain how the parts depend on the estimator.
 """
 
 import itertools
@@ -48,7 +48,7 @@ class SignedNoises(Population[SignedNoise]):
 
     def hypotheses(self, problem: SignedNoise) -> list[Hypothesis]:
         """Noise of mean 0, which two opposite values have."""
-        return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "else there is nothing to decompose")]
+        return [Hypothesis("targets are noisy", problem.noise, ">", 0.0, "otherwise there is nothing to decompose")]
 
 
 _DRAWS = 64
@@ -86,22 +86,23 @@ def _parts(problem: SignedNoise) -> tuple[Array, Array]:
 
 
 class BiasVariance(Claim[SignedNoise]):
-    """Where y = f(x) + noise of mean 0 and variance sigma², any estimator f_S from a sample S has the expected squared
-    error, at a new y that is independent of S,
+    """Let y = f(x) + noise, where the noise has mean 0 and variance sigma². Let f_S be any estimator from a sample S,
+    and let y be new and independent of S. The expected squared error is
 
-        E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma²:
+        E(y - f_S(x))² = (E f_S(x) - f(x))² + Var f_S(x) + sigma².
 
-    squared bias, variance and noise. Here for a running median, a split into two means, and a threshold, none of which
-    is linear in the targets; predicted by listing all samples, measured by fits to random ones.
+    The three terms are squared bias, variance and noise. The trials use a running median, a split into two means, and a
+    threshold, none of which is linear in the targets. The prediction lists all samples, and the measurement fits random
+    samples.
     """
 
-    title = "Squared error is bias, variance and noise"
+    title = "The expected squared error is the sum of squared bias, variance and noise"
     source = Source("emergence2026", "Proposition 8.16")
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)
-    control = Control("without the noise", lambda error, problem: error - problem.noise**2)
+    control = Control("the noise can be left out", lambda error, problem: error - problem.noise**2)
     controls = "the expected squared error of any estimator"
-    unexplained = "other losses, which have no such sum"
+    unexplained = "other losses, which have no such decomposition"
     trials = 128
 
     def predict(self, problem: SignedNoise) -> Array:
@@ -115,23 +116,24 @@ class BiasVariance(Claim[SignedNoise]):
 
 
 class TwoFitsTellVariance(Claim[SignedNoise]):
-    """Two fits f_1, f_2 of any estimator to independent samples of one law decompose the error at a new y, for which
-    the truth need not be known:
+    """Let f_1 and f_2 be fits of any estimator to two independent samples of one distribution, and let y be a new
+    target. Then
 
-        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance.
+        E (y - f_1)(y - f_2) = sigma² + bias²,    E (f_1 - f_2)²/2 = variance,
 
-    Bias and noise are not told apart.
+    where sigma² is the variance of the noise. The truth need not be known. The two equations do not separate bias from
+    noise.
     """
 
-    title = "Two fits to separate rows tell variance from the rest"
+    title = "Two fits to separate rows give the variance, and bias plus noise"
     source = Source("emergence2026", "Proposition 8.16", note="as an estimate from data")
     population = SignedNoises()
     relation = EqualInMean(resolution=0.05)
     control = Control(
-        "the mean of two fits for one, their squared distance for half of it",
+        "the mean of two fits replaces one fit, and the squared distance replaces its half",
         lambda parts, problem: jnp.stack([parts[0] + parts[1] / 2, 2 * parts[1]]),
     )
-    controls = "what data tell of bias and variance"
+    controls = "how much data reveal about bias and variance"
     unexplained = "how much of the first part is noise"
     trials = 256
 

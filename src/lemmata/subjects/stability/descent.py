@@ -1,7 +1,7 @@
 """Stochastic gradient descent: two runs with the same indices on samples that differ in one row.
 
-This theory controls how far such runs drift apart, averaged over the row that is replaced, for convex losses. It
-assumes steps that are short against the curvature, or pays for their absence; it leaves unexplained losses that are not
+This theory bounds how far such runs drift apart for convex losses, on average over the replaced row. It assumes steps
+that are short compared with the curvature, or has a larger bound without them. It does not explain losses that are not
 convex, and why many epochs do little harm.
 """
 
@@ -61,7 +61,11 @@ class ConvexRuns(Population[CoupledRuns]):
 
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
         most, largest = 2 / problem.smoothness, problem.steps.max()
-        return [Hypothesis("steps are at most 2/beta", largest, "<=", most, "a longer step on one loss expands")]
+        return [
+            Hypothesis(
+                "steps are at most 2/beta", largest, "<=", most, "a longer step on one loss can increase distances"
+            )
+        ]
 
 
 class StronglyConvexRuns(Population[CoupledRuns]):
@@ -87,9 +91,15 @@ class StronglyConvexRuns(Population[CoupledRuns]):
     def hypotheses(self, problem: CoupledRuns) -> list[Hypothesis]:
         most = 1 / problem.smoothness
         return [
-            Hypothesis("losses are strongly convex (gamma)", problem.rows.decay, ">", 0.0, "then differences decay"),
-            Hypothesis("steps are at most 1/beta", problem.steps.max(), "<=", most, "steps then contract"),
-            Hypothesis("weights stay in a ball", problem.radius, "<", jnp.inf, "else no loss is Lipschitz"),
+            Hypothesis(
+                "losses are strongly convex (gamma)",
+                problem.rows.decay,
+                ">",
+                0.0,
+                "then differences between runs decay",
+            ),
+            Hypothesis("steps are at most 1/beta", problem.steps.max(), "<=", most, "then steps contract"),
+            Hypothesis("weights stay in a ball", problem.radius, "<", jnp.inf, "otherwise no loss is Lipschitz"),
         ]
 
 
@@ -132,13 +142,19 @@ class KickedPaths(Population[KickedRuns]):
 
     def hypotheses(self, problem: KickedRuns) -> list[Hypothesis]:
         return [
-            Hypothesis("the replacement has a slope of at most L (its tilt)", problem.tilt, "<=", 1.0, "Lipschitz"),
             Hypothesis(
-                "coordinates are as many as steps",
+                "the replacement has a slope of at most L (its tilt)",
+                problem.tilt,
+                "<=",
+                1.0,
+                "the losses are L-Lipschitz",
+            ),
+            Hypothesis(
+                "there are at least as many coordinates as steps",
                 problem.d,
                 ">=",
                 len(problem.path),
-                "each step moves one that is unmoved",
+                "each step moves a coordinate that has not moved",
             ),
         ]
 
@@ -175,21 +191,21 @@ def _steps_and_size(problem: CoupledRuns) -> Array:
 
 
 class SgdStability(Claim[CoupledRuns]):
-    """Two runs of stochastic gradient descent from one start, with the same indices and steps a_t <= 2/beta, on samples
-    of N rows that differ in one, for convex, beta-smooth and L-Lipschitz losses: averaged over the row that is
-    replaced, for every sequence of indices and every z_i,
+    """Let z_1, ..., z_N be the rows of a sample, and let the losses l be convex, beta-smooth and L-Lipschitz. Let w_T
+    be the weights after stochastic gradient descent with steps a_t <= 2/beta. Let w_T^(i) be the weights of a run with
+    the same start and the same indices after row z_i is replaced. For every sequence of indices,
 
         mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= (2 L²/N) sum_t a_t,
 
-    so that with indices at random it is the expectation for any single row. Linear losses with opposed slopes attain
-    it.
+    on average over the replaced row i. So with random indices, the bound holds in expectation for any single row.
+    Linear losses with opposed slopes attain it.
     """
 
-    title = "Runs on neighbouring samples drift apart only at the replaced row"
+    title = "Stability of stochastic gradient descent on convex losses"
     source = Source("hardt2016", "Theorem 3.8", note="averaged over the replaced row instead of the indices")
     population = ConvexRuns()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the losses of stochastic gradient descent"
     unexplained = "losses that are not convex"
 
@@ -208,20 +224,22 @@ class SgdStability(Claim[CoupledRuns]):
 
 
 class SgdStronglyConvex(Claim[CoupledRuns]):
-    """Two runs of projected stochastic gradient descent with the same indices and a constant step of at most 1/beta, on
-    samples of N rows that differ in one, for losses that are gamma-strongly convex, beta-smooth and L-Lipschitz on the
-    ball of the weights: averaged over the row that is replaced, after any number of steps,
+    """Let the losses l of N rows be gamma-strongly convex, beta-smooth and L-Lipschitz on the ball of the weights. Let
+    w_T be the weights after projected stochastic gradient descent with a constant step of at most 1/beta. Let w_T^(i)
+    be the weights of a run with the same indices after row i is replaced. After any number of steps,
 
-        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N).
+        mean_i max_z |l(w_T, z) - l(w_T^(i), z)| <= 2 L²/(gamma N),
+
+    on average over the replaced row i. So the difference stops growing with the number of steps.
     """
 
-    title = "With strong convexity the drift stops growing"
+    title = "Stability of projected stochastic gradient descent on strongly convex losses"
     source = Source("hardt2016", "Theorem 3.9", note="averaged over the replaced row instead of the indices")
     population = StronglyConvexRuns()
     relation = AtMost()
-    control = Control("half of it", lambda bound, problem: bound / 2)
+    control = Control("half of the bound is enough", lambda bound, problem: bound / 2)
     controls = "how far one row moves the losses of stochastic gradient descent"
-    unexplained = "why L on the whole ball should count, where runs see a small part of it"
+    unexplained = "why L on the whole ball should enter, although the runs see only a small part of the ball"
 
     def predict(self, problem: CoupledRuns) -> Array:
         return 2 * problem.lipschitz**2 / (problem.rows.decay * len(problem.rows.y))
@@ -255,8 +273,9 @@ def _apart(problem: KickedRuns) -> Float[Array, ""]:
 
 
 class SmoothnessIsNeeded(Claim[KickedRuns]):
-    """Without smoothness shared steps drift, too: for convex L-Lipschitz losses, T steps of size eta and samples of N
-    rows that differ in one, with the same indices, averaged over the row that is replaced,
+    """Let the losses of N rows be convex and L-Lipschitz, but not smooth. Let w_T be the weights after T steps of size
+    eta of stochastic gradient descent. Let w_T^(i) be the weights of a run with the same indices after row i is
+    replaced. On average over the replaced row,
 
         L mean_i |w_T - w_T^(i)| <= L² (2 eta sqrt(T) + 4 eta T/N).
 
@@ -266,13 +285,13 @@ class SmoothnessIsNeeded(Claim[KickedRuns]):
     # Of the squared distance, a shared step adds at most (2 L eta)², since subgradients of one convex function are
     # monotone; a hit 4 L eta times the distance beside that. With H the sum of steps at hits the largest distance M so
     # far satisfies M² <= 4 L² eta² T + 4 L H M, so M <= 2 L eta sqrt(T) + 4 L H; the mean of H over rows is eta T/N.
-    title = "Without smoothness runs drift like the square root of the steps"
+    title = "Without smoothness, neighbouring runs drift apart like the root of the steps"
     source = Source("bassily2020", note="main result, for sampling with replacement")
     population = KickedPaths()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound is enough", lambda bound, problem: bound / 4)
     controls = "how far runs on neighbouring samples drift apart"
-    unexplained = "smooth losses, of which the first term is absent"
+    unexplained = "smooth losses, for which the first term is absent"
 
     def predict(self, problem: KickedRuns) -> Array:
         t = len(problem.path)

@@ -1,7 +1,8 @@
-"""The generalisation gap of an algorithm is how much it notices that one row was replaced.
+"""The generalisation gap of an algorithm is its sensitivity to the replacement of one row.
 
-This theory controls the expected difference between risk and empirical risk, for any algorithm, and exactly for least
-squares. It assumes independent rows of one law; it leaves unexplained how far a single sample is from the expectation.
+This theory gives the expected difference between risk and empirical risk, for any algorithm, and exactly for least
+squares. It assumes independent rows with the same distribution. It does not explain how far a single sample is from the
+expectation.
 """
 
 import equinox as eqx
@@ -52,7 +53,7 @@ class SampledLaws(Population[SampledLaw]):
     """Coefficients in a random direction, of norm 1; eight rows that may replace others."""
 
     settings = Space(
-        n=Integer(16, 8, 200, "rows of a sample", corners=(12, 24)),
+        n=Integer(16, 8, 200, "rows per sample", corners=(12, 24)),
         d=Integer(4, 1, 20, "inputs"),
         noise=Real(0.6, 0.1, 5.0, "standard deviation of the noise"),
     )
@@ -80,7 +81,7 @@ class GaussianSample(eqx.Module):
 
 def _enough_rows(problem: GaussianSample) -> Hypothesis:
     spare = problem.n - problem.p
-    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "the risk then has a variance")
+    return Hypothesis("rows exceed inputs by more than 5 (n - p)", spare, ">", 5, "then the risk has a variance")
 
 
 _SAMPLES = Drawn(
@@ -126,23 +127,24 @@ def _units(problem: SampledLaw) -> list[tuple]:
 
 
 class GapIsInstability(Claim[SampledLaw]):
-    """For any algorithm A and any loss l, S a sample of independent rows z_1, .., z_N of one law and S^(i) the sample
-    with z_i replaced by another row of that law,
+    """Let S be a sample of independent rows z_1, .., z_N of one distribution, and let S^(i) be the sample with z_i
+    replaced by another row of this distribution. Let R be the risk and R_S the mean loss over the sample. For any
+    algorithm A and any loss l,
 
-        E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)]:
+        E[R(A(S)) - R_S(A(S))] = E[l(A(S^(i)), z_i) - l(A(S), z_i)].
 
-    the expected generalisation gap is the mean change of the loss at a row when it is replaced. Here for squared loss
-    for kernel ridge regression, a regression tree and the nearest neighbour, in units of sigma² about as large as their
-    gaps.
+    So the expected generalisation gap is the mean change of the loss at a row when this row is replaced. The trials use
+    the squared loss with kernel ridge regression, a regression tree and the nearest neighbour. Each gap is divided by a
+    multiple of sigma², the variance of the noise, that is about as large as the gap.
     """
 
-    title = "The generalisation gap is instability under replacement"
+    title = "The expected generalisation gap is the instability under replacement of a row"
     source = Source("bousquet2002", "Lemma 7", note="for any algorithm, as in shalev2010")
     population = SampledLaws()
     relation = EqualInMean(relative=False, resolution=0.2, over="problems")
-    control = Control("half of it", lambda change, problem: change / 2)
+    control = Control("half of the change is enough", lambda change, problem: change / 2)
     controls = "the expected generalisation gap of any algorithm"
-    unexplained = "how far the gap of one sample is from its expectation"
+    unexplained = "how far the gap of a single sample is from its expectation"
     traced = False  # trees
     trials = 256
 
@@ -168,21 +170,21 @@ class GapIsInstability(Claim[SampledLaw]):
 
 
 class LeastSquaresGap(Claim[GaussianSample]):
-    """For least squares on n rows with p < n - 1 standard normal inputs, a linear target and noise of variance sigma²,
-    the expected squared loss on a new row less that on the training rows is exactly
+    """Fit least squares to n rows with p < n - 1 standard normal inputs and a linear target, where sigma² is the
+    variance of the noise. The expected squared loss on a new row minus that on the training rows is exactly
 
         sigma² [ (1 + p/(n - p - 1)) - (1 - p/n) ] = sigma² [ p/(n - p - 1) + p/n ].
 
-    Mallows' 2 sigma² p/n holds for new noise at the old inputs.
+    Mallows' 2 sigma² p/n is the gap for new noise at the old inputs.
     """
 
-    title = "The generalisation gap of least squares"
+    title = "The exact expected generalisation gap of least squares"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of normal inputs")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.05)
-    control = Control("2 sigma² p/n", lambda gap, problem: 2 * problem.noise**2 * problem.p / problem.n)
+    control = Control("the gap is 2 sigma² p/n", lambda gap, problem: 2 * problem.noise**2 * problem.p / problem.n)
     controls = "the expected generalisation gap of least squares"
-    unexplained = "inputs that are not normal; p near n, where it has no variance"
+    unexplained = "inputs that are not normal; p near n, where the gap has no variance"
     trials = 128
 
     def predict(self, problem: GaussianSample) -> Array:
@@ -203,17 +205,18 @@ class LeastSquaresGap(Claim[GaussianSample]):
 
 
 class MeanGap(Claim[GaussianSample]):
-    """For the mean of N independent numbers of variance sigma² as their prediction, the expected squared loss at a new
-    number less that at the N is exactly 2 sigma²/N, whatever the law.
+    """Predict a new number by the mean of N independent numbers with the same distribution, whose variance is sigma².
+    The expected squared loss at the new number minus the mean squared loss at the N numbers is exactly 2 sigma²/N,
+    whatever the distribution.
     """
 
-    title = "The generalisation gap of a mean"
+    title = "The exact expected generalisation gap of a mean"
     source = Source("emergence2026", "Figure 8.2", note="the gap, exactly, of the simplest algorithm")
     population = _SAMPLES
     relation = EqualInMean(resolution=0.1)
-    control = Control("sigma²/N, the risk's share of it", lambda gap, problem: gap / 2)
+    control = Control("the gap is sigma²/N, the share of the risk alone", lambda gap, problem: gap / 2)
     controls = "the expected generalisation gap of a mean"
-    unexplained = "laws without a variance"
+    unexplained = "distributions without a variance"
     trials = 128
 
     def predict(self, problem: GaussianSample) -> Array:

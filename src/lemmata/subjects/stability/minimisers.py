@@ -1,8 +1,8 @@
-"""Regularised empirical risk: curvature keeps minimisers of neighbouring samples near each other.
+"""Regularised empirical risk: curvature keeps the minimisers of neighbouring samples close to each other.
 
-This theory controls how far the minimiser of a convex Lipschitz empirical risk with a quadratic penalty moves when one
-row is replaced, and what that costs in bias. It assumes that the minimiser is found; it leaves unexplained learners
-that stop early, and losses that are not convex.
+This theory bounds how far the minimiser of a convex Lipschitz empirical risk with a quadratic penalty moves when one
+row is replaced, and what the penalty costs in bias. It assumes that the minimiser is found. It does not explain
+learners that stop early, and losses that are not convex.
 """
 
 import jax
@@ -42,22 +42,22 @@ def penalised_minimiser(
 
 
 class StableMinimiser(Claim[ReplacedRows]):
-    """Where the losses of N rows are convex and rho-Lipschitz, w_S minimises their mean + alpha |w|²/2 and w_S' the
-    same with any one row replaced,
+    """Let the losses l of N rows be convex and rho-Lipschitz. Let w_S minimise their mean plus alpha |w|²/2, and let
+    w_S' be the minimiser after any one row is replaced. Then
 
         |w_S - w_S'| <= 2 rho/(alpha N),    |l(w_S, z) - l(w_S', z)| <= 2 rho²/(alpha N)   for every z.
 
-    Both are attained by linear losses with opposed slopes. The strong convexity of one of the two objectives alone
-    gives twice as much, 4 rho/(alpha N).
+    Linear losses with opposed slopes attain both bounds. The strong convexity of only one of the two objectives would
+    give 4 rho/(alpha N), which is twice as much.
     """
 
-    title = "A penalty makes the minimiser stable"
+    title = "A quadratic penalty makes the minimiser of the empirical risk stable"
     source = Source("emergence2026", "Figure 8.10", "Figure 8.11", note="with the curvature of both objectives")
     population = OpposedRows()
     relation = AtMost()
-    control = Control("0.95 of it", lambda bound, problem: 0.95 * bound)
+    control = Control("0.95 of the bound is enough", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the minimiser and its losses"
-    unexplained = "rows that agree with each other, which move it far less"
+    unexplained = "rows that agree with each other, for which the minimiser moves far less"
 
     def predict(self, problem: ReplacedRows) -> Array:
         apart = 2 * problem.lipschitz / (problem.decay * len(problem.y))
@@ -90,26 +90,26 @@ def _best_penalty(problem: FiniteLaw) -> Array:
 
 
 class WeightDecayTradeoff(Claim[FiniteLaw]):
-    """For convex rho-Lipschitz losses, N independent rows and w_S the minimiser of their mean loss + alpha |w|²/2, on
-    average over samples and for every alpha > 0 and every w*
+    """Let the losses of N independent rows be convex and rho-Lipschitz. Let w_S minimise their mean plus alpha |w|²/2,
+    and let R be the risk. On average over samples, for every alpha > 0 and every w*,
 
-        E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N),
+        E R(w_S) - R(w*) <= alpha |w*|²/2 + 2 rho²/(alpha N).
 
-    bias and stability. It is least, 2 rho |w*|/sqrt(N), at alpha = 2 rho/(|w*| sqrt(N)). Stated at a third of that
-    alpha, at it, and at three times it.
+    The first term is the bias and the second the stability. The bound is least at alpha = 2 rho/(|w*| sqrt(N)), where
+    it is 2 rho |w*|/sqrt(N). The trials use this alpha, a third of it, and three times it.
     """
 
-    title = "Weight decay trades stability for bias"
+    title = "A bound on the excess risk of weight decay by bias and stability"
     source = Source("emergence2026", "Figure 8.12", note="with constants: half of the stability term in shalev2014")
     population = FiniteLaws()
     relation = AtMost()
     control = Control(
-        "a quarter of it",
+        "a quarter of the bound is enough",
         lambda bound, problem: bound / 4,
         loose="at a third of the best decay the bound is mostly its stability term, which these rows do not attain",
     )
     controls = "the excess risk of a penalised fit, on average"
-    unexplained = "fits whose rows say the same, for which the bound is far too large"
+    unexplained = "fits to rows that agree with each other, for which the bound is far too large"
 
     def predict(self, problem: FiniteLaw) -> Array:
         decay = jnp.asarray(_AROUND) * _best_penalty(problem)

@@ -1,7 +1,7 @@
-"""Privacy is stability in law: how far a private algorithm's losses can move, and what normal noise keeps private.
+"""Privacy is stability in distribution: how far the losses of a private algorithm move, how much noise is enough.
 
-This theory controls the law of what an algorithm answers, on every two data sets that differ in one row, whatever the
-rows. It leaves open how well a private algorithm learns, and how private one is on typical data.
+This theory is about the distribution of the output of an algorithm, on every two data sets that differ in one row,
+whatever the rows. It does not say how well a private algorithm learns, or how private it is on typical data.
 """
 
 import jax
@@ -61,19 +61,19 @@ def _moved(problem: NeighbouringLaws) -> Array:
 
 
 class PrivacyIsStability(Claim[NeighbouringLaws]):
-    """Replace one row of a data set. If an algorithm is eps-differentially private (no event becomes more than e^eps
-    times as likely), the expectation of any loss of its output with values in [0, 1] moves by at most
+    """Let an algorithm be eps-differentially private: if one row of the data set is replaced, no event becomes more
+    than e^eps times as likely. Then the expectation of any loss of its output with values in [0, 1] moves by at most
 
         tanh(eps/2) = (e^eps - 1)/(e^eps + 1),
 
     with equality for randomised response.
     """
 
-    title = "Private algorithms are stable"
+    title = "The expected loss of a private algorithm moves by at most tanh(eps/2)"
     source = Source("emergence2026", _CAPTION, note="with the sharp constant")
     population = PrivateAlgorithms()
     relation = AtMost()
-    control = Control("by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
+    control = Control("it moves by at most 0.95 tanh(eps/2)", lambda bound, problem: 0.95 * bound)
     controls = "how far one row moves the expected loss"
     unexplained = "algorithms that are stable without noise; how much noise costs"
     trivial = 1.0
@@ -89,16 +89,16 @@ class PrivacyIsStability(Claim[NeighbouringLaws]):
 
 
 class LoosePrivacyStability(Claim[NeighbouringLaws]):
-    """If an algorithm is eps-differentially private, replacing one row moves the expectation of any loss of its output
-    with values in [0, 1] by at most e^eps - 1. This is two to three times the sharp value tanh(eps/2) as eps goes from
-    0 to log 2, and says nothing above log 2.
+    """Let an algorithm be eps-differentially private, and replace one row of the data set. The expectation of any loss
+    of its output with values in [0, 1] moves by at most e^eps - 1. This is two to three times the sharp value
+    tanh(eps/2) as eps goes from 0 to log 2, and it is vacuous above log 2.
     """
 
-    title = "Private algorithms are stable, by the usual constant"
+    title = "The expected loss of a private algorithm moves by at most e^eps - 1"
     source = Source("wang2016private", note="that privacy implies stability")
     population = PrivateAlgorithms(low=0.05, high=0.69)
     relation = AtMost()
-    control = Control("by at most a third of it", lambda bound, problem: bound / 3)
+    control = Control("it moves by at most a third of the bound", lambda bound, problem: bound / 3)
     controls = "how far one row moves the expected loss"
     unexplained = "the constant, which is two to three times too large"
     trivial = 1.0
@@ -111,20 +111,20 @@ class LoosePrivacyStability(Claim[NeighbouringLaws]):
 
 
 class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
-    """If an algorithm is (eps, delta)-differentially private, P(E) <= e^eps Q(E) + delta for the laws P and Q of its
-    output on any two data sets that differ in one row, then the expectation of any loss of its output with values in
-    [0, 1] moves between them by at most
+    """Let an algorithm be (eps, delta)-differentially private: P(E) <= e^eps Q(E) + delta for every event E, where P
+    and Q are the distributions of its output on any two data sets that differ in one row. The expectation of any loss
+    of its output with values in [0, 1] differs between the two data sets by at most
 
         1 - 2 (1 - delta)/(1 + e^eps) = tanh(eps/2) + delta (1 - tanh(eps/2)).
     """
 
-    title = "Algorithms that are private up to delta are stable"
+    title = "A stability bound for algorithms that are private up to delta"
     source = Source("kairouz2015", note="main result on privacy regions, at equal errors")
     population = PrivateAlgorithms(leaks=True)
     relation = AtMost()
-    control = Control("delta costs nothing", lambda bound, problem: jnp.tanh(problem.eps / 2))
+    control = Control("delta can be left out", lambda bound, problem: jnp.tanh(problem.eps / 2))
     controls = "how far one row moves the expected loss"
-    unexplained = "which rows are given away"
+    unexplained = "which rows are revealed"
     trivial = 1.0
 
     def predict(self, problem: NeighbouringLaws) -> Array:
@@ -138,26 +138,28 @@ class ApproximatePrivacyIsStability(Claim[NeighbouringLaws]):
 
 
 class PrivateGap(Claim[Channel]):
-    """Rows are independent, of one law, and the algorithm is eps-differentially private. For a loss with values in
-    [0, 1] the expected difference of the losses on new rows and on the training rows is at most
+    """Let the rows be independent with the same distribution, and let the algorithm be eps-differentially private. For
+    a loss with values in [0, 1], the expected difference between the losses on new rows and on the training rows is at
+    most
 
         tanh(eps/4)
 
-    in absolute value, half of what moving one row may do where eps is small.
+    in absolute value. For small eps this is half of the bound for replacing one row.
 
-    Given all rows but one, the output compares its law at that row's value with the mean of these laws; likelihoods
-    within e^eps of each other, a share f of them the larger, differ from their mean by at most
-    f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f = 1/(1 + e^(eps/2)).
+    Proof: fix all rows but one. The gap compares the distribution of the output at the value of this row with the mean
+    of these distributions. Let likelihoods be within a factor e^eps of each other, and let a share f of them be the
+    larger. They differ from their mean by at most f (1 - f)(e^eps - 1)/(1 + f (e^eps - 1)), which is largest at f =
+    1/(1 + e^(eps/2)).
     """
 
-    title = "The generalisation gap of private algorithms"
+    title = "The expected generalisation gap of a private algorithm is at most tanh(eps/4)"
     source = Source("emergence2026", _CAPTION, note="for the expected gap, with a sharp constant")
     stated = Kind.OWN
     population = PrivateChannels()
     relation = AtMost()
-    control = Control("at most 0.95 tanh(eps/4)", lambda bound, problem: 0.95 * bound)
+    control = Control("the gap is at most 0.95 tanh(eps/4)", lambda bound, problem: 0.95 * bound)
     controls = "the expected generalisation gap"
-    unexplained = "gaps of a single sample"
+    unexplained = "the gap of a single sample"
     trivial = 1.0
 
     def predict(self, problem: Channel) -> Array:
@@ -175,20 +177,22 @@ class PrivateGap(Claim[Channel]):
 
 
 class GaussianCurve(Claim[GaussianRelease]):
-    """A statistic that moves by at most D between neighbouring data sets, and by D between some two, is released with
-    normal noise of standard deviation s in each coordinate. The least delta for which this is (eps,
+    """Let a statistic move by at most D between neighbouring data sets, and by exactly D between some two. Release it
+    with normal noise of standard deviation s in each coordinate. The least delta for which this is (eps,
     delta)-differentially private is
 
         delta(eps) = Phi(D/(2s) - eps s/D) - e^eps Phi(-D/(2s) - eps s/D),
 
-    Phi the normal distribution function.
+    where Phi is the normal distribution function.
     """
 
-    title = "The privacy curve of normal noise"
+    title = "The privacy curve of a release with normal noise"
     source = Source("balle2018", "Theorem 8")
     population = GaussianReleases()
     relation = Equal()
-    control = Control("delta is the probability of a loss above eps", lambda delta, problem: _exceeding(problem))
+    control = Control(
+        "delta is the probability that the privacy loss exceeds eps", lambda delta, problem: _exceeding(problem)
+    )
     controls = "the privacy of a release with normal noise"
     unexplained = "which statistics have a small sensitivity"
 
@@ -212,21 +216,21 @@ def _exceeding(problem: GaussianRelease) -> Array:
 
 
 class ClassicalGaussian(Claim[GaussianRelease]):
-    """For eps < 1, normal noise of standard deviation
+    """Let D be the sensitivity of a statistic, and let eps < 1. The release with normal noise of standard deviation
 
         D sqrt(2 log(1.25/delta)) / eps
 
-    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private.
+    in each coordinate is (eps, delta)-differentially private.
     """
 
-    title = "Noise by the classical formula, for eps below 1"
+    title = "The classical formula for normal noise that is enough for eps below 1"
     source = Source("dwork2014", "Theorem A.1")
     population = GaussianReleases(low=0.05, high=0.999)
     relation = AtMost()
-    control = Control("two thirds of it", lambda sigma, problem: 2 / 3 * sigma)
+    control = Control("two thirds of the noise are enough", lambda sigma, problem: 2 / 3 * sigma)
     controls = "the noise that a release needs"
-    unexplained = "the constant, three tenths too large at eps = 1 and delta = 1e-5, and more at smaller eps"
-    trivial = "no amount of noise is known beforehand to be enough"
+    unexplained = "the constant, which is three tenths too large at eps = 1 and delta = 1e-5, and more at smaller eps"
+    trivial = "no amount of noise is known in advance to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:
         return problem.sensitivity * jnp.sqrt(2 * jnp.log(1.25 / problem.delta)) / problem.eps
@@ -239,23 +243,24 @@ class ClassicalGaussian(Claim[GaussianRelease]):
 
 
 class GaussianNoiseForEveryEps(Claim[GaussianRelease]):
-    """For every eps > 0, with z the normal quantile of 1 - delta, normal noise of standard deviation
+    """Let D be the sensitivity of a statistic, let eps > 0, and let z be the normal quantile of 1 - delta. The release
+    with normal noise of standard deviation
 
         D (z + sqrt(z² + 2 eps)) / (2 eps)
 
-    in each coordinate of a statistic with sensitivity D is (eps, delta)-differentially private: there the privacy loss
-    exceeds eps with probability delta.
+    in each coordinate is (eps, delta)-differentially private. With this noise the privacy loss exceeds eps with
+    probability delta.
     """
 
-    title = "Noise in closed form for every eps"
+    title = "A closed formula for normal noise that is enough for every eps"
     source = Source("dwork2014", "Theorem A.1", note="for every eps, with the normal quantile in place of its bound")
     stated = Kind.OWN
     population = GaussianReleases()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda sigma, problem: 0.9 * sigma)
+    control = Control("nine tenths of the noise are enough", lambda sigma, problem: 0.9 * sigma)
     controls = "the noise that a release needs"
-    unexplained = "what it is too much by, two fifths at eps = 0.1 and delta = 1e-5"
-    trivial = "no amount of noise is known beforehand to be enough"
+    unexplained = "the excess of the noise, two fifths at eps = 0.1 and delta = 1e-5"
+    trivial = "no amount of noise is known in advance to be enough"
 
     def predict(self, problem: GaussianRelease) -> Array:
         quantile = -norm.ppf(problem.delta)

@@ -51,7 +51,9 @@ class TrainingSets(Population[TrainingSet]):
     def hypotheses(self, problem: TrainingSet) -> list[Hypothesis]:
         return [
             some_input(problem),
-            Hypothesis("some target is not 0", jnp.sum(problem.y**2), ">", 0.0, "a network that is near 0 fits zeros"),
+            Hypothesis(
+                "some target is not 0", jnp.sum(problem.y**2), ">", 0.0, "a network near 0 already fits zero targets"
+            ),
         ]
 
 
@@ -70,7 +72,7 @@ def small_targets(steps: int, width: float) -> Condition:
         loss = (jnp.sum(y**2) + jnp.sum(x**2) / x.shape[1]) / 2
         length = jnp.sqrt(steps * trace_step(x) * loss / (width * (x.shape[1] + 1)))
         name = "targets are small enough for the smallest width"
-        return Hypothesis(name, length, "<=", 1.0, "path of the parameters there, at most, over their length")
+        return Hypothesis(name, length, "<=", 1.0, "largest path of the parameters there, divided by their length")
 
     return path
 

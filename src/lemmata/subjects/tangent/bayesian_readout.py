@@ -1,9 +1,9 @@
 """Bayesian readouts: regression on the last hidden layer of a random network, and the Gaussian process it tends to.
 
-This theory controls Bayesian linear regression on the m features of a random network, the weights of its readout having
-a standard normal prior: at every m it is Gaussian-process regression with the features' own kernel, and as m grows it
-tends to that with the NNGP kernel. It assumes normal noise of known variance and a network below the readout that is
-not trained; it leaves unexplained the posterior over all weights at finite width.
+This theory is about Bayesian linear regression on the m features of a random network, where the weights of its readout
+have a standard normal prior. At every m it is Gaussian-process regression with the kernel of the features. As m grows
+it tends to Gaussian-process regression with the NNGP kernel. The theory assumes normal noise of known variance and a
+network below the readout that is not trained. It does not explain the posterior over all weights at finite width.
 """
 
 import equinox as eqx
@@ -80,7 +80,7 @@ def _drawn(setting: dict, key: Key[Array, ""]) -> NoisyValues:
 
 
 def _positive(noise: Float[Array, ""]) -> Hypothesis:
-    return Hypothesis("the noise is positive", noise, ">", 0.0, "without noise the posterior need not exist")
+    return Hypothesis("the noise is positive", noise, ">", 0.0, "without noise the posterior may not exist")
 
 
 class NoisyFunctions(Population[NoisyValues]):
@@ -156,9 +156,10 @@ def _of_process(problem: NoisyFeatures, noise: Float[Array, ""]) -> Array:
 
 
 class ReadoutIsProcess(Claim[NoisyFeatures]):
-    """Bayesian linear regression on the m features phi(x) of a random network, from n values with normal noise of known
-    variance, the m weights of the readout standard normal before the data, has at every m the posterior mean and
-    covariance of the Gaussian process with kernel <phi(x), phi(y)>.
+    """Let phi(x) be the m features of a random network at an input x, that is, its last hidden layer. Consider Bayesian
+    linear regression on these features from n values with normal noise of known variance. The prior of the m readout
+    weights is standard normal. At every m, the posterior mean and covariance are those of the Gaussian process with
+    kernel <phi(x), phi(y)>.
     """
 
     title = "A Bayesian readout is a Gaussian process at every width"
@@ -166,11 +167,9 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
     population = RandomReadouts()
     # entries of mean and covariance are sums that cancel: the condition number is that of the largest of them
     relation = Equal(block=1)
-    control = Control(
-        "the noise has twice the variance", lambda moments, problem: _of_process(problem, 2 * problem.noise)
-    )
+    control = Control("the noise variance is doubled", lambda moments, problem: _of_process(problem, 2 * problem.noise))
     controls = "the predictions of a Bayesian readout, and their covariance"
-    unexplained = "layers below the readout that learn"
+    unexplained = "what training the layers below the readout changes"
 
     def predict(self, problem: NoisyFeatures) -> Array:
         return _of_process(problem, problem.noise)
@@ -184,14 +183,16 @@ class ReadoutIsProcess(Claim[NoisyFeatures]):
 
 
 class ReadoutTendsToNNGP(Claim[NoisyValues]):
-    """The posterior mean and covariance of Bayesian linear regression on the m features of a random network, the
-    weights of the readout standard normal before the data, differ from those of the Gaussian process with the NNGP
-    kernel (the limit of the features' products), root mean square over the points, by
+    """Consider Bayesian linear regression on the m features of a random network, with a standard normal prior for the
+    readout weights. The NNGP kernel is the limit of the scalar products of the features. The posterior mean and
+    covariance differ from those of the Gaussian process with the NNGP kernel, in root mean square over the points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The Bayesian readout tends to the NNGP posterior"
+    title = "The Bayesian readout tends to the NNGP posterior at rate m^(-1/2)"
     source = Source("lee2018", "Section 2.1", "Section 2.3", note="a mean of m independent terms has the rate m^(-1/2)")
     population = NoisyFunctions()
     # The kernel's error is exactly C²/m in mean square; the posterior is smooth in it, with noise as the scale: the
@@ -199,7 +200,7 @@ class ReadoutTendsToNNGP(Claim[NoisyValues]):
     relation = Rate(along="m", rungs=(32.0, 128.0, 512.0, 2048.0), margin=0.03, resolution=0.1)
     control = Control("the posterior converges as 1/m", lambda exponent, problem: 2 * exponent)
     controls = "the predictions of a Bayesian readout, and their covariance"
-    unexplained = "the constant, and layers below the readout that learn"
+    unexplained = "the constant, and what training the layers below the readout changes"
     trials = 128
     predict = -0.5
 

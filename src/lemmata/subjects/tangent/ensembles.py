@@ -1,9 +1,9 @@
-"""Ensembles: trained wide networks, over their initial draws, are a Gaussian process that is known at every time.
+"""Ensembles: over their initial draws, trained wide networks are a Gaussian process that is known at every time.
 
-This theory controls the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
-training on squared loss: both follow from the tangent kernel Theta and the NNGP kernel K in closed form. It assumes
-width well above the number of points and gradient flow, that is small steps; it leaves unexplained the correction of
-order 1/width, which is fitted by doubling the width where it matters.
+This theory gives the mean and the covariance of the outputs of a wide network in the NTK parameterisation during
+training on squared loss. Both follow from the tangent kernel Theta and the NNGP kernel K in closed form. The theory
+assumes a width well above the number of points and gradient flow, that is, small steps. It does not explain the
+correction of order 1/width, which is estimated by doubling the width if it matters.
 """
 
 import jax
@@ -137,21 +137,22 @@ def _readout_alone(mean: Array, problem: Fit) -> Array:
 
 
 class EnsembleMean(Claim[Fit]):
-    """The mean over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow on n points
-    X with targets y is, at every time t and every point x,
+    """Train a wide ReLU network by gradient flow on n points X with targets y. Let f_t be its output at time t, and let
+    Theta be the tangent kernel of the infinitely wide network. At every time t and every point x, the mean of f_t over
+    initial draws of the network is
 
         E f_t(x) = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)) y
 
-    with Theta the tangent kernel of the infinitely wide network, up to a correction of order 1/width. Widths 64 and 128
-    fit that correction here, and other points are weighted by the target of the point nearest to them.
+    up to a correction of order 1/width. This claim estimates the correction from the widths 64 and 128 and removes it.
+    It weights the outputs at new points by the target of the nearest training point.
     """
 
-    title = "The mean of an ensemble of trained networks"
+    title = "The mean prediction of an ensemble of wide trained networks"
     source = _SOURCE
     population = SphericalFits()
     # |y| = 1. Descent in place of flow costs 0.0074 on a mode, the correction that is left c/64² with c some tens.
     relation = EqualInMean(margin=0.015, resolution=0.007, relative=False)
-    control = Control("hidden weights do not learn: the NNGP kernel in place of Theta", _readout_alone)
+    control = Control("hidden weights do not learn: the NNGP kernel replaces Theta", _readout_alone)
     controls = "the average prediction of trained networks"
     unexplained = "the correction of order 1/width; networks that learn features"
     trials = 64
@@ -177,21 +178,22 @@ def _uncorrelated(variance: Array, problem: Fit) -> Array:
 
 
 class EnsembleVariance(Claim[Fit]):
-    """The variance over initial draws of the output f_t of a wide ReLU network that is trained by gradient flow on
-    points X is, at every time t and every point x, up to a correction of order 1/width,
+    """Train a wide ReLU network by gradient flow on points X, and let f_t be its output at time t. Let Theta be the
+    tangent kernel of the infinitely wide network, and let K be its NNGP kernel, the covariance of the outputs before
+    training. At every time t and every point x, the variance of f_t over initial draws of the network is, up to a
+    correction of order 1/width,
 
-        K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)),
+        K(x, x) + A K(X, X) A' - 2 A K(X, x),    A = Theta(x, X) Theta(X, X)^-1 (I - exp(-Theta(X, X) t)).
 
-    with Theta the tangent kernel and K the NNGP kernel (the covariance of the outputs before training) of the
-    infinitely wide network. The mean over three other points is judged.
+    The trials compare the mean of the variance over three new points.
     """
 
-    title = "The variance of an ensemble of trained networks"
+    title = "The variance of the predictions of an ensemble of wide trained networks"
     source = _SOURCE
     population = SphericalFits()
     # the correction is a relative c/m, allowed here up to c = 3 at m = 64; descent in place of flow costs below 0.01
     relation = EqualInMean(margin=0.05, resolution=0.1)
-    control = Control("outputs at the start are independent between points", _uncorrelated)
+    control = Control("the initial outputs are independent between points", _uncorrelated)
     controls = "the spread of the predictions of trained networks"
     unexplained = "the correction of order 1/width; networks that learn features"
     trials = 128

@@ -1,9 +1,9 @@
-"""Finite width on fields: layers on sequences and images bring the tangent kernel to its limit as width^(-1/2) too.
+"""Finite width on fields: the tangent kernel of layers on sequences and images nears its limit as width^(-1/2), too.
 
-This theory controls networks whose inputs are vectors at the positions of a grid: the kernel is made of averages over m
-channels at every pair of positions, and nears what `push` computes for those pairs as m^(-1/2). It assumes the NTK
-parameterisation and few positions against the width; it leaves unexplained the constant, which grows with the number of
-positions that share their weights.
+This theory is about networks whose inputs are vectors at the positions of a grid. Their kernel consists of averages
+over m channels at every pair of positions. It nears the values that `push` computes for these pairs as m^(-1/2). The
+theory assumes the NTK parameterisation and few positions compared with the width. It does not explain the constant,
+which grows with the number of positions that share their weights.
 """
 
 from lemmata.architectures import (
@@ -50,14 +50,16 @@ _RATE = Rate(along="m", rungs=(16.0, 64.0, 256.0), margin=0.05, resolution=0.12,
 
 
 class ConvolutionWidth(AbstractTangentWidth):
-    """The tangent kernel of a convolutional network, two convolutions of m channels with a mean over neighbouring
-    positions between them and a mean over all positions behind them, differs from its limit, root mean square over
-    pairs of points, by
+    """Consider a convolutional network with two convolutions of m channels. It takes a mean over neighbouring positions
+    between the convolutions and a mean over all positions after them. At a random draw, its tangent kernel differs from
+    the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of convolutions and pools at finite width"
+    title = "Convolutions and pools: the tangent kernel nears its limit as m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -68,13 +70,16 @@ class ConvolutionWidth(AbstractTangentWidth):
 
 
 class StateSpaceWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with a diagonal state-space layer on m channels, which a dense layer then mixes,
-    differs from its limit, root mean square over pairs of points, by
+    """Consider a network with a diagonal state-space layer on m channels, followed by a dense layer that mixes the
+    channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over pairs of
+    points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of linear state-space layers at finite width"
+    title = "Linear state-space layers: the tangent kernel nears its limit as m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96
@@ -85,13 +90,16 @@ class StateSpaceWidth(AbstractTangentWidth):
 
 
 class SoftmaxUnitsWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with m times the softmax over m channels, at every position after a convolution,
-    differs from its limit, root mean square over pairs of points, by
+    """Consider a network that applies a convolution with m channels and then, at every position, m times the softmax
+    over the channels. At a random draw, its tangent kernel differs from the limit as m grows, in root mean square over
+    pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of a softmax over a hidden layer at finite width"
+    title = "Softmax over a hidden layer: the tangent kernel nears its limit as m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 192
@@ -102,13 +110,16 @@ class SoftmaxUnitsWidth(AbstractTangentWidth):
 
 
 class AttentionWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with softmax attention of m heads on m channels, queries and keys of one matrix
-    scaled by 1/d, differs from its limit, root mean square over pairs of points, by
+    """Consider a network with softmax attention of m heads on m channels, where queries and keys use the same matrix
+    and their products are scaled by 1/d. At a random draw, its tangent kernel differs from the limit as m grows, in
+    root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of softmax attention at finite width"
+    title = "Softmax attention: the tangent kernel nears its limit as m^(-1/2)"
     population = _SEQUENCES
     # A head has m³ weights, so the ladder begins low: c up to 4 turns the slope by log(1 + c/8)/(2 log 9), below 0.1.
     relation = Rate(along="m", rungs=(8.0, 24.0, 72.0), margin=0.1, resolution=0.15)
@@ -119,13 +130,16 @@ class AttentionWidth(AbstractTangentWidth):
 
 
 class LocalWidth(AbstractTangentWidth):
-    """The tangent kernel of a network that is locally connected with m channels, its weights not shared between
-    positions, and then convolved, differs from its limit, root mean square over pairs of points, by
+    """Consider a network with a locally connected layer of m channels, whose weights are not shared between positions,
+    followed by a convolution. At a random draw, its tangent kernel differs from the limit as m grows, in root mean
+    square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of locally connected layers at finite width"
+    title = "Locally connected layers: the tangent kernel nears its limit as m^(-1/2)"
     population = _SEQUENCES
     relation = _RATE
     trials = 96

@@ -1,8 +1,8 @@
-"""Finite width: how far the tangent kernel of a network drawn at random is from its limit.
+"""Finite width: how far the tangent kernel of a randomly drawn network is from its limit.
 
-This theory controls the tangent kernel at initialisation: it is a mean over m hidden units, and nears the limit as
-m^(-1/2). It assumes independent units; it leaves unexplained what training does to the kernel, which is the subject of
-`lazy_training`. The softmax network has its own chapter.
+This theory is about the tangent kernel at initialisation. It is a mean over m hidden units and nears its limit as
+m^(-1/2). The theory assumes independent units. It does not explain how training changes the kernel, which is the
+subject of `lazy_training`. The softmax network has its own chapter.
 """
 
 import math
@@ -69,15 +69,15 @@ def _some_input(problem: Rows) -> Hypothesis:
 
 
 class ReluTangentWidth(Claim[Rows]):
-    """The tangent kernel of a ReLU network with one hidden layer of m units in the NTK parameterisation, at a random
-    draw, differs from its limit as m grows, root mean square over pairs of points, by
+    """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. At a random draw, its
+    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
 
-    Of a user's inputs the first 16 are used.
+    where C does not depend on m. On your data, the first 16 inputs are used.
     """
 
-    title = "The ReLU tangent kernel at finite width"
+    title = "The ReLU tangent kernel nears its limit as m^(-1/2)"
     source = Source("jacot2018", "Theorem 1", note="a mean of m independent terms has the rate m^(-1/2)")
     population = Drawn(
         Rows, _some_input, pose=_first_inputs, n=rows(12, high=32), d=dimension(4, low=2), x=normal("n", "d")

@@ -1,9 +1,9 @@
-"""Finite width: every kind of layer brings the tangent kernel of a network to its limit as width^(-1/2).
+"""Finite width: with every kind of layer, the tangent kernel of a network nears its limit as width^(-1/2).
 
-This theory controls the tangent kernel of a network at its initial draw: it is made of averages over m units, and nears
-the kernel that `push` computes as m^(-1/2), whichever layers the network has. It assumes the NTK parameterisation and
-independent Gaussian weights; it leaves unexplained the constant, and what training does to the kernel
-(`tangent.lazy_training`, `tangent.parameterisations`).
+This theory is about the tangent kernel of a network at its initial draw. It consists of averages over m units and nears
+the kernel that `push` computes as m^(-1/2), for all layers. The theory assumes the NTK parameterisation and independent
+Gaussian weights. It does not explain the constant, or how training changes the kernel (`tangent.lazy_training`,
+`tangent.parameterisations`).
 """
 
 import abc
@@ -94,39 +94,46 @@ class AbstractTangentWidth(Claim[Rows]):
 
 
 class DenseWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with two hidden layers of m GELU units, in the NTK parameterisation at a random
-    draw, differs from its limit, root mean square over pairs of points, by
+    """Consider a network with two hidden layers of m GELU units in the NTK parameterisation. At a random draw, its
+    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of dense layers at finite width"
+    title = "Dense layers: the tangent kernel nears its limit as m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Gelu(), dense(width), Gelu(), dense(1)])
 
 
 class ResidualWidth(AbstractTangentWidth):
-    """The tangent kernel of a residual network, x + Dense(ReLU(x)) between dense layers of m units, differs from its
-    limit, root mean square over pairs of points, by
+    """Consider a network with a residual block x + Dense(ReLU(x)) between dense layers of m units. At a random draw,
+    its tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of residual networks at finite width"
+    title = "Residual networks: the tangent kernel nears its limit as m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), residual(Serial([Relu(), dense(width)])), Relu(), dense(1)])
 
 
 class ParallelWidth(AbstractTangentWidth):
-    """The tangent kernel of a network that adds the outputs of two branches of m units, of one and of two layers,
-    before an activation, differs from its limit, root mean square over pairs of points, by
+    """Consider a network that adds the outputs of two branches of m units before an activation, where one branch has
+    one layer and the second has two. At a random draw, its tangent kernel differs from the limit as m grows, in root
+    mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel of parallel branches at finite width"
+    title = "Parallel branches: the tangent kernel nears its limit as m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         deep = Serial([dense(width), Erf(), dense(width)])
@@ -134,39 +141,46 @@ class ParallelWidth(AbstractTangentWidth):
 
 
 class LayerNormWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with LayerNorm after two layers of m units differs from its limit, root mean
-    square over pairs of points, by
+    """Consider a network with LayerNorm after each of two layers of m units. At a random draw, its tangent kernel
+    differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel with LayerNorm at finite width"
+    title = "LayerNorm: the tangent kernel nears its limit as m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([dense(width), Erf(), LayerNorm(0.1), dense(width), LayerNorm(), Gelu(), dense(1)])
 
 
 class RMSNormWidth(AbstractTangentWidth):
-    """The tangent kernel of a network with RMSNorm of its inputs and of a rectified layer of m units differs from its
-    limit, root mean square over pairs of points, by
+    """Consider a network that applies RMSNorm to its inputs and again to a ReLU layer of m units. At a random draw, its
+    tangent kernel differs from the limit as m grows, in root mean square over pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel with RMSNorm at finite width"
+    title = "RMSNorm: the tangent kernel nears its limit as m^(-1/2)"
 
     def network(self, width: int) -> Serial:
         return Serial([RMSNorm(), dense(width), Relu(), RMSNorm(0.01), dense(width), Erf(), dense(1)])
 
 
 class DropoutWidth(AbstractTangentWidth):
-    """The tangent kernel between two random passes, with independent masks, of a network with Dropout after a layer of
-    m units differs from its limit, root mean square over pairs of points, by
+    """Consider a network with Dropout after a layer of m units. Take the tangent kernel between two random passes with
+    independent masks. At a random draw of the weights, it differs from the limit as m grows, in root mean square over
+    pairs of points, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "The tangent kernel with Dropout at finite width"
+    title = "Dropout: the tangent kernel of two passes nears its limit as m^(-1/2)"
     trials = 64
     kernel = staticmethod(kernel_of_two_passes)
 

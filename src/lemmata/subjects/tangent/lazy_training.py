@@ -1,8 +1,9 @@
-"""Lazy training: a wide network moves its tangent kernel little while it fits.
+"""Lazy training: a wide network hardly moves its tangent kernel during training.
 
-This theory controls the change of the tangent kernel between initialisation and a fixed training time: it vanishes as
-width grows, so that a wide network trains as kernel regression does. It assumes the NTK parameterisation and targets of
-a size that does not grow with width; it leaves unexplained networks that learn features, which move their kernels.
+This theory bounds the change of the tangent kernel between initialisation and a fixed training time. The change
+vanishes as the width grows, so training a wide network is kernel regression. The theory assumes the NTK
+parameterisation and targets whose size does not grow with the width. It does not explain networks that learn features,
+which move their kernels.
 """
 
 import math
@@ -68,15 +69,16 @@ def _movements(problem: TrainingSet, key: Key[Array, ""]) -> Array:
 
 
 class LazyKernelMovement(Claim[TrainingSet]):
-    """The tangent kernel Theta of a ReLU network with one hidden layer of m units in the NTK parameterisation, after a
-    training time that does not depend on m (100 steps of size 1/tr Theta), has moved by
+    """Consider a ReLU network with one hidden layer of m units in the NTK parameterisation. Let Theta_t be its tangent
+    kernel after a training time t that does not depend on m (100 steps of size 1/tr Theta, where Theta is the limiting
+    kernel). Then the kernel has moved by
 
         |Theta_t - Theta_0|_F / |Theta_0|_F = O(m^(-1/2)).
 
-    Of a user's data the first 32 rows and the first output are used.
+    On your data, the first 32 rows and the first output are used.
     """
 
-    title = "Lazy training: the kernel of a wide network hardly moves"
+    title = "Lazy training: the tangent kernel of a wide network moves by O(m^(-1/2))"
     source = Source("chizat2019", "Section 2")
     population = Drawn(
         TrainingSet,
@@ -94,8 +96,8 @@ class LazyKernelMovement(Claim[TrainingSet]):
     control = Control("the movement is O(1/m)", lambda exponent, problem: 2 * exponent)
     controls = "how far a trained network is from kernel regression"
     unexplained = (
-        "that the movement falls faster than stated: gradients of the kernel average over units with random signs, and "
-        "slopes between -0.7 and -0.9 are measured; networks that are scaled so as to learn features"
+        "why the movement falls faster than stated: gradients of the kernel average over units with random signs, "
+        "and slopes between -0.7 and -0.9 are measured; networks that are scaled so that they learn features"
     )
     trials = 64
     predict = -0.5

@@ -1,10 +1,10 @@
-"""Parameterisations: which powers of the width let hidden features, and with them the tangent kernel, move.
+"""Parameterisations: for which powers of the width the hidden features and the tangent kernel move.
 
-This theory controls how training changes a network of width m. In the NTK parameterisation a step moves hidden
-preactivations by m^(-1/2), and the kernel stays put (`tangent.lazy_training`); under maximal update, which with one
-hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. It assumes one learning
-rate for all layers, in the form of the parameterisations that makes it right, and targets of a fixed size; it leaves
-unexplained where the moving kernel goes.
+This theory is about how training changes a network of width m. In the NTK parameterisation a step moves hidden
+preactivations by m^(-1/2), and the kernel does not move (`tangent.lazy_training`). Under maximal update, which with one
+hidden layer is the mean-field parameterisation, both move by an amount that does not vanish. The theory assumes targets
+of a fixed size and one learning rate for all layers, in the form of the parameterisations for which this is correct. It
+does not explain how the kernel moves.
 """
 
 import abc
@@ -86,14 +86,16 @@ class AbstractWidthPower(Claim[TrainingSet]):
 
 
 class MaximalUpdateStep(AbstractWidthPower):
-    """One step of gradient descent on squared loss, at a rate that does not depend on m, moves the hidden
-    preactivations of a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation,
-    root mean square over units, by
+    """Consider a network with one hidden layer of m units in the maximal-update (mean-field) parameterisation. One step
+    of gradient descent on squared loss, at a learning rate that does not depend on m, moves the hidden preactivations,
+    in root mean square over units, by
 
-        C m^0.
+        C m^0,
+
+    where C does not depend on m.
     """
 
-    title = "Maximal update: a step moves hidden features at every width"
+    title = "Maximal update: one step moves hidden features equally at every width"
     # The outputs at the start are of order m^(-1/2) beside the targets, in the mean a relative 1/m of their square,
     # 0.015 at m = 64; over the ladder of log 16 that is a slope below 0.01. The rest is left to averages over units.
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
@@ -104,14 +106,16 @@ class MaximalUpdateStep(AbstractWidthPower):
 
 
 class LazyStep(AbstractWidthPower):
-    """One step of gradient descent on squared loss, at a rate that does not depend on m, moves the hidden
-    preactivations of a network with one hidden layer of m units in the NTK parameterisation, root mean square over
-    units, by
+    """Consider a network with one hidden layer of m units in the NTK parameterisation. One step of gradient descent on
+    squared loss, at a learning rate that does not depend on m, moves the hidden preactivations, in root mean square
+    over units, by
 
-        C m^(-1/2).
+        C m^(-1/2),
+
+    where C does not depend on m.
     """
 
-    title = "NTK parameterisation: a step moves hidden features as m^(-1/2)"
+    title = "NTK parameterisation: one step moves hidden features by m^(-1/2)"
     exponent = -0.5
     # outputs at the start do not depend on m in law, so only averages over units, a relative 1/m, bend the slope
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.2)
@@ -123,16 +127,19 @@ class LazyStep(AbstractWidthPower):
 
 
 class MeanFieldKernelMoves(AbstractWidthPower):
-    """The tangent kernel Theta of a network with one hidden layer of m units in the mean-field parameterisation, which
-    is then the maximal update, after ten steps of descent at a rate that does not depend on m, has moved by
+    """Consider a network with one hidden layer of m units in the mean-field parameterisation, which equals maximal
+    update for one hidden layer. Let Theta_t be its tangent kernel after ten steps of gradient descent at a learning
+    rate that does not depend on m. The kernel has moved by
 
-        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
+
+    where C does not depend on m.
     """
 
-    title = "Mean field: the kernel moves at every width"
+    title = "Mean field: training moves the tangent kernel equally at every width"
     # as for one step: the outputs at the start are a relative 1/m of the squared targets
     relation = Rate(along="m", rungs=_WIDTHS, margin=0.03, resolution=0.1)
-    control = Control("the kernel stays put, as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the kernel moves as m^(-1/2) and so stands still", lambda exponent, problem: exponent - 0.5)
     controls = "how far a trained network is from kernel regression"
     unexplained = "the constant, and where the kernel goes"
     change = staticmethod(kernel_change)
@@ -142,17 +149,20 @@ class MeanFieldKernelMoves(AbstractWidthPower):
 
 
 class MaximalUpdateKernelMoves(AbstractWidthPower):
-    """The tangent kernel Theta of a network with two hidden layers of m units in the maximal-update parameterisation,
-    after ten steps of descent at a rate that does not depend on m, has moved by
+    """Consider a network with two hidden layers of m units in the maximal-update parameterisation. Let Theta_t be its
+    tangent kernel after ten steps of gradient descent at a learning rate that does not depend on m. The kernel has
+    moved by
 
-        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0.
+        |Theta_t - Theta_0|_F / |Theta_0|_F = C m^0,
+
+    where C does not depend on m.
     """
 
-    title = "Maximal update: the kernel of a deep network moves at every width"
+    title = "Maximal update: training moves the kernel of a deep network at every width"
     # the outputs at the start turn the slope by log(1 + c/32)/log 9, below 0.05 for c up to 4
     # one network a width: slopes of single ladders have a deviation of 0.25
     relation = Rate(along="m", rungs=_DEEP_WIDTHS, margin=0.05, resolution=0.1, spread=0.4)
-    control = Control("the kernel stays put, as m^(-1/2)", lambda exponent, problem: exponent - 0.5)
+    control = Control("the kernel moves as m^(-1/2) and so stands still", lambda exponent, problem: exponent - 0.5)
     controls = "how far a trained network is from kernel regression"
     unexplained = "the constant, and where the kernel goes"
     change = staticmethod(kernel_change)

@@ -1,8 +1,9 @@
 """Random Fourier features: a kernel as the mean of random products.
 
-This theory controls how far the inner products of m random features are from a translation-invariant kernel: m^(-1/2),
-in every dimension, with a constant that is known. It assumes frequencies drawn from the kernel's Fourier transform
-(a normal law for the Gaussian kernel); it leaves unexplained how many features a *prediction* needs.
+This theory is about the distance between the inner products of m random features and a translation-invariant kernel. It
+is of order m^(-1/2) in every dimension, with a known constant. The theory assumes frequencies drawn from the Fourier
+transform of the kernel (a normal distribution for the Gaussian kernel). It does not explain how many features a
+*prediction* needs.
 """
 
 import math
@@ -45,12 +46,12 @@ def _inputs_of_regression(problem: object) -> FeaturePoints | None:
 
 _POINTS_WITH_KERNEL = Drawn(
     FeaturePoints,
-    positive("lengthscale", "frequencies are its inverse"),
+    positive("lengthscale", "frequencies scale with its inverse"),
     finite,
     pose=_inputs_of_regression,
     n=rows(32, 4, 128),
     d=dimension(4),
-    lengthscale=Real(1.5, 0.1, 5.0, "of the kernel; the points are standard normal"),
+    lengthscale=Real(1.5, 0.1, 5.0, "lengthscale of the kernel; the points are standard normal"),
     x=normal("n", "d"),
 )
 
@@ -98,14 +99,15 @@ def _errors(problem: FeaturePoints, key: Key[Array, ""]) -> Array:
 
 
 class RandomFeaturesRate(Claim[FeaturePoints]):
-    """With m random Fourier features the approximate Gaussian kernel has the entries' root mean square error
+    """Approximate a Gaussian kernel with m random Fourier features. In every dimension, the entries of the approximate
+    kernel matrix have a root mean square error of
 
         C m^(-1/2),
 
-    in every dimension. Of a user's inputs the first 64 are used.
+    where C does not depend on m. On your data, the first 64 inputs are used.
     """
 
-    title = "Random Fourier features converge to their kernel"
+    title = "Random Fourier features converge to the Gaussian kernel as m^(-1/2)"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
     # The mean square is exactly C²/m. The mean slope of its root's logarithm is exact as far as the law of the error is
@@ -122,14 +124,15 @@ class RandomFeaturesRate(Claim[FeaturePoints]):
 
 
 class RandomFeaturesVariance(Claim[FeaturePoints]):
-    """m times the mean square error of an entry of the approximate Gaussian kernel with m random Fourier features is
+    """Let K be the Gaussian kernel of two points x and y. Approximate it with m random Fourier features. At every m,
+    the mean square error of the approximation, multiplied by m, is
 
-        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)),
+        1 + K⁴/2 - K²,    K = exp(-|x - y|²/(2 lengthscale²)).
 
-    at every m, here as the mean over all pairs of points x, y. Of a user's inputs the first 64 are used.
+    The trials compare the mean over all pairs of points x, y. On your data, the first 64 inputs are used.
     """
 
-    title = "The constant of random Fourier features"
+    title = "The exact variance of the Gaussian kernel by random Fourier features"
     source = _SOURCE
     population = _POINTS_WITH_KERNEL
     relation = EqualInMean(resolution=0.02)

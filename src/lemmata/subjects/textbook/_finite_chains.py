@@ -27,7 +27,9 @@ def _space() -> Space:
 
 
 class RenewedChains(Population[FiniteChain]):
-    """P = a 1 nu' + (1 - a) Q: with probability a the next state is drawn afresh. Q stays in half of the problems."""
+    """Chains P = a 1 nu' + (1 - a) Q: with probability a, the next state is drawn afresh from nu. In half of the
+    problems, Q is the identity.
+    """
 
     settings = _space()
 
@@ -44,11 +46,21 @@ class RenewedChains(Population[FiniteChain]):
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
         gap = np.abs(problem.law @ problem.transition - problem.law).max()
-        return [Hypothesis("the law is stationary, up to", gap, "<=", 1e-12, "distances are to that law")]
+        return [
+            Hypothesis(
+                "deviation from a stationary distribution",
+                gap,
+                "<=",
+                1e-12,
+                "distances are measured to the stationary distribution",
+            )
+        ]
 
 
 class ReversibleChains(Population[FiniteChain]):
-    """Walks on weighted graphs, P_ij = c_ij / c_i; in half of the problems two groups with weak weights between."""
+    """Walks on weighted graphs, P_ij = c_ij / c_i. In half of the problems, the states form two groups with weak
+    weights between them.
+    """
 
     settings = _space()
 
@@ -63,7 +75,9 @@ class ReversibleChains(Population[FiniteChain]):
         return FiniteChain(weights / weights.sum(1, keepdims=True), weights.sum(1) / weights.sum(), setting["steps"])
 
     def hypotheses(self, problem: FiniteChain) -> list[Hypothesis]:
-        return [Hypothesis("law_i P_ij = law_j P_ji, up to", problem.imbalance, "<=", 1e-14, "the chain is reversible")]
+        return [
+            Hypothesis("largest |law_i P_ij - law_j P_ji|", problem.imbalance, "<=", 1e-14, "the chain is reversible")
+        ]
 
 
 class ProposedTarget(eqx.Module):
@@ -74,7 +88,7 @@ class ProposedTarget(eqx.Module):
 
 
 class ProposedTargets(Population[ProposedTarget]):
-    """Random laws, and proposals that are not symmetric."""
+    """Random target distributions, and proposals that are not symmetric."""
 
     settings = Space(states=Integer(5, 2, 12, "states", corners=(3, 8)))
 
@@ -100,7 +114,7 @@ class TwoLaws(eqx.Module):
 
 
 class PairsOfLaws(Population[TwoLaws]):
-    """p = q w, w of mean 1 under q, between about 1/5 and 3."""
+    """Distributions p = q w, where w has mean 1 under q and lies between about 1/5 and 3."""
 
     settings = Space(atoms=Integer(6, 2, 40, "atoms", corners=(4, 12)))
 

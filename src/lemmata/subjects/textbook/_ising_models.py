@@ -83,7 +83,7 @@ def edges_of(graph: str, n: int, rng: np.random.Generator) -> Float[np.ndarray, 
 
 
 class IsingModels(Population[IsingModel]):
-    """Couplings of either sign, or attractive ones, and fields of either sign.
+    """Spins with couplings of either sign, or with attractive couplings only, and with fields of either sign.
 
     Args:
         graph: "tree", "loop" or "dense".
@@ -118,9 +118,13 @@ class IsingModels(Population[IsingModel]):
         """Messages at rest; no negative coupling where there is to be none."""
         moved = np.abs(sent(problem.couplings, problem.fields, problem.messages) - problem.messages).max()
         uneven = np.abs(problem.couplings - problem.couplings.T).max()
-        found = [Hypothesis("J_ij - J_ji, at most", uneven, "<=", 0.0, "couplings are symmetric")]
+        found = [Hypothesis("largest |J_ij - J_ji|", uneven, "<=", 0.0, "couplings are symmetric")]
         if self.rest:
-            found.append(Hypothesis("messages move by", moved, "<=", REST, "beliefs are those of a fixed point"))
+            found.append(
+                Hypothesis(
+                    "largest change of a message in one round", moved, "<=", REST, "beliefs are those of a fixed point"
+                )
+            )
         if self.attractive:
-            found.append(Hypothesis("least coupling", problem.couplings.min(), ">=", 0.0, "attractive models"))
+            found.append(Hypothesis("least coupling", problem.couplings.min(), ">=", 0.0, "no coupling is negative"))
         return found

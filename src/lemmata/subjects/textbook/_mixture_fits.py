@@ -50,7 +50,7 @@ class MixtureFit(eqx.Module):
 
 
 class MixtureFits(Population[MixtureFit]):
-    """Equal components in a row, and a fit that starts at points drawn without replacement.
+    """Mixtures of equal components at equal distances, and a fit that starts at points drawn without replacement.
 
     Args:
         apart: the distance of neighbouring components.
@@ -71,7 +71,7 @@ class MixtureFits(Population[MixtureFit]):
                 "distance of neighbouring components",
                 corners=(0.9 * self.apart, 1.2 * self.apart),
             ),
-        ).where("there are four points a component", lambda s: s["points"] >= 4 * s["components"])
+        ).where("there are at least four points per component", lambda s: s["points"] >= 4 * s["components"])
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> MixtureFit:
         """As many points of each component as can be."""
@@ -107,14 +107,14 @@ class FactorModel(eqx.Module):
 
 
 class FactorModels(Population[FactorModel]):
-    """Random loadings whose columns are not orthogonal, and rows drawn from the law."""
+    """Random loadings whose columns are not orthogonal, and rows drawn from the model."""
 
     settings = Space(
         d=Integer(5, 3, 20, "dimension", corners=(5, 8)),
         factors=Integer(2, 1, 10, "factors", corners=(2, 3)),
         n=Integer(30, 10, 200, "rows", corners=(20, 60)),
     ).where(
-        "there are two dimensions more than factors, and fewer than rows",
+        "there are at least two more dimensions than factors, and fewer dimensions than rows",
         lambda s: s["factors"] < s["d"] - 1 and s["d"] < s["n"],
     )
 

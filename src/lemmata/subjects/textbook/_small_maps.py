@@ -66,7 +66,7 @@ class CouplingFlow(eqx.Module):
 
 
 class CouplingFlows(Population[CouplingFlow]):
-    """Normal matrices, and points near the middle."""
+    """Coupling layers with normal matrices, and normal points."""
 
     settings = Space(half=Integer(2, 1, 8, "half of the dimension"))
 
@@ -77,4 +77,4 @@ class CouplingFlows(Population[CouplingFlow]):
 
     def hypotheses(self, problem: CouplingFlow) -> list[Hypothesis]:
         size = np.abs(problem.undo(problem.point)[0]).max()
-        return [Hypothesis("largest coordinate of the base point", size, "<", 1e3, "the density is a number")]
+        return [Hypothesis("largest coordinate of the base point", size, "<", 1e3, "the density is finite")]

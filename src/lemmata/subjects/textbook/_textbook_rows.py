@@ -22,7 +22,7 @@ class LabelledTable(eqx.Module):
 
 
 class TwoClouds(Population[LabelledTable]):
-    """Normal rows of correlated columns around two means, half of them of each class.
+    """Normal rows with correlated columns around two means, half of the rows in each class.
 
     Args:
         apart: the distance of the means before the columns are mixed.
@@ -35,7 +35,7 @@ class TwoClouds(Population[LabelledTable]):
             n=Integer(40, 10, 400, "rows", step=2),
             d=Integer(3, 2, 20, "columns", corners=(2, 5)),
             apart=Real(self.apart, 0.5, 6.0, "distance of the means", corners=(0.9 * self.apart, 1.2 * self.apart)),
-        ).where("there are more than twice as many rows as columns, and two", lambda s: s["n"] > 2 * s["d"] + 2)
+        ).where("there are more than 2 d + 2 rows for d columns", lambda s: s["n"] > 2 * s["d"] + 2)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> LabelledTable:
         """Columns mixed by a random matrix after the means have been set apart."""
@@ -48,7 +48,13 @@ class TwoClouds(Population[LabelledTable]):
     def hypotheses(self, problem: LabelledTable) -> list[Hypothesis]:
         return [
             Hypothesis("condition number of the rows", problem.conditioning, "<=", 1e4, "directions are determined"),
-            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+            Hypothesis(
+                "least share of a class",
+                min((problem.y > 0).mean(), (problem.y < 0).mean()),
+                ">",
+                0.0,
+                "there are two classes",
+            ),
         ]
 
 
@@ -71,7 +77,9 @@ class LinearTargets(Population[LabelledTable]):
 
 
 class TwoValuedTables(Population[LabelledTable]):
-    """Columns of 0 and 1; the class says whether the first two differ, with errors, and the third is a bit like it."""
+    """Columns of 0 and 1. The class says whether the first two columns differ, with errors. The third column agrees
+    weakly with the class.
+    """
 
     settings = Space(
         n=Integer(40, 16, 400, "rows"),
@@ -92,12 +100,18 @@ class TwoValuedTables(Population[LabelledTable]):
         values = np.unique(problem.x)
         return [
             Hypothesis("different values of columns", len(values), "<=", 2, "a split has one threshold"),
-            Hypothesis("least share of a class", min((problem.y > 0).mean(), (problem.y < 0).mean()), ">", 0.0, "two"),
+            Hypothesis(
+                "least share of a class",
+                min((problem.y > 0).mean(), (problem.y < 0).mean()),
+                ">",
+                0.0,
+                "there are two classes",
+            ),
         ]
 
 
 class NearlyOrthogonalRows(Population[LabelledTable]):
-    """Unit rows that are nearly orthogonal, with random classes: every labelling has a margin."""
+    """Unit rows that are nearly orthogonal, with random classes, so that every labelling has a margin."""
 
     settings = Space(
         n=Integer(8, 2, 40, "rows"),
@@ -180,7 +194,7 @@ def adaptive_boosting(x: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], r
 
 
 class BoostedRuns(Population[BoostedRun]):
-    """Runs on noisy classes by the sign of a random quadratic function."""
+    """Runs of AdaBoost on noisy classes, given by the sign of a random quadratic function."""
 
     settings = Space(
         n=Integer(50, 20, 400, "rows"),

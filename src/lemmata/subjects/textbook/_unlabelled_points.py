@@ -16,7 +16,7 @@ class PointsInGroups(eqx.Module):
 
 
 class GroupedPoints(Population[PointsInGroups]):
-    """Three groups on a line, with distances of 4 to 12 between them."""
+    """Three groups of points on a line, with distances of 4 to 12 between their centres."""
 
     settings = Space(points=Integer(12, 6, 30, "points", corners=(9, 15)))
 
@@ -29,7 +29,7 @@ class GroupedPoints(Population[PointsInGroups]):
 
     def hypotheses(self, problem: PointsInGroups) -> list[Hypothesis]:
         count = len(np.unique(problem.points))
-        return [Hypothesis("different points", count, ">", 3, "three centres leave an error")]
+        return [Hypothesis("different points", count, ">", 3, "otherwise three centres have no error")]
 
 
 class PointCloud(eqx.Module):
@@ -44,11 +44,11 @@ class PointCloud(eqx.Module):
 
 
 class PointClouds(Population[PointCloud]):
-    """Normal points with a spread of 1/2 to 2 along each axis, around a point off the origin."""
+    """Normal points with a standard deviation of 1/2 to 2 along each axis, around a point away from the origin."""
 
     settings = Space(
         n=Integer(8, 3, 40, "points", corners=(8, 12)), d=Integer(3, 1, 10, "dimension", corners=(2, 4))
-    ).where("there are two points more than dimensions", lambda s: s["n"] > s["d"] + 1)
+    ).where("there are at least two more points than dimensions", lambda s: s["n"] > s["d"] + 1)
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> PointCloud:
         rng, shape = generator_of(key), (setting["n"], setting["d"])
@@ -70,7 +70,7 @@ class FactoredTable(eqx.Module):
 
 
 class FactoredTables(Population[FactoredTable]):
-    """Tables of few factors and noise, with factors somewhere between a random start and convergence."""
+    """Nonnegative tables with few factors and noise, and factors between a random start and convergence."""
 
     settings = Space(
         n=Integer(8, 3, 60, "rows"),
@@ -93,7 +93,13 @@ class FactoredTables(Population[FactoredTable]):
         least = min(problem.left.min(), problem.right.min())
         return [
             Hypothesis("least entry of the factors", least, ">", 0.0, "entries at 0 stay there"),
-            Hypothesis("least entry of the table", problem.table.min(), ">=", 0.0, "factors cannot be negative"),
+            Hypothesis(
+                "least entry of the table",
+                problem.table.min(),
+                ">=",
+                0.0,
+                "nonnegative factors cannot fit negative entries",
+            ),
         ]
 
 
@@ -110,7 +116,7 @@ class SmallGraph(eqx.Module):
 
 
 class SmallGraphs(Population[SmallGraph]):
-    """Paths, pairs of dense groups with weak edges between, and random weights; a third of the problems each."""
+    """Paths, pairs of dense groups with weak edges between, and random weights, each in a third of the problems."""
 
     settings = Space(vertices=Integer(8, 4, 12, "vertices", corners=(6, 10)))
 
@@ -128,4 +134,4 @@ class SmallGraphs(Population[SmallGraph]):
 
     def hypotheses(self, problem: SmallGraph) -> list[Hypothesis]:
         count = connected_components(problem.weights, directed=False)[0]
-        return [Hypothesis("components of the graph", count, "==", 1, "no vertex is alone")]
+        return [Hypothesis("components of the graph", count, "==", 1, "the graph is connected")]

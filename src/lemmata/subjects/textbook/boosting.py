@@ -1,7 +1,7 @@
-"""Boosting: rules that are a little better than a coin, weighted so that their training error vanishes.
+"""AdaBoost: classifiers that are slightly better than chance, weighted so that their training error vanishes.
 
-The theory controls the training error after every round by the errors of the rules; it leaves open the error on new
-rows, and rows that are labelled wrongly, which gain weight in every round.
+The theory bounds the training error after every round by the weighted errors of the rules. It says nothing about the
+error on new rows. Nor does it treat rows with wrong labels, whose weights grow in every round.
 """
 
 import jax.numpy as jnp
@@ -18,22 +18,22 @@ _MARGIN = 0.1
 
 
 class BoostingLowersTrainingError(Claim[BoostedRun]):
-    """After t rounds of adaptive boosting by rules of weighted errors e_1, ..., e_t the share of wrong training rows is
-    at most
+    """Let e_1, ..., e_t be the weighted errors of the rules that AdaBoost (adaptive boosting) chooses in its first t
+    rounds. After every round t, the share of misclassified training rows is at most
 
         product of 2 sqrt(e_s (1 - e_s))   (Freund and Schapire),
 
-    at every round.
+    where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "The training error of boosting"
+    title = "An upper bound on the training error of AdaBoost"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
     control = Control(
-        "a third of it",
+        "a third of the bound",
         lambda bound, problem: bound / 3,
-        loose="after some rounds all training rows are right, and the bound is far above 0",
+        loose="after some rounds all training rows are classified correctly, while the bound is far above 0",
     )
     controls = "the training error after every round"
     unexplained = "the error on new rows"
@@ -52,13 +52,16 @@ class BoostingLowersTrainingError(Claim[BoostedRun]):
 
 
 class ExponentialLossOfBoosting(Claim[BoostedRun]):
-    """After every round of adaptive boosting by rules h_s of weighted errors e_s, weighted by
-    a_s = 1/2 log((1 - e_s)/e_s), the mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
+    """Let h_s be the rule that AdaBoost (adaptive boosting) chooses in round s. Let e_s be its weighted error and a_s =
+    1/2 log((1 - e_s)/e_s) its weight. Let x_i be training row i, and y_i its class, -1 or 1. After every round, the
+    mean of exp(-y_i sum of a_s h_s(x_i)) over the training rows is
 
         product of 2 sqrt(e_s (1 - e_s)).
+
+    The sum and the product are over the rounds so far.
     """
 
-    title = "The exponential loss of boosting"
+    title = "The mean exponential loss of AdaBoost is a product over the rounds"
     source = _SOURCE
     population = BoostedRuns()
     relation = Equal()
@@ -66,8 +69,8 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
         "the product of exp(-2 (1/2 - e)²)",
         lambda loss, problem: jnp.asarray(np.cumprod(np.exp(-2 * (0.5 - problem.errors) ** 2))),
     )
-    controls = "the loss that boosting descends on"
-    unexplained = "other losses, which have no closed step"
+    controls = "the loss that AdaBoost minimises step by step"
+    unexplained = "other losses, for which the step has no closed form"
     traced = False
 
     def predict(self, problem: BoostedRun) -> Array:
@@ -83,18 +86,21 @@ class ExponentialLossOfBoosting(Claim[BoostedRun]):
 
 
 class SmallMarginsOfBoosting(Claim[BoostedRun]):
-    """After t rounds of adaptive boosting the share of training rows whose margin, the class times the weighted votes
-    over the sum of the weights, is at most m = 0.1 is at most
+    """Let e_s be the weighted error of the rule that AdaBoost (adaptive boosting) chooses in round s. The margin of a
+    training row is its class, -1 or 1, times the weighted vote of the rules, divided by the sum of their weights. After
+    t rounds, the share of training rows with a margin of at most m = 0.1 is at most
 
-        product of 2 sqrt(e_s^(1 - m) (1 - e_s)^(1 + m))   (Schapire and others).
+        product of 2 sqrt(e_s^(1 - m) (1 - e_s)^(1 + m))   (Schapire and others),
+
+    where the product is over the rounds s = 1, ..., t.
     """
 
-    title = "Small margins of boosting"
+    title = "An upper bound on the share of small margins in AdaBoost"
     source = _SOURCE
     population = BoostedRuns()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
-    controls = "how sure the weighted votes are on training rows"
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    controls = "how clear the weighted votes are on training rows"
     unexplained = "the error on new rows"
     traced = False
 

@@ -1,8 +1,10 @@
-"""Clustering: Lloyd's iteration only improves its start, and a start by distances is near the best in expectation.
+"""Clustering: a random start by squared distances is near the best centres in expectation, and Lloyd's iteration only
+improves it.
 
-For points on a line and three centres the least sum of squared distances is found exactly, since its groups are
-intervals. The theory controls the expected error of a start whose centres are drawn by squared distance; it leaves open
-whether groups of small squared distance are the groups that one looks for.
+The test problems are points on a line with three centres. There the least sum of squared distances can be computed
+exactly, since the groups are intervals. The theory bounds the expected error of a start whose centres are drawn in
+proportion to squared distances. It does not say whether groups with small squared distances are the groups that the
+user wants.
 """
 
 import jax.numpy as jnp
@@ -41,25 +43,26 @@ def expected_error_by_distances(points: Float[np.ndarray, " n"]) -> float:
 
 
 class StartByDistances(Claim[PointsInGroups]):
-    """Three centres drawn one after the other from the points, each in proportion to the squared distance from the
-    centres before it, have an expected sum of squared distances of at most
+    """Choose three centres at random from given points. The first is drawn uniformly, and each further centre in
+    proportion to the squared distance of the points from the nearest centre chosen before. The expected sum of squared
+    distances of the points to their nearest centre is at most
 
         8 (log 3 + 2)
 
-    times the least possible (Arthur and Vassilvitskii); Lloyd's iteration from there only lowers it.
+    times its least possible value (Arthur and Vassilvitskii). Lloyd's iteration from this start only lowers the sum.
     """
 
-    title = "A start by distances is near the best centres"
+    title = "Seeding by squared distances is near the best three centres in expectation"
     source = Source(_KEY, "Abstract, clustering", note="in expectation, with a factor")
     population = GroupedPoints()
     relation = AtMost()
     control = Control(
         "1.5 times the least possible",
         lambda bound, problem: 1.5 * bound / (8 * (np.log(3) + 2)),
-        loose="the factor holds for the worst points there are",
+        loose="the factor holds for the worst set of points",
     )
     controls = "the expected error of a start for Lloyd's iteration"
-    unexplained = "that it is mostly near three times the least one"
+    unexplained = "why the start is usually within about three times the least error"
     traced = False
 
     def predict(self, problem: PointsInGroups) -> Array:

@@ -1,7 +1,7 @@
-"""Concentration: sums and functions of many independent parts stay near their mean, and variance says how near.
+"""Concentration: sums and functions of many independent variables stay near their mean.
 
-The theory controls tails without knowing more of a law than ranges and variances. It leaves open what dependence does,
-and how far the constants are from those of a given law.
+The theory bounds the tails using only ranges and variances of the variables. It does not treat dependent variables. It
+does not say how far its constants are from the best ones for a given distribution.
 """
 
 import functools
@@ -47,7 +47,7 @@ class CoinFunction(eqx.Module):
 
 
 class CoinFunctions(Population[CoinFunction]):
-    """Weighted sums of coins, with products of two coins added in half of the problems."""
+    """Weighted sums of fair coins. In half of the problems, products of two coins are added."""
 
     settings = Space(coins=Integer(9, 3, 14, "coins", corners=(6, 11)))
 
@@ -60,7 +60,7 @@ class CoinFunctions(Population[CoinFunction]):
         return CoinFunction(values, float(rng.uniform(0.3, 1.5)))
 
     def hypotheses(self, problem: CoinFunction) -> list[Hypothesis]:
-        return [Hypothesis("what is far", problem.far, ">", 0.0, "the bound divides by it")]
+        return [Hypothesis("distance from the mean", problem.far, ">", 0.0, "if it is 0, the function is constant")]
 
 
 class RareEvents(eqx.Module):
@@ -72,7 +72,7 @@ class RareEvents(eqx.Module):
 
 
 class ManyRareEvents(Population[RareEvents]):
-    """An excess of 1/2 to 2 standard deviations, at a whole number of events."""
+    """An excess of 1/2 to 2 standard deviations over the expected number, rounded up to a whole number of events."""
 
     settings = Space(
         n=Integer(200, 20, 5000, "events"),
@@ -87,25 +87,28 @@ class ManyRareEvents(Population[RareEvents]):
         return RareEvents(n, p, float(np.ceil(wanted) - n * p))
 
     def hypotheses(self, problem: RareEvents) -> list[Hypothesis]:
-        return [Hypothesis("excess", problem.excess, ">", 0.0, "the upper tail")]
+        return [
+            Hypothesis("excess over the expected number", problem.excess, ">", 0.0, "the bound is for the upper tail")
+        ]
 
 
 _SOURCE = Source("younes2024introduction", "Abstract, concentration inequalities")
 
 
 class BernsteinOfRareEvents(Claim[RareEvents]):
-    """Of n independent events of probability p at least n p + t happen with probability at most
+    """Let n independent events each have probability p, and let t > 0. The probability that at least n p + t of them
+    happen is at most
 
-        exp(-t² / (2 (n p (1 - p) + (1 - p) t/3)))   (Bernstein),
+        exp(-t² / (2 (n p (1 - p) + (1 - p) t/3)))   (Bernstein).
 
-    which for rare events is far below Hoeffding's exp(-2 t²/n).
+    For rare events this is far below Hoeffding's bound exp(-2 t²/n).
     """
 
-    title = "Bernstein's inequality for rare events"
+    title = "Bernstein's inequality for the number of rare events"
     source = _SOURCE
     population = ManyRareEvents()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the upper tail of a sum of bounded variables"
     unexplained = "the factor before the exponential"
     traced = False
@@ -124,19 +127,19 @@ class BernsteinOfRareEvents(Claim[RareEvents]):
 
 
 class BoundedDifferences(Claim[CoinFunction]):
-    """A function f of independent coins that changes by at most c_i when coin i is turned exceeds its mean by t with
-    probability at most
+    """Let f be a function of independent fair coins. Suppose that turning coin i changes f by at most c_i. For every t
+    > 0, the probability that f exceeds its mean by at least t is at most
 
         exp(-2 t² / sum of c_i²)   (McDiarmid).
     """
 
-    title = "McDiarmid's inequality"
+    title = "McDiarmid's inequality for functions of independent coin flips"
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()
-    control = Control("a quarter of it", lambda bound, problem: bound / 4)
-    controls = "the upper tail of a function of independent parts"
-    unexplained = "functions that change much in rare states only"
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
+    controls = "the upper tail of a function of independent variables"
+    unexplained = "functions that change by much in rare states only"
     traced = False
     trivial = 1.0  # a probability is at most 1
 
@@ -149,19 +152,19 @@ class BoundedDifferences(Claim[CoinFunction]):
 
 
 class VarianceBySingleParts(Claim[CoinFunction]):
-    """The variance of a function f of independent fair coins is at most the sum over coins of the mean variance when
-    all others are known,
+    """Let f be a function of independent fair coins. Its variance is at most the sum, over the coins, of the mean
+    variance of f when all other coins are known:
 
         sum over i of E (f - f_i)²/4,   f_i the value with coin i turned   (Efron and Stein).
     """
 
-    title = "Efron and Stein's inequality"
+    title = "The Efron-Stein bound on the variance of a function of fair coins"
     source = _SOURCE
     population = CoinFunctions()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
-    controls = "the variance of a function of independent parts"
-    unexplained = "tails"
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
+    controls = "the variance of a function of independent variables"
+    unexplained = "the tails of the distribution"
     traced = False
 
     def predict(self, problem: CoinFunction) -> Array:

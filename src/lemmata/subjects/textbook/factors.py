@@ -1,7 +1,7 @@
-"""Factor analysis: the likelihood of latent factors has a maximum in closed form, and factors without negative entries
-are found by steps that never lose.
+"""Factor analysis: the maximum likelihood of a model with latent factors in closed form, and the multiplicative step
+for nonnegative factors.
 
-The theory controls how well a table is fitted; it leaves open what the factors mean, and how many there are.
+The theory controls how well a table is fitted. It does not say what the factors mean or how many there are.
 """
 
 import jax.numpy as jnp
@@ -40,23 +40,24 @@ def _isotropic(covariance: Float[np.ndarray, "d d"]) -> float:
 
 
 class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
-    """Rows with second moments S of eigenvalues l_1 >= ... >= l_d have under x = W z + noise of variance s, z ~ N(0, I)
-    with k factors, a mean log likelihood of at most the one where W W' + s I has the eigenvectors of S, the eigenvalues
-    l_1, ..., l_k, and the mean of the others in place of each of them:
+    """Let S be the matrix of second moments of the rows, with eigenvalues l_1 >= ... >= l_d. Consider the model x = W z
+    + noise, where z ~ N(0, I) has k components and the noise has variance s. The mean log likelihood is largest when W
+    W' + s I has the eigenvectors of S and the following eigenvalues: l_1, ..., l_k, and in place of each of the others
+    their mean. The largest value is
 
         -1/2 (sum over j <= k of log l_j + (d - k) log s + d + d log 2 pi),   s = sum over j > k of l_j / (d - k)
 
-    (Tipping and Bishop). Sixty steps of expectation and maximisation stay below it. Both are counted from the
-    likelihood of N(0, t I), t = tr S/d.
+    (Tipping and Bishop). Sixty steps of expectation maximisation (EM) do not exceed this value. Both values are
+    measured relative to the likelihood of N(0, t I), where t = tr S/d.
     """
 
-    title = "Principal components maximise the likelihood"
+    title = "Principal components maximise the likelihood of a latent factor model"
     source = _SOURCE
     population = FactorModels()
     relation = AtMost()
-    control = Control("0.8 of it", lambda value, problem: 0.8 * value)
+    control = Control("0.8 of the bound", lambda value, problem: 0.8 * value)
     controls = "the likelihood of a model with latent factors"
-    unexplained = "how many factors there are; noise that differs between coordinates"
+    unexplained = "how many factors there are; noise whose variance differs between coordinates"
     traced = False
 
     def predict(self, problem: FactorModel) -> Array:
@@ -86,19 +87,19 @@ class PrincipalComponentsAreTheMaximum(Claim[FactorModel]):
 
 
 class MultiplicativeStepsNeverLose(Claim[FactoredTable]):
-    """For a table V and factors W, H without negative entries the step H <- H * (W'V) / (W'W H), entry by entry, does
-    not raise
+    """Let V be a table, and W and H factors, all without negative entries. The entrywise step H <- H * (W'V) / (W'W H)
+    does not raise the squared error
 
         |V - W H|²   (Lee and Seung).
     """
 
-    title = "Multiplicative steps never lose"
+    title = "A multiplicative step never raises the error of a nonnegative factorisation"
     source = _SOURCE
     population = FactoredTables()
     relation = AtMost()
-    control = Control("it falls by a fifth", lambda error, problem: 0.8 * error)
-    controls = "the error of factors without negative entries"
-    unexplained = "whether the least error is reached"
+    control = Control("the step lowers the error by a fifth", lambda error, problem: 0.8 * error)
+    controls = "the squared error of nonnegative factors"
+    unexplained = "whether the steps reach the least error"
     traced = False
 
     def predict(self, problem: FactoredTable) -> Array:

@@ -1,8 +1,7 @@
-"""Generative networks: densities by change of variables, and what a discriminator can tell.
+"""Generative networks: densities by change of variables, and the value of the best discriminator.
 
-Scores and diffusions have a chapter of their own (`diffusion.denoisers`, `diffusion.reverse_sampling`). The theory
-controls densities of maps that can be undone, and the value of the best discriminator; it leaves open what training
-finds.
+The chapters `diffusion.denoisers` and `diffusion.reverse_sampling` treat scores and diffusions. The theory here
+controls densities of invertible maps and the value of the best discriminator. It does not say what training finds.
 """
 
 import jax.numpy as jnp
@@ -24,24 +23,26 @@ def _log_normal(z: np.ndarray) -> float:
 
 
 class DensityOfCouplings(Claim[CouplingFlow]):
-    """A normal law that is mapped by layers in which one half of the coordinates, u, sends the other half v to
-    v exp(s(u)) + t(u) has at y the log density
+    """Let a standard normal vector pass through coupling layers. Each layer keeps one half u of the coordinates and
+    maps the other half v to v exp(s(u)) + t(u), where s and t are functions of u. The log density of the result at a
+    point y is
 
         log N(z; 0, I) - sum of all s,
 
-    z the point that is mapped to y: no determinant is computed.
+    where z is the point that is mapped to y. The sum is over all entries of s(u) in all layers, so that no determinant
+    is needed.
     """
 
-    title = "The density of coupling layers"
+    title = "The log density of a coupling flow needs no determinant"
     source = _SOURCE
     population = CouplingFlows()
     relation = Equal()
     control = Control(
-        "half of the log scales is forgotten",
+        "half of the log scales are left out",
         lambda value, problem: value + problem.undo(problem.point)[1] / 2,
     )
     controls = "the likelihood of a normalising flow"
-    unexplained = "which laws such layers reach"
+    unexplained = "which distributions such layers can reach"
     traced = False
 
     def predict(self, problem: CouplingFlow) -> Array:
@@ -63,21 +64,23 @@ class DensityOfCouplings(Claim[CouplingFlow]):
 
 
 class BestDiscriminator(Claim[TwoLaws]):
-    """Over all functions D with values in (0, 1) the largest value of E_p log D + E_q log(1 - D), p the data and q what
-    a generator makes, is
+    """Let p be the distribution of the data and q the distribution of a generator's samples. Over all functions D with
+    values in (0, 1), the largest value of E_p log D + E_q log(1 - D) is
 
         2 JS(p, q) - log 4,
 
-    JS the Jensen-Shannon divergence (Goodfellow and others).
+    where JS is the Jensen-Shannon divergence (Goodfellow and others).
     """
 
-    title = "What the best discriminator tells"
+    title = "The best discriminator attains 2 JS(p, q) - log 4"
     source = _SOURCE
     population = PairsOfLaws()
     relation = Equal()
     control = Control("JS - log 4", lambda value, problem: (value - jnp.log(4.0)) / 2)
-    controls = "the objective that a generator meets"
-    unexplained = "discriminators that are networks; laws of disjoint supports, for which it stands still"
+    controls = "the objective of a generator that faces the best discriminator"
+    unexplained = (
+        "discriminators that are networks; distributions with disjoint supports, for which the objective is constant"
+    )
     traced = False
 
     def predict(self, problem: TwoLaws) -> Array:

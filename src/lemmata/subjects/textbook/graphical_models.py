@@ -1,8 +1,8 @@
-"""Graphical models: belief propagation is exact on trees, wrong on loops, and wrong there in a known way.
+"""Graphical models: belief propagation is exact on trees, and on one loop its error has a closed form.
 
-Models of spins s_i = -1, 1 with couplings J_ij on the edges of a graph and fields h_i. The theory controls the
-probabilities that messages between neighbours tell, and the sum over all states; it leaves open graphs with many loops
-and couplings of both signs, on which messages need not come to rest.
+The models have spins s_i = -1, 1 with couplings J_ij on the edges of a graph and fields h_i. The theory controls the
+marginal probabilities that belief propagation computes, and the sum over all states. It does not treat graphs with many
+loops and couplings of both signs, on which the messages need not converge.
 """
 
 import functools
@@ -75,19 +75,20 @@ def bethe_log_mean_weight(model: IsingModel) -> float:
 
 
 class BeliefsOnTrees(Claim[IsingModel]):
-    """On a tree the beliefs of belief propagation, 1/(1 + exp(-2 (h_i + sum of u_ki))) with messages at rest
+    """Let spins s_i = -1, 1 on a tree have couplings J_ij and fields h_i. Let the messages u_ij of belief propagation
+    be at a fixed point, that is
 
-        tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki),
+        tanh u_ij = tanh J_ij tanh(h_i + sum over k other than j of u_ki).
 
-    are the probabilities of s_i = 1.
+    Then the beliefs 1/(1 + exp(-2 (h_i + sum of u_ki))) are the probabilities of s_i = 1.
     """
 
-    title = "Belief propagation on trees"
+    title = "Belief propagation computes exact marginals on trees"
     source = Source(_KEY, "Abstract, graphical models", note="on trees")
     population = IsingModels("tree")
     relation = Equal()
     control = Control("messages are J_ij tanh of the field", lambda beliefs, problem: _weakened(problem))
-    controls = "the probabilities of single variables"
+    controls = "the marginal probabilities of single spins"
     unexplained = "graphs with loops"
     traced = False
 
@@ -110,21 +111,22 @@ def _weakened(problem: IsingModel) -> Array:
 
 
 class BeliefsOnLoopsCorrected(Claim[IsingModel]):
-    """On one loop, with r and q the larger and the smaller eigenvalue of the product of the matrices
-    exp(J_i,i+1 s s' + h_i s) around it, a belief b_i with messages at rest and the probability of s_i = 1 obey
+    """Let spins s_i = -1, 1 on a single loop have couplings J_i,i+1 and fields h_i. Let r be the larger and q the
+    smaller eigenvalue of the product, around the loop, of the 2 x 2 matrices exp(J_i,i+1 s s' + h_i s). Let b_i be the
+    belief in s_i = 1 of belief propagation at a fixed point. The probability p_i of s_i = 1 is
 
         p_i = (r b_i + q (1 - b_i)) / (r + q):
 
-    beliefs are overconfident where q > 0, and on the right side of 1/2 (Weiss).
+    Hence beliefs are overconfident if q > 0, and they lie on the correct side of 1/2 (Weiss).
     """
 
-    title = "Belief propagation on a loop, corrected by two eigenvalues"
+    title = "Exact marginals on one loop from beliefs and two eigenvalues"
     source = Source(_KEY, "Abstract, graphical models", note="with the correction for one loop")
     population = IsingModels("loop", strength=1.3)
     relation = Equal()
     control = Control("the beliefs themselves", lambda found, problem: jnp.asarray(problem.beliefs))
     controls = "the error of belief propagation on a loop"
-    unexplained = "two loops or more"
+    unexplained = "graphs with two or more loops"
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:
@@ -144,19 +146,19 @@ class BeliefsOnLoopsCorrected(Claim[IsingModel]):
 
 
 class BetheFromBelow(Claim[IsingModel]):
-    """Where no coupling is negative, Bethe's approximation of the sum over states with messages at rest is at most the
-    sum itself, on any graph and with any fields:
+    """Let n spins on any graph have couplings of which none is negative, and any fields. Let Z be the sum over all
+    states, and Z_Bethe its Bethe approximation from the messages of belief propagation at a fixed point. Then
 
         log Z_Bethe - n log 2 <= log Z - n log 2   (Ruozzi).
     """
 
-    title = "Bethe's approximation is a lower bound for attractive couplings"
+    title = "Bethe's approximation is a lower bound if no coupling is negative"
     source = Source(_KEY, "Abstract, graphical models", note="for attractive models")
     population = IsingModels("dense", attractive=True)
     relation = AtMost()
-    control = Control("0.9 of it", lambda value, problem: 0.9 * value)
+    control = Control("0.9 of the bound", lambda value, problem: 0.9 * value)
     controls = "the sum over all states"
-    unexplained = "couplings of both signs, for which it may be above"
+    unexplained = "couplings of both signs, for which the approximation may exceed the sum"
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:

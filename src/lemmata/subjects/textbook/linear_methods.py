@@ -1,8 +1,8 @@
-"""Linear methods: two of them that look different from least squares, and are least squares.
+"""Linear methods: two methods that look different from least squares and reduce to it.
 
-Ridge regression and the Lasso have sections of their own (`stability.capacity`, `optimisation.proximal_gradient`), and
-so has logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory controls
-coefficients on given rows; it leaves open how well lines fit.
+Other sections treat ridge regression and the Lasso (`stability.capacity`, `optimisation.proximal_gradient`) and
+logistic regression on separable rows (`trained_models.distances_to_boundaries`). The theory here controls the
+coefficients on given rows. It does not say how well a linear model fits.
 """
 
 import jax.numpy as jnp
@@ -38,20 +38,21 @@ def conjugate_gradients(problem: LabelledTable, steps: int) -> Float[np.ndarray,
 
 
 class DiscriminantIsLeastSquares(Claim[LabelledTable]):
-    """For two classes the normal of linear discriminant analysis, S^-1 (m_1 - m_0) with S the covariance within
-    classes, has the direction of the coefficients of least squares on the labels -1 and 1.
+    """Let rows belong to two classes with means m_0 and m_1, and let S be the covariance within classes. Linear
+    discriminant analysis has the normal vector S^-1 (m_1 - m_0). This vector has the same direction as the coefficients
+    of least squares, with an intercept, on the labels -1 and 1.
     """
 
-    title = "Linear discriminant analysis is least squares on labels"
+    title = "Linear discriminant analysis has the direction of least squares on labels"
     source = _SOURCE
     population = TwoClouds()
     relation = Equal(block=-1)
     control = Control(
-        "the direction of the means alone",
+        "the direction is that of the difference of the means",
         lambda found, problem: _unit(problem.x[problem.y > 0].mean(0) - problem.x[problem.y < 0].mean(0)),
     )
-    controls = "the direction in which two classes are told apart"
-    unexplained = "the threshold, which differs for classes of unequal size; three classes"
+    controls = "the direction that separates two classes"
+    unexplained = "the threshold, which differs for classes of unequal size; three or more classes"
     traced = False  # scikit-learn
 
     def predict(self, problem: LabelledTable) -> Array:
@@ -68,15 +69,18 @@ class DiscriminantIsLeastSquares(Claim[LabelledTable]):
 
 
 class PartialLeastSquaresIsConjugateGradients(Claim[LabelledTable]):
-    """The coefficients of partial least squares with two components, for one target, are those of two steps of
-    conjugate gradients from 0 for X'X b = X'y: the best ones in the span of X'y and X'X X'y.
+    """Let X be a matrix of centred rows and y a vector of centred targets. The coefficients of partial least squares
+    with two components equal the result of two conjugate gradient steps, from 0, for X'X b = X'y. They are the best
+    coefficients in the span of X'y and X'X X'y.
     """
 
-    title = "Partial least squares is conjugate gradients"
+    title = "Partial least squares with two components is two conjugate gradient steps"
     source = _SOURCE
     population = LinearTargets()
     relation = Equal(block=-1)
-    control = Control("one step", lambda found, problem: jnp.asarray(conjugate_gradients(problem, _COMPONENTS - 1)))
+    control = Control(
+        "one conjugate gradient step", lambda found, problem: jnp.asarray(conjugate_gradients(problem, _COMPONENTS - 1))
+    )
     controls = "the coefficients of partial least squares"
     unexplained = "how many components are best"
     traced = False  # scikit-learn

@@ -1,7 +1,7 @@
-"""Manifold learning: coordinates from distances, and groups from the first vibration of a graph.
+"""Manifold learning: coordinates from distances, and groups from the second eigenvector of a graph.
 
-The theory controls when distances are those of points, and how well an eigenvector of the Laplacian cuts a graph. It
-leaves open points near a curved surface, of which only short distances are to be trusted.
+The theory says how to recover points from their distances, and how well an eigenvector of the Laplacian cuts a graph.
+It does not treat points near a curved surface, for which only short distances are reliable.
 """
 
 import functools
@@ -46,23 +46,24 @@ def subsets(n: int) -> Float[np.ndarray, "sets n"]:
 
 
 class ScalingRecoversDistances(Claim[PointCloud]):
-    """From the distances of n points in R^d classical scaling, the d leading eigenvectors of
+    """Let D be the matrix of the distances between n points in R^d. Classical scaling takes the d leading eigenvectors
+    of
 
         -1/2 (I - 11'/n) D² (I - 11'/n),   D² the squared distances,
 
-    times the roots of their eigenvalues, makes points with the same distances.
+    times the square roots of their eigenvalues, as coordinates. The resulting points have the same distances.
     """
 
-    title = "Scaling recovers points from their distances"
+    title = "Classical scaling recovers points from their distances"
     source = _SOURCE
     population = PointClouds()
     relation = Equal(block=-1)
     control = Control(
-        "distances are not squared",
+        "the distances are not squared",
         lambda found, problem: jnp.asarray(PointCloud(scaled_coordinates(np.sqrt(problem.distances), 1)).distances),
     )
-    controls = "distances of an embedding"
-    unexplained = "distances along a curved surface, which are those of no points"
+    controls = "the distances between embedded points"
+    unexplained = "distances along a curved surface, which need not be distances of points in space"
     traced = False
 
     def predict(self, problem: PointCloud) -> Array:
@@ -79,18 +80,19 @@ class ScalingRecoversDistances(Claim[PointCloud]):
 
 
 class CutByEigenvector(Claim[SmallGraph]):
-    """Let l be the second eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of a weighted graph. Among the n - 1 cuts
-    that separate vertices by their value in its eigenvector over D^1/2 one has conductance, the weight that it cuts
-    over the smaller side's sum of degrees, of at most
+    """Let W be the weights of a graph with n vertices, and D the diagonal matrix of the degrees. Let l be the second
+    eigenvalue of the Laplacian I - D^-1/2 W D^-1/2 of the graph. The conductance of a cut is the weight that it cuts,
+    divided by the sum of degrees on the smaller side. Divide the second eigenvector by D^1/2 and sort the vertices by
+    the result. Among the n - 1 cuts along this order, at least one has conductance at most
 
         sqrt(2 l)   (Cheeger).
     """
 
-    title = "The second eigenvector cuts a graph"
+    title = "The second eigenvector of a graph finds a cut of small conductance"
     source = _SOURCE
     population = SmallGraphs()
     relation = AtMost()
-    control = Control("a quarter of it is enough", lambda bound, problem: bound / 4)
+    control = Control("a quarter of the bound", lambda bound, problem: bound / 4)
     controls = "the cut that spectral clustering finds"
     unexplained = "more than two groups"
     traced = False
@@ -109,20 +111,20 @@ class CutByEigenvector(Claim[SmallGraph]):
 
 
 class GraphIsNotCutBelow(Claim[SmallGraph]):
-    """No cut of a weighted graph has conductance below
+    """Let W be the weights of a graph, D the diagonal matrix of its degrees, and l the second eigenvalue of its
+    Laplacian I - D^-1/2 W D^-1/2. The conductance of a cut is the weight that it cuts, divided by the sum of degrees on
+    the smaller side. No cut of the graph has conductance below
 
-        l/2,
-
-    l the second eigenvalue of its Laplacian I - D^-1/2 W D^-1/2.
+        l/2.
     """
 
-    title = "No cut is below half of the second eigenvalue"
+    title = "No cut of a graph has conductance below half the second eigenvalue"
     source = _SOURCE
     population = SmallGraphs()
     relation = AtLeast()
-    control = Control("none is below 1.5 times the eigenvalue", lambda bound, problem: 3 * bound)
-    controls = "the best cut of a graph"
-    unexplained = "how to find it"
+    control = Control("no cut is below 1.5 times the eigenvalue", lambda bound, problem: 3 * bound)
+    controls = "the smallest conductance of a cut"
+    unexplained = "how to find the best cut"
     traced = False
     trivial = 0.0  # nothing is cut
 

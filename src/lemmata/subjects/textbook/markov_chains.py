@@ -1,8 +1,9 @@
-"""Markov chains: how fast they forget where they started.
+"""Markov chains: how fast they forget their starting state.
 
-The distance of a chain's law after t steps from its stationary law is bounded by what all states have in common, and
-for reversible chains it is held from both sides by the second eigenvalue. The theory controls the total variation from
-the worst start; it leaves open how to know those numbers for a chain that is not given as a matrix.
+The theory bounds the total variation distance to the stationary distribution after t steps, from the worst start. One
+bound uses the probability that all rows of the transition matrix share. For reversible chains the second eigenvalue
+gives an upper and a lower bound. The theory does not say how to find these numbers for a chain that is not given as a
+matrix.
 """
 
 import jax.numpy as jnp
@@ -38,21 +39,20 @@ def _powers(rate: float, chain: FiniteChain) -> Float[np.ndarray, " steps"]:
 
 
 class MinorisationForgetsStart(Claim[FiniteChain]):
-    """Let a = sum over j of min over i of P_ij be the probability that all rows of a transition matrix P share. After t
-    steps the law of the chain, from any start, is within
+    """Let P be the transition matrix of a Markov chain, and let a = sum over j of min over i of P_ij be the probability
+    that all its rows share. After t = 1, ..., 5 steps from any start, the total variation distance to the stationary
+    distribution is at most
 
         (1 - a)^t
-
-    of the stationary law in total variation, t = 1, ..., 5.
     """
 
-    title = "What all states share makes a chain forget"
+    title = "A Markov chain whose rows overlap forgets its start geometrically"
     source = _SOURCE
     population = RenewedChains()
     relation = AtMost()
-    control = Control("half of it is enough", lambda bound, problem: bound / 2)
-    controls = "the distance from the stationary law after t steps"
-    unexplained = "chains of which no two rows overlap in one step"
+    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    controls = "the distance from the stationary distribution after t steps"
+    unexplained = "chains for which no two rows overlap in one step"
     traced = False
 
     def predict(self, problem: FiniteChain) -> Array:
@@ -72,21 +72,19 @@ class MinorisationForgetsStart(Claim[FiniteChain]):
 
 
 class GapFromAbove(Claim[FiniteChain]):
-    """A reversible chain with stationary law pi whose eigenvalues but 1 have modulus at most r is after t steps, from
-    any start, within
+    """Let a reversible Markov chain have the stationary distribution pi. Let all its eigenvalues except 1 have modulus
+    at most r. After t steps from any start, the total variation distance to pi is at most
 
         1/2 sqrt(1/min pi - 1) r^t
-
-    of its stationary law in total variation.
     """
 
-    title = "A spectral gap makes a reversible chain forget"
+    title = "A reversible Markov chain with a spectral gap forgets its start"
     source = _SOURCE
     population = ReversibleChains()
     relation = AtMost()
-    control = Control("half of it is enough", lambda bound, problem: bound / 2)
-    controls = "the distance from the stationary law after t steps"
-    unexplained = "how the first factor grows with the number of states"
+    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    controls = "the distance from the stationary distribution after t steps"
+    unexplained = "how the factor before r^t grows with the number of states"
     traced = False
 
     def predict(self, problem: FiniteChain) -> Array:
@@ -107,19 +105,18 @@ class GapFromAbove(Claim[FiniteChain]):
 
 
 class GapFromBelow(Claim[FiniteChain]):
-    """A reversible chain with an eigenvalue of modulus r other than 1 is after t steps, from its worst start, at least
+    """Let lambda, not equal to 1, be an eigenvalue of a reversible Markov chain, and let r be its modulus. From the
+    worst start, the total variation distance to the stationary distribution after t steps is at least
 
         r^t / 2
-
-    away from its stationary law in total variation.
     """
 
-    title = "No chain forgets faster than its second eigenvalue"
+    title = "A reversible chain forgets no faster than its second eigenvalue allows"
     source = _SOURCE
     population = ReversibleChains()
     relation = AtLeast()
-    control = Control("1.5 times as far", lambda bound, problem: 1.5 * bound)
-    controls = "the distance from the stationary law after t steps"
+    control = Control("1.5 times the bound", lambda bound, problem: 1.5 * bound)
+    controls = "the distance from the stationary distribution after t steps"
     unexplained = "starts other than the worst"
     traced = False
 

@@ -1,7 +1,8 @@
-"""Neural networks: mistakes of one unit, and derivatives of many by one sweep backwards.
+"""Neural networks: the mistakes of a perceptron, and derivatives by one backward pass.
 
-Wide networks, their training and what they generalise have chapters of their own. The theory here controls how often a
-perceptron is corrected on separable rows, and what a backward sweep computes; it leaves open where descent ends.
+Other chapters treat wide networks, their training and their generalisation. The theory here bounds how often a
+perceptron is corrected on separable rows, and says what a backward pass computes. It does not say where gradient
+descent ends.
 """
 
 import jax.numpy as jnp
@@ -51,22 +52,22 @@ def swept_back(problem: SmallNetwork, *, slopes: bool = True) -> Float[np.ndarra
 
 
 class PerceptronMistakes(Claim[LabelledTable]):
-    """On rows of length at most R that a unit vector u separates with margin g, y_i <u, x_i> >= g, the perceptron is
-    corrected at most
+    """Let rows x_i of length at most R have classes y_i, -1 or 1. Suppose that a unit vector u separates them with
+    margin g, that is, y_i <u, x_i> >= g for all i. The perceptron is corrected at most
 
         (R/g)²
 
     times, however often it passes over the rows (Novikoff).
     """
 
-    title = "The perceptron is corrected few times"
+    title = "A bound on the number of corrections of the perceptron"
     source = _SOURCE
     population = NearlyOrthogonalRows()
     relation = AtMost()
-    control = Control("half as often", lambda bound, problem: bound / 2)
-    controls = "the number of corrections until all rows are right"
+    control = Control("half of the bound", lambda bound, problem: bound / 2)
+    controls = "the number of corrections until all rows are classified correctly"
     unexplained = "rows that no plane separates"
-    trivial = "nobody knows beforehand that it stops"
+    trivial = "without the theorem, the number of corrections has no bound"
     traced = False
 
     def predict(self, problem: LabelledTable) -> Array:
@@ -84,24 +85,25 @@ class PerceptronMistakes(Claim[LabelledTable]):
 
 
 class BackwardSweepIsTheGradient(Claim[SmallNetwork]):
-    """With u_l the outputs of layer l, u_(l+1) = tanh(u_l W_l), the derivative of half of the squared error of a
-    network in the matrix W_l is u_l' d_l, where d is the error at the output and
+    """Let a network have inputs u_l and weights W_l in layer l, where u_(l+1) = tanh(u_l W_l) for hidden layers. Its
+    loss is half the squared error. The derivative of the loss in W_l is u_l' d_l, where d is the error at the output
+    for the last layer, and
 
         d_(l-1) = (d_l W_l') * (1 - u_l²),   entry by entry,
 
-    one sweep backwards for all layers.
+    for the layers before. One backward pass computes the derivatives of all layers.
     """
 
-    title = "A backward sweep is the gradient"
+    title = "One backward pass computes the gradient in all weights of a network"
     source = _SOURCE
     population = SmallNetworks()
     relation = Equal(block=-1)
     control = Control(
-        "without the slope of the first hidden layer",
+        "the slope of the first hidden layer is left out",
         lambda found, problem: jnp.asarray(swept_back(problem, slopes=False)),
     )
     controls = "derivatives in all weights at once"
-    unexplained = "where descent along them ends"
+    unexplained = "where gradient descent ends"
     traced = False
 
     def predict(self, problem: SmallNetwork) -> Array:

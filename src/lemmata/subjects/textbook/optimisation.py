@@ -1,8 +1,8 @@
-"""Background of optimisation: a trace inequality, averaged stochastic steps, and multipliers that come nearer.
+"""Background of optimisation: a trace inequality, averaged stochastic gradient steps, and the method of multipliers.
 
-Steps along exact gradients and proximal maps have sections of their own (`optimisation.proximal_gradient`,
-`in_context.accelerated_transformer`). The theory controls distances to a solution of convex problems; it leaves open
-objectives that are not convex.
+Other sections treat steps along exact gradients and proximal maps (`optimisation.proximal_gradient`,
+`in_context.accelerated_transformer`). The theory here controls distances to a solution of convex problems. It does not
+treat objectives that are not convex.
 """
 
 import equinox as eqx
@@ -43,7 +43,7 @@ class MatrixPair(eqx.Module):
 
 
 class MatrixPairs(Population[MatrixPair]):
-    """Singular vectors that are those of the other matrix, turned a little or much."""
+    """Pairs of matrices. The singular vectors of the second matrix are those of the first, rotated a little or much."""
 
     settings = Space(n=Integer(5, 2, 30, "rows"), m=Integer(4, 2, 30, "columns"))
 
@@ -58,7 +58,7 @@ class MatrixPairs(Population[MatrixPair]):
 
     def hypotheses(self, problem: MatrixPair) -> list[Hypothesis]:
         size = np.linalg.norm(problem.a) * np.linalg.norm(problem.b)
-        return [Hypothesis("product of the two norms", size, ">", 0.0, "there is something to bound")]
+        return [Hypothesis("product of the two norms", size, ">", 0.0, "both matrices are nonzero")]
 
 
 class NoisyQuadratic(eqx.Module):
@@ -102,7 +102,7 @@ class SplitLasso(eqx.Module):
 
 
 class SplitLassos(Population[SplitLasso]):
-    """Targets made so that a drawn sparse x is the solution, weights of 1/30 to 30, 1 to 10 steps done."""
+    """Lasso problems whose solution is a drawn sparse x, with weights of 1/30 to 30, after 1 to 10 steps."""
 
     settings = Space(
         n=Integer(8, 2, 60, "rows", corners=(7, 12)),
@@ -127,7 +127,15 @@ class SplitLassos(Population[SplitLasso]):
         slope = problem.weight * problem.best_multiplier / problem.penalty
         own = np.where(problem.solution == 0, np.clip(slope, -1, 1), np.sign(problem.solution))
         gap = np.abs(slope - own).max()
-        return [Hypothesis("the solution's subgradient is one, up to", gap, "<=", 1e-8, "distances are to a minimiser")]
+        return [
+            Hypothesis(
+                "deviation of the solution's slope from a subgradient",
+                gap,
+                "<=",
+                1e-8,
+                "distances are measured to a minimiser",
+            )
+        ]
 
 
 _KEY = "younes2024introduction"
@@ -135,18 +143,19 @@ _RUNS = 16
 
 
 class TraceBySingularValues(Claim[MatrixPair]):
-    """For two matrices of one shape with singular values a_i and b_i in falling order
+    """Let A and B be two real matrices of the same shape, and let a_i and b_i be their singular values, in decreasing
+    order. Then
 
-    tr A'B <= sum of a_i b_i   (von Neumann).
+        tr A'B <= sum of a_i b_i   (von Neumann).
     """
 
-    title = "Von Neumann's trace inequality"
+    title = "Von Neumann's bound on the trace of a product of two matrices"
     source = Source(_KEY, "Abstract, matrix analysis")
     population = MatrixPairs()
     relation = AtMost()
-    control = Control("nine tenths of it", lambda bound, problem: 0.9 * bound)
+    control = Control("nine tenths of the bound", lambda bound, problem: 0.9 * bound)
     controls = "the inner product of two matrices"
-    unexplained = "how far singular vectors are turned"
+    unexplained = "the angles between the singular vectors"
     traced = False
 
     def predict(self, problem: MatrixPair) -> Array:
@@ -163,15 +172,15 @@ class TraceBySingularValues(Claim[MatrixPair]):
 
 
 class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
-    """Stochastic gradient steps x_k = x_(k-1) - k^(-1/2) (H x_(k-1) + noise) on a strongly convex quadratic x'Hx/2 with
-    H < I have an average over t steps whose expected objective falls like
+    """Consider stochastic gradient steps x_k = x_(k-1) - k^(-1/2) (H x_(k-1) + noise) on a strongly convex quadratic
+    x'Hx/2 with H < I. The expected objective at the average of the first t iterates decreases like
 
-        1/t   (Ruppert; Polyak and Juditsky),
+        1/t   (Ruppert; Polyak and Juditsky).
 
-    while the last iterate's falls like t^(-1/2) only.
+    The expected objective at the last iterate decreases only like t^(-1/2).
     """
 
-    title = "Averaged stochastic steps reach the rate 1/t"
+    title = "The average of stochastic gradient steps reaches the rate 1/t"
     source = Source(_KEY, "Abstract, stochastic gradient descent")
     population = Drawn(
         NoisyQuadratic,
@@ -183,8 +192,8 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
     )
     relation = Rate("t", (128.0, 512.0, 2048.0))
     control = Control("the rate of the last iterate", lambda exponent, problem: exponent / 2)
-    controls = "the objective at the average of noisy steps"
-    unexplained = "the first steps, which forget the start"
+    controls = "the objective at the average of noisy gradient steps"
+    unexplained = "the first steps, in which the start still matters"
     traced = False
     trials = 48
     predict = -1.0
@@ -205,21 +214,20 @@ class AveragedStepsForgetNoise(Claim[NoisyQuadratic]):
 
 
 class MultipliersComeNearer(Claim[SplitLasso]):
-    """The alternating direction method of multipliers for |Ax - b|²/2 + penalty |z|_1 subject to x = z, with any weight
-    rho and scaled multiplier u, comes nearer to a solution z*, u* in every step but the first by at least
+    """Apply the alternating direction method of multipliers (ADMM) to the minimisation of |Ax - b|²/2 + penalty |z|_1
+    subject to x = z. Let rho be its weight, which may be any positive number, and u its scaled multiplier. Let z*, u*
+    be a solution, and let x', z' and u' be the result of a step from z and u. In every step except the first,
 
-        |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²),
-
-    primes for what a step makes of x, z and u.
+        |x' - z'|² + |z' - z|² <= (|z - z*|² + |u - u*|²) - (|z' - z*|² + |u' - u*|²).
     """
 
-    title = "The method of multipliers comes nearer in every step"
+    title = "Every ADMM step after the first comes nearer to a solution of the Lasso"
     source = Source(_KEY, "Abstract, proximal methods")
     population = SplitLassos()
     relation = AtLeast()
-    control = Control("three times as much", lambda gain, problem: 3 * gain)
+    control = Control("three times the bound", lambda gain, problem: 3 * gain)
     controls = "the distance to a solution"
-    unexplained = "which weight is best"
+    unexplained = "which weight rho is best"
     traced = False
     trivial = 0.0  # it does not go away
 

@@ -1,7 +1,8 @@
-"""Prediction and kernels: the price of copying a neighbour, and why sections of a kernel at the rows suffice.
+"""Prediction and kernels: the error of the nearest neighbour, and why kernel sections at the rows suffice.
 
-Bias and variance, and leaving rows out, are judged in `stability.decomposition` and `generalisation.leave_one_out`.
-The theory controls errors in the limit of many rows, and functions of least norm; it leaves open which kernel to take.
+Other sections treat bias and variance (`stability.decomposition`) and leaving one out (`generalisation.leave_one_out`).
+The theory here controls errors in the limit of many rows, and functions of least norm. It does not say which kernel to
+take.
 """
 
 import equinox as eqx
@@ -68,7 +69,8 @@ class NearlyEvenNodes(Population[Nodes]):
     """Nodes at 3i/(3m + 1), each moved by at most a share of the distance between them."""
 
     settings = Space(
-        nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)), moved=Real(0.3, 0.0, 0.45, "share of the distance")
+        nodes=Integer(4, 1, 200, "nodes", corners=(2, 8)),
+        moved=Real(0.3, 0.0, 0.45, "largest move of a node, as a share of their distance"),
     )
 
     def sample(self, setting: dict, key: Key[Array, ""]) -> Nodes:
@@ -79,7 +81,7 @@ class NearlyEvenNodes(Population[Nodes]):
 
     def hypotheses(self, problem: Nodes) -> list[Hypothesis]:
         least = np.diff(np.concatenate([[0.0], problem.places])).min()
-        return [Hypothesis("least distance of nodes", least, ">", 0.0, "they are different, and in (0, 1]")]
+        return [Hypothesis("least distance of nodes", least, ">", 0.0, "the nodes are distinct and in (0, 1]")]
 
 
 class NoisyInterval(eqx.Module):
@@ -104,7 +106,9 @@ class NoisyInterval(eqx.Module):
 
 def _slow(problem: NoisyInterval) -> Hypothesis:
     change = problem.size * np.pi * problem.turns / problem.rows
-    return Hypothesis("change of the probability between neighbours", change, "<=", 0.01, "the bound is a limit")
+    return Hypothesis(
+        "change of the probability between neighbours", change, "<=", 0.01, "the bound is for the limit of many rows"
+    )
 
 
 _KEY = "younes2024introduction"
@@ -112,12 +116,13 @@ _TESTED = 20_000
 
 
 class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
-    """In the limit of many rows the nearest neighbour's class is wrong with probability at most
+    """Let R be the least error of any classification rule. In the limit of many rows, the class of the nearest
+    neighbour is wrong with probability at most
 
         2 R (1 - R),
 
-    R the least error that any rule has (Cover and Hart). Here with thousands of rows on an interval; the error on new
-    points is taken less four standard errors.
+    (Cover and Hart). The test uses at least 1000 rows on an interval. It subtracts four standard errors from the error
+    measured on new points.
     """
 
     title = "The nearest neighbour errs at most twice as often as the best rule"
@@ -131,8 +136,10 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
         rows=rows(4000, 1000, 100_000),
     )
     relation = AtMost()
-    control = Control("it is as good as the best rule", lambda bound, problem: (1 - jnp.sqrt(1 - 2 * bound)) / 2)
-    controls = "the error of copying the nearest row's class"
+    control = Control(
+        "the nearest neighbour errs as often as the best rule", lambda bound, problem: (1 - jnp.sqrt(1 - 2 * bound)) / 2
+    )
+    controls = "the error of the nearest neighbour rule"
     unexplained = "how many rows that takes in many dimensions"
     traced = False
     trivial = 0.5  # guessing
@@ -153,14 +160,15 @@ class NearestNeighbourErrsTwice(Claim[NoisyInterval]):
 
 
 class RowsRepresentTheMinimiser(Claim[SectionFit]):
-    """Over all sums of sections k(., z) of a kernel, at the rows x_i and at any further points, the least value of
+    """Let x_i be rows with targets y_i, and let K be the matrix of a kernel k at the rows. Consider all sums of
+    sections k(., z) at the rows and at any further points z. The least value over these sums of
 
         sum over i of (f(x_i) - y_i)² + ridge |f|²
 
-    is that over sums of sections at the rows alone, ridge y'(K + ridge I)^-1 y.
+    is already attained by a sum of sections at the rows alone. It is ridge y'(K + ridge I)^-1 y.
     """
 
-    title = "The representer theorem"
+    title = "The representer theorem: kernel sections at the rows suffice for ridge regression"
     source = Source(_KEY, "Abstract, reproducing kernels")
     population = Drawn(
         SectionFit,
@@ -175,8 +183,8 @@ class RowsRepresentTheMinimiser(Claim[SectionFit]):
         ridge=uniform(0.05, 1.0),
     )
     relation = Equal()
-    control = Control("further sections lower it by a tenth", lambda value, problem: 0.9 * value)
-    controls = "where the minimiser over a whole space lies"
+    control = Control("further sections lower the value by a tenth", lambda value, problem: 0.9 * value)
+    controls = "where the minimiser over a whole function space lies"
     unexplained = "objectives that depend on derivatives or integrals of f"
     traced = False
 
@@ -205,22 +213,20 @@ def _system(problem: SectionFit) -> Float[np.ndarray, "rows p"]:
 
 
 class NoSectionsBeatEigenfunctions(Claim[Nodes]):
-    """The kernel min(x, x') on [0, 1] has the eigenvalues 1/((j - 1/2) pi)². What the sections at m nodes leave of it
-    in the mean, the integral of k(x, x) - k(x, Z) K_Z^-1 k(Z, x) over x, is at least what its m first eigenfunctions
-    leave,
+    """Let k be the kernel min(x, x') on [0, 1], whose eigenvalues are 1/((j - 1/2) pi)². Let Z be a set of m nodes. The
+    mean error of the sections at Z is the integral over x of k(x, x) - k(x, Z) K_Z^-1 k(Z, x). Wherever the nodes are,
+    it is at least the error of the first m eigenfunctions,
 
-        sum over j > m of 1/((j - 1/2) pi)²,
-
-    wherever the nodes are.
+        sum over j > m of 1/((j - 1/2) pi)².
     """
 
-    title = "No nodes are better than eigenfunctions"
+    title = "No m kernel sections approximate min(x, x') better than m eigenfunctions"
     source = Source(_KEY, "Abstract, reproducing kernels", note="for Brownian motion")
     population = NearlyEvenNodes()
     relation = AtLeast()
-    control = Control("twice as much is left", lambda bound, problem: 2 * bound)
+    control = Control("twice the bound", lambda bound, problem: 2 * bound)
     controls = "the mean error of a kernel's approximation by m of its sections"
-    unexplained = "that even nodes leave 1.5 times as much"
+    unexplained = "why even nodes leave 1.5 times the error of the eigenfunctions"
     traced = False
     trivial = 0.0  # nothing
 

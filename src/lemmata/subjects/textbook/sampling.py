@@ -1,7 +1,7 @@
-"""Sampling: what is accepted has the law that was asked for, and what that costs.
+"""Sampling: the distributions of accepted samples, and their cost.
 
-The theory controls the stationary law of Metropolis and Hastings' chain, the share that rejection accepts and the
-variance of importance weights. It leaves open how to find proposals for which these numbers are small.
+The theory controls the stationary distribution of the Metropolis-Hastings chain, the acceptance rate of rejection
+sampling and the variance of importance weights. It does not say how to find good proposals.
 """
 
 import jax.numpy as jnp
@@ -32,23 +32,24 @@ def _ratios(problem: ProposedTarget) -> Float[np.ndarray, "s s"]:
 
 
 class MetropolisKeepsTarget(Claim[ProposedTarget]):
-    """A chain that proposes to move from i to j with probability q_ij and accepts with probability
+    """Let p be a target distribution on finitely many states. Let a chain propose to move from state i to state j with
+    probability q_ij, and accept the move with probability
 
         min(1, p_j q_ji / (p_i q_ij))
 
-    has the stationary law p, whatever the proposals.
+    The stationary distribution of the chain is p, whatever the proposals are.
     """
 
-    title = "Metropolis and Hastings' chain has the target for its law"
+    title = "The Metropolis-Hastings chain has the target as its stationary distribution"
     source = _SOURCE
     population = ProposedTargets()
     relation = Equal(block=-1)
     control = Control(
-        "it has that law where p_j / p_i alone decides",
+        "p_j / p_i alone decides the acceptance",
         lambda law, problem: jnp.asarray(stationary(problem.proposal, np.minimum(1, _ratios(problem)))),
     )
-    controls = "the law that a chain samples in the long run"
-    unexplained = "how long that takes"
+    controls = "the distribution that a chain samples in the long run"
+    unexplained = "how long convergence takes"
     traced = False
 
     def predict(self, problem: ProposedTarget) -> Array:
@@ -66,20 +67,19 @@ class MetropolisKeepsTarget(Claim[ProposedTarget]):
 
 
 class RejectionAccepts(Claim[TwoLaws]):
-    """Draws x from q that are accepted with probability p(x) / (M q(x)), M = max p/q, are accepted
+    """Let p be a target distribution, q a proposal distribution, and M = max p/q. Rejection sampling draws x from q and
+    accepts it with probability p(x) / (M q(x)). The probability that a draw is accepted is
 
-        1/M
-
-    of the time.
+        1/M.
     """
 
-    title = "What rejection accepts"
+    title = "Rejection sampling accepts a share 1/M of its draws"
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
-    control = Control("the root of it is accepted", lambda share, problem: jnp.sqrt(share))
-    controls = "the cost of a draw by rejection"
-    unexplained = "that M grows exponentially with the dimension of products"
+    control = Control("the square root of the share is accepted", lambda share, problem: jnp.sqrt(share))
+    controls = "the number of draws per accepted sample"
+    unexplained = "that M grows exponentially with the dimension for products"
     traced = False
     trials = 96
 
@@ -95,20 +95,21 @@ class RejectionAccepts(Claim[TwoLaws]):
 
 
 class ImportanceVariance(Claim[TwoLaws]):
-    """The mean of the weights p/q over n draws from q estimates 1 with variance
+    """Let p be a target distribution and q the distribution of n independent draws. The mean of the importance weights
+    p/q over the draws estimates 1 with variance
 
-        chi²(p, q) / n,   chi² = sum of (p - q)²/q,
+        chi²(p, q) / n,   chi² = sum of (p - q)²/q.
 
-    so that n draws are worth n / (1 + chi²) in the effective sample size.
+    In terms of the effective sample size, n draws are worth n / (1 + chi²).
     """
 
-    title = "What importance weights cost"
+    title = "The variance of the mean importance weight is chi²(p, q) / n"
     source = _SOURCE
     population = PairsOfLaws()
     relation = EqualInMean()
     control = Control("the divergence with p and q exchanged", lambda value, problem: _exchanged(problem))
     controls = "the variance of a mean by importance weights"
-    unexplained = "means of functions that the weights favour"
+    unexplained = "means of functions that are large together with the weights"
     traced = False
     trials = 160
 

@@ -1,7 +1,8 @@
-"""Support vector machines: a dual problem without a gap, and a parameter that counts errors.
+"""Support vector machines: a dual problem without a gap, and a parameter that bounds shares of rows.
 
-Leave-one-out errors against support vectors are judged in `generalisation.support_vectors`. The theory controls the
-solution on given rows, up to the tolerance at which the solver stops; it leaves open the error on new ones.
+The section `generalisation.support_vectors` compares leave-one-out errors with the number of support vectors. The
+theory here controls the solution on given rows, up to the tolerance of the solver. It does not treat the error on new
+rows.
 """
 
 import jax.numpy as jnp
@@ -40,21 +41,22 @@ def _squared_norm(machine: SVC) -> float:
 
 
 class NoDualityGap(Claim[LabelledTable]):
-    """For the support vector machine with cost C and kernel k the least value of
+    """Consider the support vector machine with cost C and kernel k on n rows x_i with classes y_i, -1 or 1. The least
+    value over f and b of
 
         |f|²/2 + C sum over i of max(0, 1 - y_i (f(x_i) + b))
 
-    is the largest value of sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j) over 0 <= a_i <= C with sum a_i y_i = 0. Where
-    sequential minimal optimisation stops at the tolerance e the two differ by at most n C e.
+    equals the largest value of sum a_i - 1/2 sum a_i a_j y_i y_j k(x_i, x_j) over 0 <= a_i <= C with sum a_i y_i = 0.
+    If sequential minimal optimisation stops at the tolerance e, the two values differ by at most n C e.
     """
 
-    title = "A support vector machine has no duality gap"
+    title = "The support vector machine has no duality gap"
     source = _SOURCE
     population = TwoClouds()
     relation = Equal()
     control = Control("the dual value is a tenth lower", lambda value, problem: 0.9 * value)
     controls = "how near a solver's result is to the minimum"
-    unexplained = "how many steps it takes"
+    unexplained = "how many steps the solver takes"
     traced = False  # libsvm
 
     def predict(self, problem: LabelledTable) -> Array:
@@ -73,15 +75,13 @@ class NoDualityGap(Claim[LabelledTable]):
 
 
 class NuBoundsMarginErrors(Claim[LabelledTable]):
-    """A support vector machine with parameter nu has margin errors, rows with y_i f(x_i) below the margin, on at most a
-    share
+    """Let f be the output of a support vector machine with parameter nu on rows x_i with classes y_i, -1 or 1. A row is
+    a margin error if y_i f(x_i) is below the margin. The share of margin errors among the rows is at most
 
         nu
-
-    of the rows.
     """
 
-    title = "The parameter nu bounds margin errors"
+    title = "In a support vector machine, nu bounds the share of margin errors from above"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtMost()
@@ -102,19 +102,18 @@ class NuBoundsMarginErrors(Claim[LabelledTable]):
 
 
 class NuBoundsSupportVectors(Claim[LabelledTable]):
-    """A support vector machine with parameter nu has at least a share
+    """Train a support vector machine with parameter nu on rows of two classes. The share of support vectors among the
+    rows is at least
 
         nu
-
-    of the rows as support vectors.
     """
 
-    title = "The parameter nu bounds support vectors from below"
+    title = "In a support vector machine, nu bounds the share of support vectors from below"
     source = _SOURCE
     population = TwoClouds(apart=4.0)
     relation = AtLeast()
     control = Control("at least 1.3 nu", lambda share, problem: 1.3 * share)
-    controls = "the share of rows that carry the solution"
+    controls = "the share of rows on which the solution depends"
     unexplained = "errors on new rows"
     traced = False  # libsvm
     predict = _NU

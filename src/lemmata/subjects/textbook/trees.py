@@ -1,7 +1,7 @@
-"""Decision trees: what one split of largest gain is sure to gain.
+"""Decision trees: a guaranteed gain of the best split.
 
-Columns have two values, so that a split is a column. The theory controls what one split gains where some split is
-better than a coin; it leaves open what trees do on new rows.
+Each column has two values, so that every split is a column. The theory bounds the gain of one split if some split is
+better than chance. It does not say how trees predict new rows.
 """
 
 import jax.numpy as jnp
@@ -24,22 +24,22 @@ def best_advantage(problem: LabelledTable) -> float:
 
 
 class SplitGainsByAdvantage(Claim[LabelledTable]):
-    """Let G = 4 q (1 - q), q the share of class 1, and let some split of the rows, read as a rule, be wrong with
-    probability 1/2 - g where both classes weigh the same. The split of largest gain leaves, in the mean over its two
-    sides, at most
+    """Let q be the share of class 1 among the rows, and G = 4 q (1 - q) their impurity. Weight the rows so that both
+    classes weigh the same. Suppose that some split, used as a classification rule, then errs with probability 1/2 - g.
+    Take the split of largest gain. The mean impurity 4 q (1 - q) of its two sides is at most
 
         G (1 - 4 g² G)
 
-    of the impurity 4 q (1 - q): a split that is worth something is found, and none where none has an advantage alone.
+    So the tree finds a useful split if one exists. The bound gives no gain if no single split is better than chance.
     """
 
-    title = "What the split of largest gain is sure to gain"
+    title = "The best split of a decision tree lowers the impurity by a guaranteed amount"
     source = Source(_KEY, "Abstract, decision trees", note="for one split")
     population = TwoValuedTables()
     relation = AtMost()
-    control = Control("0.99 of it", lambda bound, problem: 0.99 * bound)
+    control = Control("0.99 of the bound", lambda bound, problem: 0.99 * bound)
     controls = "the impurity after one split"
-    unexplained = "splits that are worth something only together"
+    unexplained = "splits that are useful only together"
     traced = False  # scikit-learn
 
     def predict(self, problem: LabelledTable) -> Array:

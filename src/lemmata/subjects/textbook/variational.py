@@ -1,7 +1,7 @@
-"""Variational methods for latent variables: bounds on what cannot be summed, and what a step on them gains.
+"""Variational methods for latent variables: bounds on sums that cannot be computed, and the gain of a step.
 
-The theory controls that steps of expectation and maximisation raise the likelihood, by how much at least, and what an
-approximate posterior that treats variables as independent costs. It leaves open which of many maxima is reached.
+The theory gives a lower bound on the gain in likelihood of each EM step, and the cost of an approximate posterior with
+independent variables. It does not say which of many maxima is reached.
 """
 
 import jax.numpy as jnp
@@ -36,21 +36,21 @@ def mean_field_value(model: IsingModel, means: Float[np.ndarray, " n"]) -> float
 
 
 class MeanFieldFromBelow(Claim[IsingModel]):
-    """For spins with couplings J_ij and fields h_i, independent spins with means m_i = tanh(h_i + sum of J_ij m_j) give
-    the lower bound
+    """Let n spins have couplings J_ij, fields h_i and the sum over all states Z. Consider independent spins with means
+    m_i = tanh(h_i + sum of J_ij m_j). They give the lower bound
 
-        m'Jm/2 + h'm + sum of their entropies <= log Z,
+        m'Jm/2 + h'm + sum of their entropies <= log Z.
 
-    here with n log 2 taken from both sides; couplings may have either sign, and the graph may have loops.
+    The test subtracts n log 2 from both sides. Couplings may have either sign, and the graph may have loops.
     """
 
-    title = "Mean field is a lower bound"
+    title = "Mean field gives a lower bound on the log partition function"
     source = Source(_KEY, "Abstract, variational methods", note="the evidence bound, for spins")
     population = IsingModels("dense", rest=False)
     relation = AtMost()
-    control = Control("0.8 of it", lambda value, problem: 0.8 * value)
+    control = Control("0.8 of the bound", lambda value, problem: 0.8 * value)
     controls = "the sum over all states, from below"
-    unexplained = "how far below it is; which of several solutions is found"
+    unexplained = "how far the bound is below the sum; which of several solutions is found"
     traced = False
 
     def predict(self, problem: IsingModel) -> Array:
@@ -66,20 +66,19 @@ class MeanFieldFromBelow(Claim[IsingModel]):
 
 
 class EmStepGains(Claim[MixtureFit]):
-    """A step of expectation and maximisation, for the means and weights of a mixture of normal laws of variance 1,
-    raises the log likelihood by at least
+    """Fit the means and weights of a mixture of normal distributions of variance 1 by expectation maximisation (EM).
+    Let r_i and r_i' be the probabilities of the components given point i, before and after a step. The step raises the
+    log likelihood by at least
 
-        sum over points of KL(r_i, r_i'),
-
-    r_i and r_i' the probabilities of the components given point i before and after the step.
+        sum over points of KL(r_i, r_i').
     """
 
-    title = "What a step of expectation and maximisation gains"
+    title = "A lower bound on the gain in log likelihood of one EM step"
     source = Source(_KEY, "Abstract, variational methods", note="for one step")
     population = MixtureFits(apart=1.0, steps=10)
     relation = AtLeast()
-    control = Control("four times as much", lambda gain, problem: 4 * gain)
-    controls = "the change of the likelihood in one step"
+    control = Control("four times the bound", lambda gain, problem: 4 * gain)
+    controls = "the change of the log likelihood in one step"
     unexplained = "where the steps end"
     traced = False
     trivial = 0.0  # it does not fall
@@ -105,21 +104,21 @@ def _gain(problem: MixtureFit) -> float:
 
 
 class FactorisedPosteriorCost(Claim[FactorModel]):
-    """For x = W z + noise of variance s, z ~ N(0, I), the posterior of z has precision M = I + W'W/s. The largest
-    evidence bound over normal laws that treat the components of z as independent is below the log likelihood of a point
-    by
+    """Consider the model x = W z + noise, where z ~ N(0, I) and the noise has variance s. The posterior of z has the
+    precision M = I + W'W/s. Among normal distributions with independent components, take the one with the largest
+    evidence lower bound. This bound is below the log likelihood of a point by
 
         1/2 (sum of log M_kk - log det M),
 
-    the same for every point.
+    which is the same for every point.
     """
 
-    title = "What an independent posterior costs"
+    title = "The loss in evidence of a posterior with independent components"
     source = Source(_KEY, "Abstract, variational methods", note="for normal laws")
     population = FactorModels()
     relation = Equal()
-    control = Control("without the factor 1/2", lambda cost, problem: 2 * cost)
-    controls = "the gap of the evidence bound"
+    control = Control("the gap without the factor 1/2", lambda cost, problem: 2 * cost)
+    controls = "the gap between the log likelihood and the evidence lower bound"
     unexplained = "posteriors that are not normal"
     traced = False
 

@@ -1,0 +1,139 @@
+"""Markdown as HTML: headings with anchors, formulas set, code in colours, and what a listing prints beneath it."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+
+from lemmata.interfaces.report import typeset
+
+from ._prose import sentence
+
+Link = Callable[[str], str | None]
+_LANGUAGES = {"python": "python", "console": "console", "sh": "bash", "bash": "bash", "toml": "toml", "json": "json"}
+_PRINTS = ("prints", "print")
+"""The paragraph between a program and what it prints."""
+
+
+def rendered(text: str, link: Link, target: Callable[[str], str], raised: int = 0) -> Markup:
+    """The HTML of a text.
+
+    Args:
+        text: Markdown.
+        link: the address for a name in backticks; None where it has no page.
+        target: where a link or a picture of the text is on the site.
+        raised: levels by which headings are raised.
+    """
+    markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = markdown.parse(text)
+    for place, token in enumerate(tokens):
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{max(int(token.tag[1:]) - raised, 1)}"
+        if token.type == "heading_open" and token.tag != "h1":
+            token.attrSet("id", anchor(tokens[place + 1].content))
+        for child in token.children or []:
+            for name in ("href", "src"):
+                found = child.attrGet(name)
+                if isinstance(found, str):
+                    child.attrSet(name, target(found))
+    printed = set(_printed(tokens))
+    rules: dict[str, Callable[..., str]] = {
+        "table_open": lambda *_: '<div class="scroll"><table>',
+        "table_close": lambda *_: "</table></div>",
+        "code_block": lambda self, tokens, place, *_: _indented(tokens[place].content),
+        "code_inline": lambda self, tokens, place, *_: _inline(tokens, place, link),
+        "fence": lambda self, tokens, place, *_: _listing(tokens[place], place in printed),
+        "text": lambda self, tokens, place, *_: _words(tokens[place].content),
+    }
+    for name, rule in rules.items():
+        markdown.add_render_rule(name, rule)
+    return Markup(_column_heads(markdown.renderer.render(tokens, markdown.options, {})))
+
+
+def anchor(title: str) -> str:
+    """The anchor of a heading.
+
+    >>> anchor("How far is `the` [nearest](a.md) statement?")
+    'how-far-is-the-nearest-statement'
+    """
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title)
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+
+
+def without_marks(title: str) -> str:
+    """A heading without its marks.
+
+    >>> without_marks("[The `gram`](kernels.md)")
+    'The gram'
+    """
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", title)
+
+
+def _printed(tokens: list[Token]) -> Iterable[int]:
+    """The places of listings that show what the program before them prints."""
+    for place, token in enumerate(tokens):
+        before = tokens[max(place - 4, 0) : place]
+        if token.type == "fence" and not token.info and len(before) == 4:
+            fence, _, words, _ = before
+            if fence.type == "fence" and fence.info and words.content.strip(" :.") in _PRINTS:
+                yield place
+
+
+def _listing(token: Token, printed: bool) -> str:
+    """Code in colours, and plain text otherwise, as the output of a program where it is one."""
+    language = _LANGUAGES.get(token.info.strip())
+    if language is None:
+        kind = ' class="output"' if printed else ""
+        return f'<pre{kind} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
+    found = highlight(token.content, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
+    return f'<pre class="code" tabindex="0"><code>{found}</code></pre>\n'
+
+
+def listing(code: str, language: str) -> Markup:
+    """Code in colours.
+
+    >>> print(listing("x = 1", "python"))
+    <pre class="code" tabindex="0"><code><span class="n">x</span> <span class="o">=</span> <span class="mi">1</span>
+    </code></pre>
+    <BLANKLINE>
+    """
+    found = highlight(code, get_lexer_by_name(language), HtmlFormatter(nowrap=True))
+    return Markup(f'<pre class="code" tabindex="0"><code>{found}</code></pre>\n')
+
+
+def _words(text: str) -> str:
+    """Prose with its formulas set, and the blanks at its ends, which part it from code and links beside it."""
+    inside = text.strip()
+    before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :] if inside else ""
+    return f"{before}{sentence(inside)}{after}"
+
+
+def _column_heads(body: str) -> str:
+    """Heads of columns say that they are; an empty one is a cell, since it heads nothing."""
+    return re.sub(
+        r"<th(?=[ >])([^>]*)>(</th>)?", lambda m: f"<td{m[1]}></td>" if m[2] else f'<th scope="col"{m[1]}>', body
+    )
+
+
+def _indented(text: str) -> str:
+    """A formula where the text is one, else the text as it is."""
+    ((kind, inside),) = typeset(
+        "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n")).replace("\n\n", "\n")
+    )
+    if kind == "formula":
+        return f'<p class="formula">{inside}</p>\n'
+    return f'<pre tabindex="0"><code>{escape(text)}</code></pre>\n'
+
+
+def _inline(tokens: Any, place: int, link: Link) -> str:
+    name = tokens[place].content
+    inside = f"<code>{escape(name)}</code>"
+    within = sum({"link_open": 1, "link_close": -1}.get(token.type, 0) for token in tokens[:place])
+    address = None if within else link(name)
+    return inside if address is None else f'<a href="{escape(address)}">{inside}</a>'
