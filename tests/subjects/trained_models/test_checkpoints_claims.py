@@ -214,9 +214,9 @@ def test_wrong_labels_are_ranked_and_counted(mislabelled):
 def test_what_is_asked_of_corrected_labels(mislabelled):
     claim = ShareOfWrongLabels()
     assert said(claim, mislabelled, corrected=None)[1] == "not true here: corrected labels are given"
-    assert said(claim, mislabelled, corrected=mislabelled.y)[1] == "share of wrong labels 0, asked > 0"
+    assert said(claim, mislabelled, corrected=mislabelled.y)[1] == "share of wrong labels = 0, required > 0"
     turned = mislabelled.y[:, [1, 2, 0]]
-    assert said(claim, mislabelled, corrected=turned)[1] == "share of wrong labels 1, asked < 0.5"
+    assert said(claim, mislabelled, corrected=turned)[1] == "share of wrong labels = 1, required < 0.5"
     assert said(WrongLabelsComeFirst(), mislabelled, corrected=turned)[0] == "inapplicable"
 
 

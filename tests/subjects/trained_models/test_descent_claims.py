@@ -210,7 +210,7 @@ def test_the_bracket_is_for_models_that_stopped_early():
     unknown = dataclasses.replace(problem, decay=0.0)
     assert "decay of the weights" in gauge(claim, unknown, 0).reason
     twice = dataclasses.replace(problem, x=np.concatenate([problem.x[:25]] * 2))
-    assert "copy" in gauge(claim, twice, 0).reason
+    assert "duplicate" in gauge(claim, twice, 0).reason
 
 
 class AtRest:

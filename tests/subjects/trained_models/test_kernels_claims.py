@@ -96,7 +96,7 @@ def test_when_kernels_say_nothing(net):
     for claim in (ErrorOfTheStartKernel(), ErrorOfTheEndKernel()):
         assert "training rows = 2e+03, required <= 2e+03" in gauge(claim, many, 0).reason
     copied = dataclasses.replace(net, x=np.concatenate([net.x[:30]] * 2))
-    assert "copy" in gauge(ErrorOfTheStartKernel(), copied, 0).reason
+    assert "duplicate" in gauge(ErrorOfTheStartKernel(), copied, 0).reason
 
 
 def test_kernels_of_values():

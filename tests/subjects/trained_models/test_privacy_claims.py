@@ -129,7 +129,7 @@ def test_the_steps_are_counted_by_an_accountant():
     assert own.status == "disagrees"
     assert "do not give the claimed privacy" in " ".join(finding.text for finding in found)
     for change, said in (({"noised": None}, "not true here: the program states its noisy steps"),
-                         ({"claimed": (1.0, 0.0)}, "delta of the claim 0, asked > 0")):  # fmt: skip
+                         ({"claimed": (1.0, 0.0)}, "delta of the claim = 0, required > 0")):  # fmt: skip
         own, _ = status(dataclasses.replace(trained, **change), STEPS)
         assert (own.status, own.reason) == ("inapplicable", said)
 

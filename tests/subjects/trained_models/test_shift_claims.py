@@ -80,7 +80,7 @@ def test_a_shift_is_named_and_nothing_is_said_of_the_error(moved):
     found = [gauge(claim, as_a_user_has_it(moved), 0) for claim in CLAIMS]
     assert [own.status for own in found] == ["disagrees", "inapplicable", "inapplicable"]
     assert found[1].predicted is None
-    assert "p-value of no shift 0.005, asked > 0.05" in found[1].reason
+    assert "p-value of no shift = 0.005, required > 0.05" in found[1].reason
     assert "404 labelled rows" in next(own.why for own in found[1].hypotheses if own.holds is False)
     texts = {sign.name: sign.finding.text for sign in signs(moved, found, None)}
     assert f"an area of {shift_in_use(moved).area:.2f}" in texts["shift"]
@@ -96,12 +96,12 @@ def test_relabelled_rows_are_not_seen_and_the_error_is_missed():
     assert error_in_use(found)[0] > by_threshold(found)[2]
 
 
-@pytest.mark.parametrize("said", ["rows in use are given", "copies", "no held-out rows"])
+@pytest.mark.parametrize("said", ["rows in use are given", "duplicates", "no held-out rows"])
 def test_when_gauges_are_silent(alike, said):
     if said == "rows in use are given":
         own = dataclasses.replace(alike, deployed=None)
         expected = ["inapplicable"] * 3
-    elif said == "copies":
+    elif said == "duplicates":
         own = dataclasses.replace(alike, deployed=np.concatenate([alike.held[0][:20], alike.deployed[:100]]))
         expected = ["inapplicable"] * 3
     else:
